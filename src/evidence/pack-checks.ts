@@ -141,10 +141,27 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   const deletion = isDeleted ? history.findLast(({ action }) => action === 'deleted') : null
   need(file, record.deleted_at === (deletion?.created_at ?? null), 'was deleted at another time than in its history')
   const anchor = history.find(({ action }) => action === 'purged') ?? history[0]
-  const identity: Identity = { ...record, ip_network: ipNetwork, notice_entry: noticeEntry } as Identity
+  const { origin } = record
+  const provenance = {
+    origin_system: origin?.system,
+    origin_id: origin?.id,
+    origin_evidence: origin?.evidence,
+  }
+  const identity = { ...record, ...provenance, ip_network: ipNetwork, notice_entry: noticeEntry } as Identity
   const hash = hashRecord(identity, Buffer.from(anchor.salt ?? '', 'hex')).toString('hex')
   need(file, hash === anchor.record_hash, 'is not what the hash in its history covers')
+  requireSameFacts(record, history)
   return 'the person, the site and the notice are those of the hash in its history'
+}
+
+/** The hashes of the entries cover what the importer and the browser told. */
+function requireSameFacts(record: Pack['record'], history: Pack['history']): void {
+  const file = 'record.json'
+  const imported = history.findLast(({ action }) => action === 'imported')
+  need(file, record.given_at === imported?.given_at, 'was answered at another time than in its history')
+  need(file, (record.origin !== undefined) === (imported !== undefined), 'contradicts its history on its origin')
+  const answer = history.findLast(({ action }) => ['created', 'imported', 'updated'].includes(action ?? ''))
+  need(file, record.gpc === answer?.gpc, 'contradicts its history on the signal of the browser')
 }
 
 function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string {
@@ -165,6 +182,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
     'has other events than history.json',
   )
   if (Number(receipt.version) >= 3) requireSameNotice(pack, privacy_notice)
+  if (Number(receipt.version) >= 4) requireSameOrigin(pack, receipt)
   return 'it is of this record, and has the events of its history'
 }
 
@@ -178,6 +196,19 @@ function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['rec
   const isSame = version === notice.entry.version && hash === notice.hash.toString('hex')
   need(file, isSame && leaf_index === notice.proof.leaf_index, 'names another publication than notice.json')
   need(file, detailsOf(said) === detailsOf(notice.manifest), 'says something else of the notice than notice.json')
+}
+
+/** Receipts before version 4 have none. */
+function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNullable<Pack['receipt']>): void {
+  const file = 'receipt.json'
+  const { system, id, evidence, files } = origin ?? {}
+  const imported = history.flatMap(({ file_sha256 }) => file_sha256 ?? [])
+  const held = record.origin && [record.origin.system, record.origin.id, record.origin.evidence, [...new Set(imported)]]
+  const said = origin && [system, id, evidence, files]
+  need(file, canonical([said ?? null]) === canonical([held ?? null]), 'has another origin than record.json')
+  const told = events.map(({ given_at, gpc }) => [given_at, gpc])
+  const facts = history.map(({ given_at = null, gpc = false }) => [given_at, gpc])
+  need(file, canonical(told) === canonical(facts), 'has other times of answers or signals than history.json')
 }
 
 function detailsOf(notice: Readonly<Record<string, unknown>>): string {

@@ -3,7 +3,10 @@ import { type Column, toneOf, type View } from '../output/index.ts'
 import { day, field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only the id of a deleted record. */
-export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'>
+export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'> & {
+    /** Of a record as it was: who tells of that moment. */
+    readonly word?: 'importer' | 'service'
+  }
 
 function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'

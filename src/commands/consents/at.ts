@@ -14,6 +14,8 @@ import type { ConsentRow } from '../../views/consent.ts'
 interface StateAt {
   /** Last entry until the instant. */
   readonly entry: AuditEntry
+  /** Of the record then: when its person last answered by the word of the importer, and the signal of the last answer. */
+  readonly facts: Facts
   /** Time of the deletion, if an entry until the instant says so. */
   readonly deletedAt: string | null
   /** True if the entry may be the deletion itself: it is the last, and the instance does not name actions. */
@@ -21,20 +23,32 @@ interface StateAt {
 }
 
 /**
- * Returns the state of a record at an instant (milliseconds since 1970), null before its first entry.
+ * Returns the state of a record at an instant (milliseconds since 1970), null before its first entry. An imported entry counts
+ * from when the person answered, by the word of the importer.
  *
  * @throws CliError for a time that cannot be parsed
  */
 export function stateAt(entries: readonly AuditEntry[], instant: number): StateAt | null {
   const ordered = oldestFirst(entries)
-  const until = ordered.filter(({ created_at }) => timeOf(created_at) <= instant)
+  const until = ordered.filter(({ given_at, created_at }) => timeOf(given_at ?? created_at) <= instant)
   const entry = until.at(-1)
   if (!entry) return null
   return {
     entry,
+    facts: factsIn(until),
     deletedAt: deletionIn(until),
     mayBeDeleted: entry.action === null && until.length === ordered.length,
   }
+}
+
+type Facts = Pick<Consent, 'given_at' | 'gpc'>
+
+const answers = ['created', 'imported', 'updated']
+
+function factsIn(entries: readonly AuditEntry[]): Facts {
+  const given_at = entries.findLast(entry => entry.given_at !== undefined)?.given_at
+  const isSignalled = entries.findLast(({ action }) => answers.includes(action ?? ''))?.gpc
+  return { ...(given_at !== undefined && { given_at }), ...(isSignalled && { gpc: true }) }
 }
 
 /** Returns the time of the purge; null if no entry is one. */
@@ -101,7 +115,20 @@ function momentOf(id: string, record: Consent | null, entries: readonly AuditEnt
   if (purged) notes.push(`${id} was purged at ${purged}: its preferences, and whose it was, are gone`)
   const preferences = purged ? null : state.preferences // {} would mean that there were none
   const deleted_at = deletion(record, entries, at)
-  return { row: { ...(record ?? fromHistory(id, entries)), ...state, preferences, deleted_at }, notes }
+  const word = isImportersWord(past?.entry, at) ? 'importer' : 'service'
+  if (word === 'importer' && past) notes.push(describeImporter(id, record, past.entry))
+  const { given_at: _, gpc: __, ...unchanging } = record ?? fromHistory(id, entries)
+  return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts, word }, notes }
+}
+
+/** True if the entry was imported after the instant, so that the service has seen nothing of the state. */
+function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
+  return entry !== undefined && timeOf(entry.created_at) > at.instant
+}
+
+function describeImporter(id: string, record: Consent | null, { created_at }: AuditEntry): string {
+  const system = record?.origin ? ` from ${record.origin.system}` : ''
+  return `${id} was imported${system} at ${created_at}: what it was before that is the importer’s word`
 }
 
 const onlyHistory = ' is deleted now, and this instance shows no deleted record: only its history tells of it'
@@ -110,9 +137,12 @@ const unknownEnd = `${onlyHistory}, and not when it was deleted, which may have 
 /** Returns the reason if the record did not exist yet, or was deleted. */
 function absence(record: Consent | null, entries: readonly AuditEntry[], at: At): Moment | null {
   const [first] = oldestFirst(entries)
-  const created = first?.action === 'created' ? first.created_at : record?.created_at
+  const created = first?.given_at ?? (first?.action === 'created' ? first.created_at : record?.created_at)
   if (created !== undefined && timeOf(created) > at.instant)
-    return { absent: 'not yet', why: `it was created at ${created}` }
+    return {
+      absent: 'not yet',
+      why: first?.given_at ? `its first answer is of ${created}` : `it was created at ${created}`,
+    }
   const deleted = at.includeDeleted ? null : deletion(record, entries, at)
   return deleted === null ? null : { absent: 'deleted', why: `deleted at ${deleted}` }
 }
@@ -156,7 +186,7 @@ function fromHistory(id: string, entries: readonly AuditEntry[]): ConsentRow {
     accepted: null,
     preferences: null,
     policy_version: null,
-    created_at: first?.action === 'created' ? first.created_at : null,
+    created_at: first?.action === 'created' || first?.action === 'imported' ? first.created_at : null,
     updated_at: null,
     deleted_at: null,
   }

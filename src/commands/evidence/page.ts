@@ -23,7 +23,7 @@ export function formatPackPage(pack: Pack, { instance, created_at }: PackOrigin)
   const events = pack.history.map(entry => [
     String(entry.version),
     entry.action ?? '',
-    entry.created_at,
+    entry.given_at ? `${entry.created_at}; answered at ${entry.given_at}, as the importer told it` : entry.created_at,
     `${entry.changed_by ?? ''} ${entry.actor_id ?? ''}`,
     entry.accepted ? 'accepted' : 'not accepted',
     JSON.stringify(entry.preferences),

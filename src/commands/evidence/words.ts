@@ -1,3 +1,4 @@
+import { describeOrigin } from '../../contract/documents/consent-receipt.ts'
 import { type Pack, textFile } from '../../evidence/pack.ts'
 
 /** Returns what the record says, by name. Values are of others. */
@@ -22,15 +23,34 @@ export function describeRecord({
     ['Preferences', JSON.stringify(record.preferences)],
     ['State of the record', state],
     ['Made at, by the clock of the service', record.created_at],
-    ['Changes since', String(history.length - 1)],
+    ...describeImport(record, history),
+    ['Changes since', String(history.filter(({ action }) => action !== 'created' && action !== 'imported').length)],
     ['Version of the policy', String(record.policy_version)],
     [
       'Notice',
       notice ? describeNotice(notice) : 'not held: the service tied no published notice to the record when it wrote it',
     ],
     ['Language that was shown, as the sender told it', locale ?? 'not told'],
+    ...(record.gpc ? [['Signal of the browser (Sec-GPC: 1) with the last answer', 'sent'] as [string, string]] : []),
     ['Receipt', receipt ? `signed at ${receipt.issued_at}` : 'none'],
     ['In the log since', `${checkpoint.created_at} at the latest`],
+  ]
+}
+
+/** Nothing of a record that was not imported. */
+function describeImport(
+  { origin, given_at }: Pack['record'],
+  history: Pack['history'],
+): [name: string, value: string][] {
+  const imported = history.filter(({ action }) => action === 'imported')
+  if (!origin || !given_at) return []
+  const files = [...new Set(imported.flatMap(({ file_sha256 }) => file_sha256 ?? []))]
+  return [
+    ['Origin', describeOrigin({ system: origin.system, imported_at: history[0].created_at, files })],
+    ['Id there, as the importer told it', origin.id ?? 'purged'],
+    ['Evidence there, as the importer told it', origin.evidence ?? 'none'],
+    ['Answers that were imported', String(imported.length)],
+    ['The last of them at, as the importer told it', given_at],
   ]
 }
 
@@ -65,6 +85,20 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     shows:
       'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the address and the notice of record.json.',
     lacks: 'who a key or a site belongs to in the world. Times are of the clock of the service.',
+  },
+  {
+    name: '(imported)',
+    isIn: ({ record }) => record.origin !== undefined,
+    shows:
+      'where the record comes from, when the person answered and which file says so, as the importer told the service; the hashes cover it, so that it was not changed since the import.',
+    lacks:
+      'that any of it happened: the service saw the import and nothing before it. Compare the SHA-256 with that of the file, and ask its source.',
+  },
+  {
+    name: '(Sec-GPC)',
+    isIn: ({ history }) => history.some(({ gpc }) => gpc),
+    shows: 'a browser sent the signal Sec-GPC: 1 with the answers that say so.',
+    lacks: 'who turned it on, or that others came without it: only answers from a browser to this service can have it.',
   },
   {
     name: 'checkpoint.json, record.inclusion.json, record-first.inclusion.json',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { type ConsentReceipt, describeOrigin } from '../../contract/documents/consent-receipt.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
@@ -29,7 +29,8 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
       document.type === 'export_manifest'
         ? await requireExport(file, String(document['sha256']))
         : document.type === 'consent_receipt' && document.version > 1
-          ? await requireInclusion(document as unknown as ConsentReceipt, findKeys)
+          ? requireOrigin(document as unknown as ConsentReceipt) +
+            (await requireInclusion(document as unknown as ConsentReceipt, findKeys))
           : ''
     return {
       file,
@@ -76,6 +77,18 @@ function requireFields(document: Claimed['document'], { schemas }: DocumentKind)
   if (!parsed || parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
+}
+
+/** Verifies that a receipt does not contradict itself on an import. Returns what it says of it for the detail. */
+function requireOrigin({ events, origin = null }: ConsentReceipt): string {
+  const imported = events.filter(({ given_at = null }) => given_at !== null)
+  const isFirst = imported.every((event, index) => event === events[index])
+  const isOne = (origin === null) === (imported.length === 0)
+  const [first] = events
+  const isSame =
+    origin === null || (origin.imported_at === first?.event_time && origin.statement === describeOrigin(origin))
+  if (!isFirst || !isOne || !isSame) throw new NotValid('is signed, but contradicts itself on the import of its record')
+  return origin === null ? '' : `; ${origin.statement}`
 }
 
 /** Verifies the place in the log that a receipt names. Returns the result for the detail. */

@@ -269,7 +269,7 @@ describe('what is not valid', () => {
       () => text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
       /was changed/,
     ],
-    ['a version of the future', () => signedReceipt({ version: 4 }), /version 4, and .* version 3: a newer one/],
+    ['a version of the future', () => signedReceipt({ version: 5 }), /version 5, and .* version 4: a newer one/],
     ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
     ['an unknown type', () => signedReceipt({ type: 'gift\u202ecard' }), /of the type gift.*card, which this/],
     ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
