@@ -20,6 +20,9 @@ export function get(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
+With --at, what a record was before it was imported is the word of its importer: there is a warning, and in JSON the
+field word is importer instead of service.
+
 Examples:
   $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
   $ consentctl list --subject maria@example.com -q | consentctl get -

@@ -36,7 +36,7 @@ describe.each([
     cli.instance.use(...instance([held('r', ...live)]))
     const { code, row, stderr } = await get(hour)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(row).toMatchObject({ ...identity, ...state, deleted_at: null })
+    expect(row).toMatchObject({ ...identity, ...state, deleted_at: null, word: 'service' })
   })
 
   it('that was created later is not found', async () => {
@@ -84,6 +84,61 @@ describe('on our service', () => {
     expect(stderr).toBe(`warning: r was purged at ${at(17)}: its preferences, and whose it was, are gone\n`)
     expect((await get(18)).code).toBe(3)
     expect((await get(18, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
+  })
+})
+
+describe('of a record that was imported at 9 o’clock', () => {
+  const given = [at(2), at(4)]
+  const told = held('r', [9, 'imported', false], [9, 'imported', true], [11, 'updated', false])
+  const entries = told.entries.map((each, index) => ({
+    ...each,
+    ...(given[index] ? { given_at: given[index], file_sha256: 'f1'.repeat(32) } : { gpc: true }),
+  }))
+  const origin = { system: 'acme', id: '4711', evidence: null }
+  const imported: Held = { record: { ...told.record, given_at: at(4), origin, gpc: true }, entries }
+
+  it.each([
+    [2, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer' }],
+    [3, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer' }],
+    [4, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer' }],
+    [8, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer' }],
+    [9, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'service' }],
+    [12, { accepted: false, preferences: { step: 2 }, given_at: at(4), gpc: true, word: 'service' }],
+  ])('what it was at %i o’clock says whose word it is', async (hour, state) => {
+    cli.instance.use(...full([imported]))
+    const { code, row, stderr } = await get(hour)
+    expect(code).toBe(0)
+    expect(row).toMatchObject({ ...identity, ...state, origin })
+    expect(Object.hasOwn(row, 'gpc')).toBe(Object.hasOwn(state, 'gpc'))
+    const warning = `warning: r was imported from acme at ${at(9)}: what it was before that is the importer’s word\n`
+    expect(stderr).toBe(hour < 9 ? warning : '')
+  })
+
+  it('there is nothing before its first answer', async () => {
+    cli.instance.use(...full([imported]))
+    const { code, stderr } = await get(1)
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`its first answer is of ${at(2)}`)])
+  })
+
+  it('a list has it only from its import on', async () => {
+    cli.instance.use(...full([imported]))
+    const list = async (hour: number) => {
+      const { stdout } = await cli.run(['list', '--subject', 'maria@example.com', '--at', at(hour), '-o', 'json'])
+      return JSON.parse(stdout)
+    }
+    expect(await list(8)).toEqual([])
+    expect(await list(10)).toMatchObject([{ id: 'r', accepted: true, given_at: at(4), word: 'service' }])
+  })
+
+  it('after its deletion an instance that shows no deleted record tells of it by its history', async () => {
+    const [record, deletion] = [
+      { ...imported.record, deleted_at: at(15) },
+      held('r', [15, 'deleted', false]).entries[0],
+    ]
+    cli.instance.use(...bare([{ record, entries: [...entries, ...(deletion ? [deletion] : [])] }]))
+    const { row, stderr } = await get(3)
+    expect(row).toMatchObject({ id: 'r', accepted: false, given_at: at(2), word: 'importer' })
+    expect(stderr).toContain(`r was imported at ${at(9)}: what it was before that is the importer’s word`)
   })
 })
 
