@@ -59,7 +59,7 @@ export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
     },
     {
       bodyLimit: bodyLimitBytes,
-      isIdempotent: ({ body }) => Object(body).consent_token !== undefined,
+      isIdempotent: ({ body }) => (Object(body).consent_token ?? Object(body).idempotency_key) !== undefined,
       onRequest: async (request, reply) => {
         reply.header('vary', 'Origin')
         const connection = readConnection(deps.config, request)

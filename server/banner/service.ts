@@ -27,19 +27,22 @@ export async function recordVisit(
   deps: VisitDeps,
   caller: Caller,
   connection: Connection,
-  { consent_token: token, ...draft }: BannerDraft,
+  { consent_token: token, idempotency_key, ...draft }: BannerDraft,
 ): Promise<BannerConsent> {
   const scope = { secret: deps.consentTokenSecret, accountId: caller.accountId, siteId: caller.id }
   const { json, version } =
     token === undefined
-      ? await createVisit(deps, caller, connection, { draft })
+      ? await createVisit(deps, caller, connection, {
+          draft,
+          key: idempotency_key === undefined ? null : `\0${caller.id} ${idempotency_key}`,
+        })
       : await continueVisit(deps, caller, connection, { draft, token, scope })
   const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(json) as Consent
   const consent_token = encodeConsentToken(scope, { id, version }, deps.state.now())
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-type Answer = Omit<BannerDraft, 'consent_token'>
+type Answer = Omit<BannerDraft, 'consent_token' | 'idempotency_key'>
 
 /** A record of another notice is of the same person, who else could not withdraw by what the page remembers. */
 async function continueVisit(
@@ -56,11 +59,11 @@ async function continueVisit(
   const { policy_version = sites_policy, notice_locale = '' } = draft
   return await createVisit(deps, caller, connection, {
     draft: { ...(consent_id !== null && { consent_id }), ...(subject_id !== null && { subject_id }), ...draft },
-    key: `\0${token} ${policy_version} ${notice_locale}`, // no header can have it
+    key: `\0${token} ${policy_version} ${notice_locale}`,
   })
 }
 
-/** With a key, the same answer makes one record a day. */
+/** With a key, the same answer makes one record a day. No key of a header begins with NUL as those of the banner do. */
 async function createVisit(
   deps: Deps,
   caller: Caller,

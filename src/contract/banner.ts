@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { BatchRow } from './batch.ts'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
@@ -12,6 +13,9 @@ export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, 
     .regex(/^ct-[\w-]{60}$/, invalidConsentToken)
     .optional()
     .describe('Of the last answer to this visitor: changes that record instead of making one; what is absent stays.'),
+  idempotency_key: BatchRow.shape.idempotency_key.describe(
+    'Makes one record of the same content within 24 hours, so that a page whose answer was lost can send it again. Of no meaning beside a `consent_token`.',
+  ),
 })
 export type BannerDraft = z.output<typeof BannerDraft>
 

@@ -1,0 +1,49 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { newShop, type Shop } from './shop.ts'
+
+const service = useService()
+let shop: Shop
+
+beforeEach(async () => {
+  shop = await newShop(service)
+})
+
+const body = { subject_id: 'maria', accepted: true, preferences: { ads: true }, idempotency_key: 'first' }
+
+describe('POST /api/v1/public/consent › idempotency_key', () => {
+  it('gets the record of the first answer again, with a token that changes it', async () => {
+    const first = await shop.visit(body)
+    const again = await shop.visit(body)
+    expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id])
+    const { consent_token } = again.body
+    const changed = await shop.visit({ ...body, accepted: false, consent_token, idempotency_key: 'second' })
+    expect([changed.status, changed.body.id]).toEqual([201, first.body.id])
+    expect(await shop.count()).toBe(1)
+  })
+
+  it('makes one record if both arrive at once', async () => {
+    const answers = await Promise.all([shop.visit(body), shop.visit(body), shop.visit(body)])
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(await shop.count()).toBe(1)
+  })
+
+  it('makes a record whose token was refused, under the key that the token made needless', async () => {
+    const consent_token = `ct-${'A'.repeat(60)}`
+    expect((await shop.visit({ ...body, consent_token })).status).toBe(400)
+    expect((await shop.visit(body)).status).toBe(201)
+  })
+
+  it('answers 409 for another content', async () => {
+    await shop.visit(body)
+    expect((await shop.visit({ ...body, accepted: false })).status).toBe(409)
+    expect(await shop.count()).toBe(1)
+  })
+
+  it('is of its site: a key of the API with the same text is another', async () => {
+    const { idempotency_key, ...draft } = body
+    const own = await shop.post({ ...draft, site_id: shop.siteId }, { 'idempotency-key': idempotency_key })
+    expect([own.status, (await shop.visit(body)).status]).toEqual([201, 201])
+    expect(await shop.count()).toBe(2)
+  })
+})
