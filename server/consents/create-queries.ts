@@ -127,7 +127,7 @@ export function findFirstAnswers(
     select key, body_hash, ${viewJson(sql, view)} from (
       select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
         h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
-        null::timestamptz as deleted_at, c.notice_locale
+        null::timestamptz as deleted_at, c.notice_locale, c.given_at, c.origin_system, c.origin_id, c.origin_evidence, h.gpc
       from (
         select key, body_hash, consent_id, created_at from idempotency_keys
         where account_id = ${accountId} and key = any (${toArrayLiteral(keys)}::text[]) offset 0
@@ -136,7 +136,7 @@ export function findFirstAnswers(
         select * from consents where account_id = ${accountId} and id = k.consent_id offset 0
       ) c
       cross join lateral (
-        select accepted, preferences from consent_history
+        select accepted, preferences, gpc from consent_history
         where account_id = ${accountId} and consent_id = k.consent_id and version = 1 offset 0
       ) h
       where k.created_at >= ${freeBefore}

@@ -224,17 +224,10 @@ export function buildRecord(
   const record = {
     id,
     at,
-    site_id: draft.site_id,
-    consent_id: draft.consent_id ?? null,
-    subject_id: draft.subject_id ?? null,
-    country: place.country,
-    region: place.region,
-    user_agent: draft.user_agent ?? null,
-    ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, config.ipStorage),
+    ...toIdentity(config, draft, place),
     accepted: draft.accepted ?? false,
     preferences: draft.preferences ?? {},
     policy_version: policyVersion,
-    notice_locale: draft.notice_locale ?? null,
     notice_entry: notice?.entry ?? null,
     expires_at: findExpiry(at, draft.accepted ?? false, notice?.validFor ?? null),
   }
@@ -244,16 +237,30 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-function findPlace(geo: Deps['geo'], { ip_address }: ConsentDraft): Place {
+/** What no update changes, but for the notice. */
+export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
+  return {
+    site_id: draft.site_id,
+    consent_id: draft.consent_id ?? null,
+    subject_id: draft.subject_id ?? null,
+    country: place.country,
+    region: place.region,
+    user_agent: draft.user_agent ?? null,
+    ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, ipStorage),
+    notice_locale: draft.notice_locale ?? null,
+  }
+}
+
+export function findPlace(geo: Deps['geo'], { ip_address }: ConsentDraft): Place {
   return ip_address === undefined ? nowhere : geo.lookup(ip_address)
 }
 
-async function forEachYielding<Item>(items: Iterable<Item>, work: (item: Item) => unknown): Promise<void> {
+export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: Item) => unknown): Promise<void> {
   let count = 0
   for (const item of items) {
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
-    work(item)
+    await work(item)
   }
 }
 
@@ -267,6 +274,6 @@ function getResult(results: Results, index: number): CreateResult {
   return result
 }
 
-function noSite(): Failure {
+export function noSite(): Failure {
   return new Failure('not_found', 'There is no such site.')
 }

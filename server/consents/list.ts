@@ -78,6 +78,7 @@ function toFilters(query: CountQuery): ListFilters {
     subjectId: query.subject_id,
     consentId: query.consent_id,
     accepted: query.accepted,
+    imported: query.imported,
     firstId: bound(query.from, instant => firstIdAt(Math.ceil(instant))),
     lastId: bound(query.to, instant => lastIdAt(Math.floor(instant))),
     includeDeleted: query.include_deleted ?? false,

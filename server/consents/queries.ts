@@ -24,14 +24,23 @@ const plainColumns = staticFragment(
   sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/** PostgreSQL serializes a record faster than the driver parses its columns. Only a record that has a locale shows one. */
+/** What only some records have. */
+export const rareColumns = staticFragment(
+  sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
+)
+
+/** PostgreSQL serializes a record faster than the driver parses its columns. Only records that have a rare column show it. */
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
       ${instant(sql, sql`created_at`)} as created_at,
       ${instant(sql, sql`updated_at`)} as updated_at,
       ${instant(sql, sql`deleted_at`)} as deleted_at
-  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '') || '}'`,
+  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '')
+    || coalesce(',"given_at":"' || ${instant(sql, sql`given_at`)} || '"', '')
+    || case when origin_system is null then '' else ',"origin":' || row_to_json((select o from (
+        select origin_system as system, origin_id as id, origin_evidence as evidence) o))::text end
+    || case when gpc then ',"gpc":true' else '' end || '}'`,
 )
 
 const consentJson = staticFragment(sql => sql`${consentText(sql)} as json`)
@@ -242,17 +251,18 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 
 /**
  * The newest records of a list. Most indexes separate live from deleted and accepted from other records, so each of these
- * runs is read in the order of its index and merged with the others. The primary key and a subject's index do not.
+ * runs is read in the order of its index and merged with the others. The primary key, a subject's index and that of imported
+ * records do not.
  *
  * Each run has its own order and limit, because PostgreSQL would otherwise read all of it and sort. The limit is a constant
  * (a page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run has only
  * the columns that the page needs: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
-  const { siteId, subjectId, consentId, accepted, includeDeleted } = filters
+  const { siteId, subjectId, consentId, accepted, imported, includeDeleted } = filters
   const narrowed = conditions(sql, filters)
   const run = (state: Fragment, answer: Fragment) => sql`(
-    select ${plainColumns(sql)}, created_at, updated_at, deleted_at, notice_locale
+    select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}
     from consents where account_id = ${accountId} ${narrowed} ${state} ${answer}
     order by id desc limit 101)`
   const answers =
@@ -260,7 +270,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
       ? [andAccepted(sql), andNotAccepted(sql)]
       : [accepted ? andAccepted(sql) : andNotAccepted(sql)]
   const isAll = includeDeleted && [siteId, consentId, accepted].every(filter => filter === undefined)
-  if (subjectId !== undefined || isAll) {
+  if (subjectId !== undefined || imported || isAll) {
     const [answer = empty(sql)] = accepted === undefined ? [] : answers
     return run(includeDeleted ? empty(sql) : andLive(sql), answer)
   }
@@ -289,7 +299,7 @@ export function findExpiring(
         left(${consentText(sql)}, -1) || ',"expires_at":"'
           || ${instant(sql, sql`expires_at`)} || '"}' as json
       from (
-        select ${plainColumns(sql)}, created_at, updated_at, deleted_at, notice_locale, expires_at from consents
+        select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}, expires_at from consents
         where account_id = ${accountId} and expires_at is not null and deleted_at is null and accepted
           and expires_at <= ${to} ${from ? sql`and expires_at > ${from}` : empty(sql)}
           ${siteId === undefined ? empty(sql) : sql`and site_id = ${siteId}`}
@@ -308,11 +318,15 @@ export async function countConsents(sql: Sql, accountId: string, filters: ListFi
   return row?.count ?? 0
 }
 
-function conditions(sql: Sql, { siteId, subjectId, consentId, firstId, lastId, before }: ListFilters): Fragment {
+function conditions(
+  sql: Sql,
+  { siteId, subjectId, consentId, imported, firstId, lastId, before }: ListFilters,
+): Fragment {
   let all = empty(sql)
   if (siteId !== undefined) all = sql`${all} and site_id = ${siteId}`
   if (subjectId !== undefined) all = sql`${all} and subject_id = ${subjectId}`
   if (consentId !== undefined) all = sql`${all} and consent_id = ${consentId}`
+  if (imported !== undefined) all = sql`${all} and given_at is ${imported ? sql`not null` : sql`null`}`
   if (firstId !== undefined) all = sql`${all} and id >= ${firstId}`
   if (lastId !== undefined) all = sql`${all} and id <= ${lastId}`
   if (before !== undefined) all = sql`${all} and id < ${before}`
@@ -322,8 +336,8 @@ function conditions(sql: Sql, { siteId, subjectId, consentId, firstId, lastId, b
 export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash,
-      case when h.action = case when bool_or(h.action = 'purged') over () then 'purged' else 'created' end
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc,
+      case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
         then c.record_hash end as record_hash
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
     where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`

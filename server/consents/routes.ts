@@ -5,10 +5,12 @@ import {
   type ConsentBatch,
   consents,
   createBatch,
+  isImportRow,
   type RowOutcome,
   receipt,
   restore,
 } from '../../src/contract/index.ts'
+import { type Caller, isKeyCaller } from '../auth/caller.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
@@ -23,6 +25,7 @@ import type { Quota } from '../quota/quota.ts'
 import { createConsent, createRows } from './create.ts'
 import type { Deps } from './deps.ts'
 import { readIdempotencyKey, rejectIdempotencyKey } from './idempotency.ts'
+import { importRows } from './imports.ts'
 import { getPage, pagesAfter } from './list.ts'
 import { issueReceipt } from './receipt.ts'
 import type { CreateResult } from './rows.ts'
@@ -56,22 +59,29 @@ export function consentRoutes(
     createBatch,
     async ({ body: { records: rows } }, context) => {
       rejectIdempotencyKey(context.header)
+      const isImport = areImports(rows)
+      requireScope(context.caller, isImport ? 'import' : 'write')
       const logFailure = (failure: Failure) => {
         getDiagnostics(context.request).failure = failure
       }
       const view = prefersMinimal(context.header('prefer')) ? 'minimal' : 'whole'
       const run = async (paid: readonly unknown[]) => {
-        const results = await createRows(deps, context.caller, paid, view)
+        const results = await (isImport ? importRows : createRows)(deps, context.caller, paid, view)
         return results.map(result => toRowOutcome(result, logFailure))
       }
-      const outcomes = await spendPerRow(deps.quota, context, { rows, run, reject: failedRow })
+      const outcomes = await spendPerRow(deps.quota, context, {
+        rows,
+        rowsPerUnit: isImport ? batchLimits.importsPerUnit : 1,
+        run,
+        reject: failedRow,
+      })
       if (view === 'minimal') context.setHeader('preference-applied', 'return=minimal')
       return new RawJson(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },
     {
       bodyLimit: batchLimits.bytes,
       isIdempotent: ({ body }) =>
-        (body as ConsentBatch).records.every(row => Object(row).idempotency_key !== undefined),
+        (body as ConsentBatch).records.every(row => isImportRow(row) || Object(row).idempotency_key !== undefined),
     },
   )
   route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
@@ -111,6 +121,22 @@ export function consentRoutes(
     app,
     receipt,
     async ({ params }, { caller }) => new RawJson(await issueReceipt(deps, caller, pathId(params, unknown))),
+  )
+}
+
+/** @throws Failure `invalid_request` if only some of the rows are imports */
+function areImports(rows: readonly unknown[]): boolean {
+  const count = rows.filter(isImportRow).length
+  if (count === 0 || count === rows.length) return count > 0
+  throw new Failure('invalid_request', 'records: must all have an origin, or none of them')
+}
+
+/** The batch takes either scope, because its rows decide which one it needs. An owner's session has `write`. */
+function requireScope(caller: Caller, scope: 'write' | 'import'): void {
+  if (isKeyCaller(caller) ? caller.scopes.includes(scope) : scope === 'write') return
+  throw new Failure(
+    'forbidden',
+    isKeyCaller(caller) ? `The API key lacks the scope ${scope}.` : 'An import needs an API key with the scope import.',
   )
 }
 

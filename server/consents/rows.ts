@@ -50,6 +50,29 @@ export interface NewRecord extends Identity, State {
   readonly expires_at: Date | null
 }
 
+/** An answer that a person gave elsewhere, as the importer tells it. */
+export interface ImportedAnswer extends State {
+  readonly givenAt: Date
+  /** SHA-256 of the file it is from. */
+  readonly file: Buffer
+}
+
+/** Hashes of an origin, and of what it says. */
+export interface ImportClaim {
+  readonly origin: Buffer
+  readonly bodyHash: Buffer
+}
+
+export interface NewImport {
+  readonly id: string
+  readonly at: Date
+  readonly identity: Required<Omit<Identity, 'notice_entry'>>
+  readonly recordHash: Buffer
+  readonly claim: ImportClaim
+  /** Oldest first, one or more. */
+  readonly entries: readonly (ImportedAnswer & { readonly link: Link })[]
+}
+
 /** In its first state. */
 export interface FirstAnswer extends ConsentJson {
   key: string
@@ -124,6 +147,7 @@ export interface ListFilters {
   readonly subjectId?: string | undefined
   readonly consentId?: string | undefined
   readonly accepted?: boolean | undefined
+  readonly imported?: boolean | undefined
   /** Inclusive bounds of the id, and so of `created_at`. */
   readonly firstId?: string | undefined
   readonly lastId?: string | undefined

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { AuditEntry, ConsentChange, History, Restoration } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type Actor, type Event, entryId, linkOf, newSalt } from '../../src/evidence/chain.ts'
+import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
@@ -84,6 +84,7 @@ function toAuditEntry(row: EntryRow): AuditEntry {
     record_hash: row.record_hash?.toString('hex') ?? null,
     payload_hash: row.payload_hash.toString('hex'),
     hash: row.hash.toString('hex'),
+    ...readFacts(row),
   }
 }
 

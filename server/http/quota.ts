@@ -53,35 +53,49 @@ async function findUnit(quota: Quota, { accountId }: KeyCaller, request: Fastify
 
 interface RowWork<Result> {
   readonly rows: readonly unknown[]
+  /** Of which the last unit may have fewer. */
+  readonly rowsPerUnit: number
   readonly run: (rows: readonly unknown[]) => Promise<Result[]>
   /** The result of a row without a unit. */
   readonly reject: (failure: Failure) => Result
 }
 
 /**
- * Runs the first rows of a request, one a unit; the gate has spent the first. A row that fails on our side gives its
- * unit back.
+ * Runs the first rows of a request, as many as there are units for; the gate has spent the first unit. A unit all of whose rows
+ * fail on our side is given back.
  * @throws Failure `unavailable` if the request has been answered before its work began.
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
   quota: Quota,
   context: RequestContext,
-  { rows, run, reject }: RowWork<Result>,
+  { rows, rowsPerUnit, run, reject }: RowWork<Result>,
 ): Promise<Result[]> {
-  const count = await spendRows(quota, context, rows.length)
+  const units = await spendUnits(quota, context, Math.ceil(rows.length / rowsPerUnit))
+  const count = Math.min(rows.length, units * rowsPerUnit)
   const results = await run(rows.slice(0, count))
-  const failed = results.filter(({ status }) => status >= 500).length
+  const failed = countFailedUnits(results, rowsPerUnit)
   if (failed > 0) context.request.units?.giveBack(failed)
   return [...results, ...rows.slice(count).map(() => reject(quotaExceeded(quota, context.caller)))]
 }
 
-/** Returns how many rows have a unit. A retry spends nothing again. */
-async function spendRows(quota: Quota, { request, caller, setHeader }: RequestContext, rows: number): Promise<number> {
-  if (!isKeyCaller(caller)) return rows
+function countFailedUnits(results: readonly { readonly status: number }[], rowsPerUnit: number): number {
+  let failed = 0
+  for (let start = 0; start < results.length; start += rowsPerUnit)
+    if (results.slice(start, start + rowsPerUnit).every(({ status }) => status >= 500)) failed += 1
+  return failed
+}
+
+/** Returns how many of the wanted units there are. A retry spends nothing again. */
+async function spendUnits(
+  quota: Quota,
+  { request, caller, setHeader }: RequestContext,
+  wanted: number,
+): Promise<number> {
+  if (!isKeyCaller(caller)) return wanted
   const { units } = request
   if (!units) throw alreadyAnswered()
-  if (units.count > 1 || rows === 1) return Math.min(units.count, rows)
-  const more = await quota.spend(caller.accountId, rows - 1)
+  if (units.count > 1 || wanted === 1) return Math.min(units.count, wanted)
+  const more = await quota.spend(caller.accountId, wanted - 1)
   if (!more) return 1
   if (request.units !== units) {
     more.giveBack() // the request was answered meanwhile

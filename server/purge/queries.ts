@@ -59,8 +59,8 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 
 /**
  * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Their
- * idempotency keys stay without the hashes of the bodies, because a retry must not create a record again. Returns the
- * number of records, without those that were changed meanwhile or are being written.
+ * idempotency keys and origins stay without the hashes of the bodies, because a retry or an import must not create a record
+ * again. Returns the number of records, without those that were changed meanwhile or are being written.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -81,7 +81,7 @@ export async function purgeRecords(
     ), changed as (
       update consents c set
         consent_id = null, subject_id = null, user_agent = null, ip_network = null, notice_locale = null,
-        preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
+        origin_id = null, origin_evidence = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
         purged_at = case when l.version <= ${reach} then l.at end
       from locked join links l on l.id = locked.id join hashes r on r.id = locked.id
       where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version
@@ -95,6 +95,9 @@ export async function purgeRecords(
       update idempotency_keys k set body_hash = '' from changed c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
         and k.created_at = any (${toArrayLiteral(links.map(link => link.createdAt))}::timestamptz[])
+    ), origins_kept as (
+      update origins o set body_hash = null from changed c
+      where o.account_id = ${accountId} and o.consent_id = c.id and ${among(sql, sql`o.consent_id`, links)}
     ), ${auditAndLog(sql, accountId, { action: 'purged', actor })}, ${lockedAccount(sql, accountId)}, change as (
       select ${target(sql, 'account', accountId)} as target, null::jsonb as before,
         jsonb_build_object('records', count(*)) as after
@@ -140,8 +143,9 @@ export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
     await tx`
-      analyze consents (consent_id, subject_id, user_agent, ip_network, notice_locale, preferences),
-        consent_history (preferences, salt), idempotency_keys (body_hash)`
+      analyze consents (
+          consent_id, subject_id, user_agent, ip_network, notice_locale, preferences, origin_id, origin_evidence),
+        consent_history (preferences, salt), idempotency_keys (body_hash), origins (body_hash)`
   })
 }
 

@@ -135,10 +135,10 @@ interface VerifiedRecord {
 
 /** The purge's entry hashes what is left of the record and its history: nothing else vouches for it from now on. */
 function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
-  const { site_id, country, region, notice_entry, accepted, policy_version } = record
+  const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
   const salt = newSalt()
-  const recordHash = hashRecord({ site_id, country, region, notice_entry, ...gone }, salt)
+  const recordHash = hashRecord({ site_id, country, region, notice_entry, origin_system, ...gone }, salt)
   const state = { accepted, policy_version, preferences: {} }
   const historyHash = hashHistory(entries)
   return {

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { Identity, State } from '../../src/evidence/chain.ts'
+import type { FactColumns, Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { checkpointBefore } from '../evidence/backdating.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
@@ -23,6 +23,15 @@ export interface StoredRecord extends Identity, State {
   readonly notice_locale: string | null
   readonly notice_entry: number | null
   readonly expires_at: Date | null
+  readonly origin_system: string | null
+  readonly origin_id: string | null
+  readonly origin_evidence: string | null
+  readonly given_at: Date | null
+  readonly gpc: boolean | null
+  /** The origin that made it, in `origins`. */
+  readonly origin: Buffer | null
+  /** True if that has the hash of what was imported. */
+  readonly has_body: boolean
   /** See VersionRow. */
   readonly digits: string | null
 }
@@ -31,7 +40,7 @@ export interface StoredRecord extends Identity, State {
  * One version of a record: its entry, and its hash in the log. Null if missing, also in columns whose `not null` was
  * removed.
  */
-export interface VersionRow extends State, RecordColumns {
+export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
   /** Null if there is neither history nor log. */
   readonly version: number | null
@@ -73,7 +82,8 @@ export const recordColumns = [
   ...(['id', 'site', 'site_id', 'consent_id', 'subject_id', 'country', 'region', 'user_agent', 'ip_network'] as const),
   ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
   ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
-  ...(['notice_locale', 'notice_entry', 'expires_at'] as const),
+  ...(['notice_locale', 'notice_entry', 'expires_at', 'given_at', 'gpc', 'origin', 'has_body'] as const),
+  ...(['origin_system', 'origin_id', 'origin_evidence'] as const),
 ] satisfies (keyof StoredRecord)[]
 
 /** Returns the next account id in any table: records of an account that does not exist are forged. */
@@ -148,10 +158,11 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, l.hash as logged, l.leaf_index
+          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, l.hash as logged, l.leaf_index
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
     select coalesce(r.id, v.consent_id) as record_id, v.version, v.action, v.accepted, v.preferences, v.policy_version,
-      v.changed_by, v.actor_id, v.created_at, v.salt, v.payload_hash, v.hash, v.digits, v.logged,
+      v.changed_by, v.actor_id, v.created_at, v.salt, v.payload_hash, v.hash, v.digits, v.given_at, v.file_sha256, v.gpc,
+      v.logged,
       v.leaf_index::float8 as leaf_index,
       r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
       r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
@@ -159,10 +170,34 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,
       r.created_at as r_created_at, r.updated_at as r_updated_at, r.deleted_at as r_deleted_at,
       r.purged_at as r_purged_at, r.digits as r_digits, r.notice_locale as r_notice_locale,
-      r.notice_entry as r_notice_entry, r.expires_at as r_expires_at
+      r.notice_entry as r_notice_entry, r.expires_at as r_expires_at, r.given_at as r_given_at, r.gpc as r_gpc,
+      r.origin_system as r_origin_system, r.origin_id as r_origin_id, r.origin_evidence as r_origin_evidence,
+      o.origin as r_origin, o.body_hash is not null as r_has_body
     from records r full join versions v on v.consent_id = r.id
       left join sites s on s.account_id = ${accountId} and s.id = r.site_id
+      left join origins o on o.account_id = ${accountId} and o.consent_id = r.id
     order by record_id, v.version`
+}
+
+/** Returns which of the next origins lead to records that are not there, and where the page after them begins; null at the end. */
+export async function findLooseOrigins(
+  sql: Sql,
+  accountId: string,
+  after: string,
+  limit: number,
+): Promise<{ readonly loose: readonly string[]; readonly last: string | null }> {
+  const [row] = await sql<{ loose: string[]; last: string | null }[]>`
+    select coalesce(json_agg(consent_id order by consent_id) filter (where id is null), '[]') as loose,
+      case when count(*) = ${limit} then max(consent_id::text) end as last
+    from (
+      select o.consent_id, c.id
+      from (
+        select consent_id from origins where account_id = ${accountId} and consent_id > ${after}
+        order by consent_id limit ${limit}
+      ) o
+      left join consents c on c.account_id = ${accountId} and c.id = o.consent_id
+    ) as origins`
+  return row ?? { loose: [], last: null }
 }
 
 export function listLeaves(

@@ -2,14 +2,16 @@ import type { Sql } from 'postgres'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
 import { parseExactJson } from '../../src/contract/json.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type ChainEntry, dropVerified, isRestore } from '../../src/evidence/chain.ts'
+import { type ChainEntry, dropVerified, isRestore, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { withRetry } from '../db/errors.ts'
-import { firstIdAt, lastIdAt, readInstant } from '../ids.ts'
+import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
 import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
 import { endOfConsent } from '../notices/validity.ts'
+import { findInOrigin } from './origins.ts'
 import {
+  findLooseOrigins,
   findPageEnd,
   listVersions,
   type Position,
@@ -80,6 +82,7 @@ function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
     salt,
     payloadHash: row.payload_hash ?? Buffer.alloc(0),
     hash,
+    facts: readFacts(row),
   }
 }
 
@@ -91,7 +94,7 @@ function toRecord(row: VersionRow): StoredRecord {
 }
 
 /** Verifies a record against its history, and the history against the log. */
-function verifyStored(stored: Stored, publications: Publications): Finding[] {
+function verifyStored(accountId: string, stored: Stored, publications: Publications): Finding[] {
   const { id, record, isPurged, entries, log, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
@@ -105,6 +108,7 @@ function verifyStored(stored: Stored, publications: Publications): Finding[] {
     ...logged,
     ...findInRecord(record, entries),
     ...findInNotice(record, stored, publications),
+    ...findInOrigin(accountId, record, entries),
   ]
 }
 
@@ -259,7 +263,17 @@ export async function* verifyRecords(
   }
   yield* verifyRange({ upTo: firstIdAt(Date.now()) })
   yield* verifyRange({ after: { id: lastIdAt(Date.now()), version: maxVersion } }) // ids of the future
+  for (let after: string | null = noId; after !== null; ) {
+    signal.throwIfAborted()
+    const last: string = after
+    const page = await reading(() => findLooseOrigins(sql, accountId, last, originsPerPage))
+    if (page.loose.length > 0) yield page.loose.map(consent_id => ({ ...loose, account_id: accountId, consent_id }))
+    after = page.last
+  }
 }
+
+const originsPerPage = 10_000
+const loose = { version: null, problem: 'lost', detail: 'an origin leads to it, and it is not there' } as const
 
 /** PostgreSQL's largest integer. */
 const maxVersion = 2 ** 31 - 1
@@ -282,7 +296,7 @@ interface RecordFinding extends DatabaseFinding {
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
     const publications = await readPublications(sql, accountId, records)
-    const verified = records.filter(stored => inspect(stored, publications).length === 0)
+    const verified = records.filter(stored => inspect(accountId, stored, publications).length === 0)
     const findings: RecordFinding[] = []
     if (verified.length < records.length) {
       const isVerified = new Set(verified)
@@ -290,7 +304,7 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
       for await (const again of readRecords(sql, accountId, { ids })) {
         const current = await readPublications(sql, accountId, again)
         for (const stored of again) {
-          for (const finding of inspect(stored, current))
+          for (const finding of inspect(accountId, stored, current))
             findings.push({ account_id: accountId, consent_id: stored.id, ...finding })
         }
       }
@@ -300,9 +314,9 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
 }
 
 /** An error is a finding, so that the records after it are verified too. */
-function inspect(stored: Stored, publications: Publications): Finding[] {
+function inspect(accountId: string, stored: Stored, publications: Publications): Finding[] {
   try {
-    return verifyStored(stored, publications)
+    return verifyStored(accountId, stored, publications)
   } catch {
     return [{ version: null, problem: 'changed', detail: 'it has values that the service never writes' }]
   }

@@ -4,7 +4,7 @@ import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 import type { ImportRow } from './imports.ts'
 
-export const batchLimits = { rows: 1000, bytes: 1024 * 1024 } as const
+export const batchLimits = { rows: 1000, bytes: 1024 * 1024, importsPerUnit: 100 } as const
 
 export const BatchRow = ConsentDraft.extend({
   idempotency_key: z

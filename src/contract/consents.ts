@@ -127,6 +127,7 @@ export const ConsentQuery = z
     expiry: Expiry.optional().describe(
       'Accepted records that end within this time from now, or with `expired` those that have ended; soonest first. Of the other filters only `site_id` goes with it.',
     ),
+    imported: QueryBoolean.optional().describe('Imported records alone, or with `false` the others alone.'),
     ...pageQuery,
   })
   .refine(isRange, { error: 'must not be after to', path: ['from'] })

@@ -17,7 +17,11 @@ const edges = [
   { of: /^(node:)?crypto$/, by: 'edges/crypto.ts' },
   { of: /^(node:)?perf_hooks$/, by: 'edges/globals.ts' },
   { of: /^node:(fs|fs\/promises|os|v8)$/, by: 'disk.ts', for: /\/src\/(jobs|io|commands\/consents\/import)\// },
-  { of: /\/(create-|held-)?queries\.ts$/, by: 'edges/queries.ts', for: /\/server\/(auth|consents|notices|quota)\// },
+  {
+    of: /\/(create-|held-|import-)?queries\.ts$/,
+    by: 'edges/queries.ts',
+    for: /\/server\/(auth|consents|notices|quota)\//,
+  },
   { of: /^fastify$/, by: 'edges/fastify.ts' },
   { of: /^\.\/routes\.ts$/, by: 'edges/routes.ts', for: /\/server\/app\.ts$/ },
 ]

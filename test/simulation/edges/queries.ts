@@ -71,5 +71,7 @@ export const findAddress = unused
 export const findDeletedState = unused
 export const findHistory = unused
 export const findOldestKey = unused
+export const findImports = unused
+export const insertImports = unused
 export const deleteKeys = unused
 export const deleteRecords = unused

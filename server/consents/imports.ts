@@ -1,0 +1,164 @@
+import { ImportRow, parseInstant, type ImportRow as Row } from '../../src/contract/index.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
+import { canonical } from '../../src/evidence/canonical.ts'
+import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
+import type { Caller } from '../auth/caller.ts'
+import { Failure } from '../failure.ts'
+import { newId, readInstant } from '../ids.ts'
+import { findPlace, forEachYielding, noSite, toIdentity } from './create.ts'
+import type { Deps } from './deps.ts'
+import { findImports, insertImports, type KnownImport } from './import-queries.ts'
+import { hashOrigin } from './origin.ts'
+import type { View } from './queries.ts'
+import type { Created, CreateResult, ImportClaim, ImportedAnswer, NewImport } from './rows.ts'
+
+interface Draft {
+  readonly row: Row
+  readonly answers: readonly ImportedAnswer[]
+  readonly claim: ImportClaim
+}
+
+/**
+ * Records what another system knows, a record a row, all in one statement. A known origin replays its first record. Results are
+ * in the order of the rows. It can be run again, without limit of time.
+ */
+export async function importRows(
+  deps: Deps,
+  caller: Caller,
+  rows: readonly unknown[],
+  view: View,
+): Promise<CreateResult[]> {
+  const results: CreateResult[] = []
+  const drafts = new Map<number, Draft>()
+  await forEachYielding(rows.entries(), ([index, row]) => {
+    const { data, error } = ImportRow.safeParse(row)
+    if (data) drafts.set(index, toDraft(caller.accountId, data))
+    else results[index] = error
+  })
+  for (const [index, json] of await insertNew(deps, caller, drafts, view)) results[index] = { json, isReplayed: false }
+  await replayKnown(deps, caller, { drafts, results, view })
+  return results
+}
+
+/** Imports the first draft of each origin, and returns those that are new by their index. */
+async function insertNew(
+  deps: Deps,
+  caller: Caller,
+  drafts: ReadonlyMap<number, Draft>,
+  view: View,
+): Promise<Map<number, string>> {
+  const first = new Map<string, readonly [index: number, draft: Draft]>()
+  for (const [index, draft] of drafts) {
+    const origin = nameOf(draft.claim)
+    if (!first.has(origin)) first.set(origin, [index, draft])
+  }
+  const indexes = new Map<string, number>()
+  const imports: NewImport[] = []
+  await forEachYielding(first.values(), async ([index, draft]) => {
+    const one = await buildImport(deps, caller, draft)
+    indexes.set(one.id, index)
+    imports.push(one)
+  })
+  if (imports.length === 0) return new Map()
+  const inserted = await insertImports(deps.sql, caller.accountId, { imports, actor: caller, view })
+  return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
+}
+
+/** Sets the results of the drafts whose origin is known, by this batch or an earlier one. The others have no site. */
+async function replayKnown(
+  { sql }: Deps,
+  { accountId }: Caller,
+  { drafts, results, view }: { drafts: ReadonlyMap<number, Draft>; results: CreateResult[]; view: View },
+): Promise<void> {
+  const open = [...drafts].filter(([index]) => results[index] === undefined)
+  if (open.length === 0) return
+  const origins = new Map(open.map(([, { claim }]) => [nameOf(claim), claim.origin]))
+  const known = await findImports(sql, accountId, [...origins.values()], view)
+  const byOrigin = new Map(known.map(one => [nameOf(one), one]))
+  for (const [index, { claim }] of open) {
+    const one = byOrigin.get(nameOf(claim))
+    results[index] = one ? replay(one, claim) : noSite()
+  }
+}
+
+function nameOf({ origin }: Pick<ImportClaim, 'origin'>): string {
+  return origin.toString('base64')
+}
+
+function replay({ body_hash: bodyHash, json }: KnownImport, claim: ImportClaim): Created | Failure {
+  if (bodyHash === null) return conflict('The record of this origin was erased, and is not imported again.')
+  if (!bodyHash.equals(claim.bodyHash)) return conflict('This origin was imported with another content.')
+  return json === null ? conflict('The record of this origin is missing.') : { json, isReplayed: true }
+}
+
+function conflict(message: string): Failure {
+  return new Failure('conflict', message)
+}
+
+function toDraft(accountId: string, row: Row): Draft {
+  const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
+  const answers = toAnswers(row)
+  // Without the files, because another file of the same system can have the same row.
+  const content = answers.map(({ file, givenAt, ...state }) => ({ ...state, given_at: givenAt.toISOString() }))
+  const bodyHash = sha256(canonical({ ...rest, origin, answers: content }))
+  return { row, answers, claim: { origin: hashOrigin(accountId, origin), bodyHash } }
+}
+
+/** Returns each answer with what it takes from the one before. */
+function toAnswers({
+  accepted,
+  preferences,
+  policy_version,
+  given_at,
+  file_sha256,
+  changes = [],
+}: Row): ImportedAnswer[] {
+  let last: ImportedAnswer = {
+    accepted: accepted ?? false,
+    preferences: preferences ?? {},
+    policy_version,
+    givenAt: toDate(given_at),
+    file: Buffer.from(file_sha256, 'hex'),
+  }
+  const answers = [last]
+  for (const change of changes) {
+    last = {
+      accepted: change.accepted,
+      preferences: change.preferences,
+      policy_version: change.policy_version ?? last.policy_version,
+      givenAt: toDate(change.given_at),
+      file: change.file_sha256 === undefined ? last.file : Buffer.from(change.file_sha256, 'hex'),
+    }
+    answers.push(last)
+  }
+  return answers
+}
+
+function toDate(instant: string): Date {
+  return new Date(Math.floor(parseInstant(instant) as number))
+}
+
+/** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
+async function buildImport({ config, geo }: Deps, actor: Actor, { row, answers, claim }: Draft): Promise<NewImport> {
+  const id = newId()
+  const at = readInstant(id)
+  const identity = {
+    ...toIdentity(config, row, findPlace(geo, row)),
+    origin_system: row.origin.system,
+    origin_id: row.origin.id,
+    origin_evidence: row.origin.evidence ?? null,
+  }
+  const salt = newSalt()
+  const recordHash = hashRecord(identity, salt)
+  const entries: NewImport['entries'][number][] = []
+  await forEachYielding(answers, answer => {
+    const facts = { file_sha256: answer.file.toString('hex'), given_at: answer.givenAt.toISOString() }
+    const event = { id, action: 'imported', actor, at, state: answer, facts } as const
+    const previous = entries.at(-1)?.link.hash ?? null
+    const link = previous
+      ? linkOf({ ...event, version: entries.length + 1, previous })
+      : linkOf({ ...event, version: 1, previous, recordHash }, salt)
+    entries.push({ ...answer, link })
+  })
+  return { id, at, identity, recordHash, claim, entries }
+}

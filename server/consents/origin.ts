@@ -1,0 +1,9 @@
+import { idBytes, sha256 } from '../../src/evidence/bytes.ts'
+
+/** Returns `SHA-256(account id || system || 0x00 || id)`, by which a record of another system is known in an account. */
+export function hashOrigin(
+  accountId: string,
+  { system, id }: { readonly system: string; readonly id: string },
+): Buffer {
+  return sha256(Buffer.concat([idBytes(accountId), Buffer.from(`${system}\0${id}`)]))
+}

@@ -1,0 +1,31 @@
+import type { ChainEntry } from '../../src/evidence/chain.ts'
+import type { Finding } from '../../src/evidence/history.ts'
+import { hashOrigin } from '../consents/origin.ts'
+import type { StoredRecord } from './queries.ts'
+
+/** Verifies what an importer or a browser told of a record, and its origin: without it the record could be imported again. */
+export function findInOrigin(accountId: string, record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
+  const findings: Finding[] = []
+  const found = (problem: Finding['problem'], detail: string) => void findings.push({ version: null, problem, detail })
+  const imported = entries.findLast(({ action }) => action === 'imported')
+  const answer = entries.findLast(({ action }) => answers.includes(action))
+  if ((record.given_at?.toISOString() ?? null) !== (imported?.facts?.given_at ?? null))
+    found('changed', 'its given_at is not what its history says')
+  if (record.gpc !== (answer?.facts?.gpc ?? null)) found('changed', 'its gpc is not what its history says')
+  if (imported) findings.push(...findInMark(accountId, record, entries.at(-1)?.action === 'purged'))
+  else if (record.origin) found('forged', 'an origin leads to it, and it was not imported')
+  return findings
+}
+
+const answers = ['created', 'imported', 'updated']
+
+/** The row of `origins`. After a purge its hash cannot be verified: what it was made of is gone. */
+function findInMark(accountId: string, record: StoredRecord, isPurged: boolean): Finding[] {
+  const { origin, origin_system: system, origin_id: id, has_body } = record
+  if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is not kept: it could be imported again' }]
+  const changed = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
+  if (!isPurged && !origin.equals(hashOrigin(accountId, { system: system ?? '', id: id ?? '' })))
+    return changed('its origin is not kept: another one leads to it')
+  if (has_body === isPurged) return changed(`the hash of what was imported is ${isPurged ? 'kept' : 'missing'}`)
+  return []
+}
