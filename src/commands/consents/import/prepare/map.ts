@@ -39,6 +39,11 @@ const Container = z.strictObject({
   json_columns: z.array(z.string()).optional(),
   /** `json`: the keys, separated by dots, of the array that has the rows. Empty if the document is that array. */
   at: z.string().optional(),
+  /**
+   * `ndjson` and `json`: the path of an array. Its elements are rows, which have what is beside it too, unless they have
+   * that key themselves. An object without the array is a row.
+   */
+  each: Path.optional(),
   /** Of a ZIP: the entries to read, with `*` for any text. All if not given. */
   entries: z.array(z.string()).optional(),
 })

@@ -88,7 +88,8 @@ function openPerson(firstEvent: Event, { map, sha256Of }: PersonOptions) {
     const [, at, , , , version, accepted, purposes, , isSilent] = event
     const clash = clashOf(before, version, accepted, purposes, map.rows === 'answer')
     if (clash !== null) return refuse('contradiction', `at ${new Date(at).toISOString()} it has different ${clash}`)
-    const isNew = Object.keys(purposes).some(name => !before.purposes.has(name))
+    const names = Object.keys(purposes)
+    const isNew = names.length === 0 ? map.rows !== 'answer' : names.some(name => !before.purposes.has(name))
     for (const [name, given] of Object.entries(purposes)) before.purposes.set(name, given)
     if (isSilent) return
     if (before.isSilent) answers += 1

@@ -8,7 +8,7 @@ import { removeGuard } from '../columns.ts'
 import { fold } from '../words.ts'
 import { splitArray } from './json-array.ts'
 import type { Container, ImportMap } from './map.ts'
-import { type Columns, csvColumns, jsonColumns, type Row } from './paths.ts'
+import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
 import type { Part } from './source.ts'
 
 /** A line, or an element of a JSON array, and what it says or why it cannot be read. */
@@ -34,14 +34,30 @@ export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<
     container.kind === 'json'
       ? splitArray(toUtf8(part.chunks, part.name), container.at ? container.at.split('.') : [], part.name)
       : splitTogether(toUtf8(part.chunks, part.name), part.name)
-  return jsonRows(lines)
+  return jsonRows(lines, container.each)
 }
 
-async function* jsonRows(batches: AsyncIterable<readonly Line[]>): AsyncGenerator<Batch> {
+async function* jsonRows(batches: AsyncIterable<readonly Line[]>, each: string | undefined): AsyncGenerator<Batch> {
+  const get = each === undefined ? null : jsonColumns.getter(each)
   for await (const lines of batches) {
     const rows = lines.filter(isFilled).map(line => attempt(line, () => parse(line.bytes)))
-    yield { columns: jsonColumns, rows }
+    yield { columns: jsonColumns, rows: get ? rows.flatMap(row => elementsOf(row, get)) : rows }
   }
+}
+
+function elementsOf(read: ReadRow, get: Getter): ReadRow[] {
+  const array = 'row' in read ? get(read.row) : undefined
+  if (!('row' in read) || !Array.isArray(array)) return [read]
+  const { number, row } = read
+  return array.map((element: unknown) =>
+    isObject(element)
+      ? { number, row: { ...row, ...element } }
+      : { number, problem: 'has an element that is no object' },
+  )
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function parse(bytes: Buffer): Row {
