@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
@@ -8,19 +9,22 @@ import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { readCheckpoint, readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
+import { fileDigest, type Importer, newImporter } from './imports.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
 
 const service = useService()
 let owner: Owner
+let importer: Importer
 beforeAll(async () => {
   owner = await newOwner(service)
+  importer = await newImporter(service)
 })
 
 const publicKeys = async () => (await service.call('GET', '/.well-known/consent-keys.json')).body.keys
 
 /** The receipt of a record, whose signature and schema are looked at. */
-async function receiptOf(id: string) {
-  const { status, text, body, headers } = await owner.receipt(id)
+async function receiptOf(id: string, of: Pick<Owner, 'receipt'> = owner) {
+  const { status, text, body, headers } = await of.receipt(id)
   expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
   expect(schemaProblems(text)).toEqual([])
   const [{ pem }] = await publicKeys()
@@ -117,6 +121,61 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       expect(body.events).toHaveLength(body.record_version)
       expect(body.preferences).toEqual(body.events.at(-1).preferences)
     }
+  })
+})
+
+/** A record that was imported with two answers, of two files, and changed since. */
+async function newImport(id: string): Promise<{ readonly id: string; readonly created_at: string }> {
+  const later = { given_at: '2022-03-04T05:06:07.000Z', accepted: false, preferences: {}, file_sha256: 'f2'.repeat(32) }
+  const origin = { system: 'acme \u202e"', id, evidence: 'page 3' }
+  const [result] = await importer.sendAll([importer.row(id, { origin, changes: [later] })])
+  if (!result) throw new Error('the import has no result')
+  await importer.update(result.consent.id, { accepted: true })
+  return result.consent
+}
+
+describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () => {
+  it('says where it comes from by the word of the importer, and when each answer was given and recorded', async () => {
+    const { id, created_at } = await newImport('told')
+    const receipt = await receiptOf(id, importer)
+    const files = [fileDigest, 'f2'.repeat(32)]
+    expect(receipt.origin).toEqual({
+      system: 'acme \u202e"',
+      id: 'told',
+      evidence: 'page 3',
+      imported_at: created_at,
+      files,
+      statement: `as told by acme \u202e", imported on ${created_at}, file SHA-256 ${files.join(', ')}`,
+    })
+    const told = receipt.events.map((event: Record<string, unknown>) => [event['event_state'], event['given_at']])
+    expect(told).toEqual([
+      ['dpv:ConsentGiven', '2021-03-04T05:06:07.891Z'],
+      ['dpv:ConsentWithdrawn', '2022-03-04T05:06:07.000Z'],
+      ['dpv:ConsentGiven', null],
+    ])
+    expect(receipt.events.map(({ event_time }: { event_time: string }) => event_time === created_at)).toEqual([
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it.each([
+    ['consents', 'origin_system', 'other'],
+    ['consents', 'origin_system', null],
+    ['consents', 'origin_id', 'other'],
+    ['consents', 'origin_evidence', null],
+    ['consent_history', 'given_at', '2021-03-04T05:06:07.890Z'],
+    ['consent_history', 'given_at', null],
+    ['consent_history', 'file_sha256', Buffer.of(1)],
+    ['consent_history', 'gpc', true],
+    ['consent_history', 'action', 'created'],
+  ])('signs nothing if in %s the column %s is %j', async (table, column, value) => {
+    const { id } = await newImport(randomUUID())
+    const { sql } = service
+    const row = table === 'consents' ? sql`id = ${id}` : sql`consent_id = ${id} and version = 1`
+    await sql`update ${sql(table)} set ${sql({ [column]: value })} where ${row}`
+    expect(await importer.receipt(id)).toMatchObject({ status: 500, body: { error: 'internal_error' } })
   })
 })
 

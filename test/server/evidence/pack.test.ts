@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
+import { describeOrigin } from '../../../src/contract/documents/consent-receipt.ts'
 import { signingKeys } from '../../../src/contract/signing-keys.ts'
 import { keyIdOf, newSigningKey, publicPem } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
@@ -19,7 +20,7 @@ import { keySetOf } from '../../src/signed-consent-receipt.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { runScript } from '../../support/documented-commands.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
-import { newOwner, type Owner } from '../consents/records.ts'
+import { type Importer, newImporter } from '../consents/imports.ts'
 import { purgeNow } from '../purge/purge.ts'
 
 /** Packs that the verifier in Python accepts, and changes of a byte in each of a twentieth of them (at least one). */
@@ -35,9 +36,9 @@ if (isSkipped)
 
 const service = useService()
 const folder = useFolder()
-let owner: Owner
+let owner: Importer
 beforeAll(async () => {
-  owner = await newOwner(service)
+  owner = await newImporter(service)
   const headers = await service.signIn(owner)
   const call = async (method: string, rest: string, body: unknown) => {
     const path = `/api/v1/sites/${owner.siteId}/notices/2${rest}`
@@ -109,8 +110,21 @@ async function expectValid(path: string): Promise<void> {
   expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
 }
 
-/** A record with a history of its own. */
+async function newImport(index: number): Promise<{ readonly id: string }> {
+  const change = { given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: {}, file_sha256: 'f2'.repeat(32) }
+  const origin = { system: hostile, id: `${index}`, ...(index % 2 === 0 && { evidence: hostile }) }
+  const [result] = await owner.sendAll([owner.row(`${index}`, { origin, policy_version: 2, changes: [change] })])
+  if (!result?.consent) throw new Error(JSON.stringify(result))
+  return result.consent
+}
+
+/** A record with a history of its own; every fifth was imported. */
 async function newRecord(index: number): Promise<string> {
+  if (index % 5 === 4) {
+    const { id } = await newImport(index)
+    if (index % 3 === 1) await owner.update(id, { accepted: true })
+    return id
+  }
   const { id } = await owner.create({
     subject_id: `${hostile} ${index}`,
     accepted: true,
@@ -364,6 +378,52 @@ describe('an evidence pack', () => {
     forged.push(path)
   })
 
+  it.each<[what: string, forge: (files: Files) => unknown]>([
+    [
+      'another time of the answer',
+      files => edit(files, 'record.json', () => ({ given_at: '2021-01-01T00:00:00.000Z' })),
+    ],
+    ['a signal', files => edit(files, 'record.json', () => ({ gpc: true }))],
+    ['another origin', files => edit(files, 'record.json', ({ origin }) => ({ origin: { ...origin, id: 'other' } }))],
+    ['no origin', files => edit(files, 'record.json', () => ({ origin: undefined }))],
+    [
+      'another file',
+      files =>
+        edit(files, 'history.json', ({ data: [first, ...rest] }) => ({
+          data: [{ ...first, file_sha256: 'f3'.repeat(32) }, ...rest],
+        })),
+    ],
+    ['a receipt of another origin', files => changeOrigin(files, { id: 'other' })],
+    ['a receipt of another file', files => changeOrigin(files, { files: ['f2'.repeat(32)] })],
+    [
+      'a receipt of another time of the answer',
+      files =>
+        changeReceipt(files, ({ events: [first, ...rest] }) => ({
+          events: [{ ...first, given_at: '2021-01-01T00:00:00.000Z' }, ...rest],
+        })),
+    ],
+  ])('of an imported record is refused if it was made anew with %s', async (_what, forge) => {
+    const files = read(made[4] ?? '')
+    await forge(files)
+    const path = put(reseal(files))
+    const { code, wrong } = await verify(path)
+    expect([code, wrong.length > 0]).toEqual([5, true])
+    forged.push(path)
+  })
+
+  it('of an imported record says what is the word of the importer, and what nothing shows', () => {
+    const [imported, other] = [made[4] ?? '', made[1] ?? ''].map(path =>
+      String(read(path).get('README.txt')).replace(/\s+/g, ' '),
+    )
+    expect(imported).toMatch(/Origin: as told by .*, imported on 20.*, file SHA-256 [\da-f]{64}, [\da-f]{64} /)
+    expect(imported).toContain('The last of them at, as the importer told it: 2022-01-01T00:00:00.000Z')
+    expect(imported).toContain('the service saw the import and nothing before it')
+    expect(other).not.toMatch(/import/i)
+    expect(String(read(made[4] ?? '').get('index.html'))).toContain(
+      'answered at 2022-01-01T00:00:00.000Z, as the importer told it',
+    )
+  })
+
   it.skipIf(isSkipped)('is refused in Python too if it was made anew', () => {
     const { status, lines, stderr } = verifyInPython(forged)
     expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
@@ -424,11 +484,24 @@ function dropNotice(files: Files): void {
 }
 
 /** The service itself would have to sign this. */
-async function changeController(files: Files): Promise<void> {
+async function changeReceipt(files: Files, change: (receipt: ReturnType<typeof JSON.parse>) => object): Promise<void> {
   const { signature: _, key_id: __, ...receipt } = JSON.parse(String(files.get('receipt.json')))
-  const privacy_notice = { ...receipt.privacy_notice, controller: 'Eve' }
   const signer = await openSigner(service.sql, null)
-  files.set('receipt.json', Buffer.from(await signer.sign({ ...receipt, privacy_notice })))
+  files.set('receipt.json', Buffer.from(await signer.sign({ ...receipt, ...change(receipt) })))
+}
+
+function changeController(files: Files): Promise<void> {
+  return changeReceipt(files, ({ privacy_notice }) => ({ privacy_notice: { ...privacy_notice, controller: 'Eve' } }))
+}
+
+function changeOrigin(
+  files: Files,
+  changes: { readonly id?: string; readonly files?: readonly string[] },
+): Promise<void> {
+  return changeReceipt(files, ({ origin }) => {
+    const changed = { ...origin, ...changes }
+    return { origin: { ...changed, statement: describeOrigin(changed) } }
+  })
 }
 
 function changeSetting(files: Files): void {
