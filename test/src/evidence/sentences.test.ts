@@ -86,6 +86,16 @@ const rows: Row[] = [
     test: ['test/server/consents/receipt.test.ts', 'names the record and its problem in the response and in the log'],
   },
   {
+    by: 'consent receipt, `origin`',
+    says: '“as told by SYSTEM, imported on INSTANT, file SHA-256 DIGEST”; `given_at` of an event: when the person answered there',
+    seen: 'the import of the record, whose origin, times and digests are those of its hashes; nothing of what the importer says was seen',
+    trust: `the importer, for all that it told; ${service}, for that it was told so, and when`,
+    test: [
+      'test/server/consents/receipt.test.ts',
+      'says where it comes from by the word of the importer, and when each answer was given and recorded',
+    ],
+  },
+  {
     by: 'erasure certificate',
     says: `\`erased\`, \`records\`: ${statement}`,
     seen: 'the entries of the deletions, in the transaction that wrote them; N is the setting of the service',
@@ -183,6 +193,13 @@ const rows: Row[] = [
     seen: 'the signature, by a key of those that were given or that the instance publishes; type, version and fields',
     trust: 'those who gave the keys; the signer, for what the document says',
     test: ['test/src/commands/verify.test.ts', 'with any one byte changed, whatever it becomes'],
+  },
+  {
+    by: '`get --at`',
+    says: '`word`: `importer`, and “ID was imported from SYSTEM at INSTANT: what it was before that is the importer’s word”; else `service`',
+    seen: 'that the entry of the state was imported after the moment; else that it was written by then',
+    trust: 'the importer, or the answers of the service',
+    test: ['test/src/commands/at/get.test.ts', 'o’clock says whose word it is'],
   },
   {
     by: '`history --verify`',
