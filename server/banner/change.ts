@@ -1,5 +1,6 @@
 import { type BannerDraft, invalidConsentToken } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
+import type { State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Deps } from '../consents/deps.ts'
 import { findExpiry, findValidity } from '../consents/notice.ts'
@@ -12,6 +13,11 @@ import { findVisitedRecord, type VisitedRecord } from './queries.ts'
 
 /** A lost race is decided by the second read, unless the site's policy changed in between. */
 const maxAttempts = 3
+
+export interface Visit {
+  readonly draft: Omit<BannerDraft, 'consent_token' | 'idempotency_key'>
+  readonly gpc: boolean
+}
 
 interface Changed extends ConsentJson {
   readonly version: number
@@ -32,25 +38,33 @@ export async function changeByToken(
   deps: Deps,
   caller: Caller,
   token: RecordVersion,
-  draft: BannerDraft,
+  { draft, gpc }: Visit,
 ): Promise<Changed | Predecessor> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const row = await findRecord(deps, caller, token)
     rejectOtherPerson(row, draft)
     if (isOtherNotice(row, draft)) return { predecessor: row }
-    const state = {
-      ...row,
-      accepted: draft.accepted ?? row.accepted,
-      preferences: draft.preferences ?? row.preferences,
-    }
-    const isSame = state.accepted === row.accepted && sameJson(state.preferences, row.preferences)
-    const wasMade = row.version === token.version + 1 && row.changed_by === 'site_token'
-    if (isSame && (row.version === token.version || wasMade)) return row
+    const next = toNext(row, draft)
+    const isMade = hasState(row, next) && gpc === (row.gpc ?? false)
+    if (isMade && isAnsweredBy(row, token)) return row
     if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
-    const written = await write(deps, caller, row, { ...state, isSitesPolicy: draft.policy_version === undefined })
+    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy: draft.policy_version === undefined })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed at the same time.')
+}
+
+function toNext({ accepted, preferences, policy_version }: VisitedRecord, draft: BannerDraft): State {
+  return { accepted: draft.accepted ?? accepted, preferences: draft.preferences ?? preferences, policy_version }
+}
+
+function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean {
+  return accepted === row.accepted && sameJson(preferences, row.preferences)
+}
+
+/** True for the version of the token, and for the next if a page of the site made it. */
+function isAnsweredBy({ version, changed_by }: VisitedRecord, token: RecordVersion): boolean {
+  return version === token.version || (version === token.version + 1 && changed_by === 'site_token')
 }
 
 /** @throws Failure `invalid_request` for one that is deleted, as for a token that is no token */
@@ -64,13 +78,13 @@ async function write(
   deps: Deps,
   caller: Caller,
   row: VisitedRecord,
-  state: Pick<VisitedRecord, 'accepted' | 'preferences' | 'policy_version'> & { readonly isSitesPolicy: boolean },
+  { gpc, isSitesPolicy, ...state }: State & { readonly gpc: boolean; readonly isSitesPolicy: boolean },
 ) {
   const validFor = await findValidity(deps, caller.accountId, row)
-  const link = nextLink(row, caller, { action: 'updated', state })
+  const link = nextLink(row, caller, { action: 'updated', state, facts: gpc ? { gpc } : undefined })
   const expiresAt = findExpiry(link.at, state.accepted, validFor)
-  const after = { ...state, deleted_at: null, wasErased: null, expiresAt }
-  return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link })
+  const after = { ...state, isSitesPolicy, deleted_at: null, wasErased: null, expiresAt }
+  return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 
 /** @throws Failure `invalid_request` for the label or the subject of another record: a browser may be shared */

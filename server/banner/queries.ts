@@ -23,6 +23,7 @@ export interface VisitedRecord extends LiveState {
   consent_id: string | null
   subject_id: string | null
   notice_locale: string | null
+  gpc: boolean | null
   /** The site's at present. */
   sites_policy: number
   /** Of the last entry. */
@@ -35,7 +36,7 @@ export async function findVisitedRecord(
   { accountId, siteId, id }: { accountId: string; siteId: string; id: string },
 ): Promise<VisitedRecord | undefined> {
   const [row] = await sql<VisitedRecord[]>`
-    select ${liveState(sql)}, consent_id, subject_id, notice_locale,
+    select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc,
       (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy,
       (
         select h.changed_by from consent_history h

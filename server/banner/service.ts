@@ -4,7 +4,7 @@ import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
 import type { NodeState } from '../health/state.ts'
 import type { Place } from '../net/geo.ts'
-import { changeByToken, invalidToken } from './change.ts'
+import { changeByToken, invalidToken, type Visit } from './change.ts'
 import { decodeConsentToken, encodeConsentToken, type TokenScope } from './consent-token.ts'
 
 /** Facts about a visitor from the connection, never from the page. Null if unknown. */
@@ -12,6 +12,8 @@ export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
   readonly place: Place | null
+  /** True with `Sec-GPC: 1` (Global Privacy Control): an observation, which never changes the answer. */
+  readonly gpc: boolean
 }
 
 export interface VisitDeps extends Deps {
@@ -42,18 +44,16 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-type Answer = Omit<BannerDraft, 'consent_token' | 'idempotency_key'>
-
 /** A record of another notice is of the same person, who else could not withdraw by what the page remembers. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
   connection: Connection,
-  { draft, token, scope }: { draft: Answer; token: string; scope: TokenScope },
+  { draft, token, scope }: { draft: Visit['draft']; token: string; scope: TokenScope },
 ) {
   const from = decodeConsentToken(scope, token, deps.state.now())
   if (!from) throw invalidToken()
-  const result = await changeByToken(deps, caller, from, draft)
+  const result = await changeByToken(deps, caller, from, { draft, gpc: connection.gpc })
   if (!('predecessor' in result)) return result
   const { consent_id, subject_id, sites_policy } = result.predecessor
   const { policy_version = sites_policy, notice_locale = '' } = draft
@@ -67,8 +67,8 @@ async function continueVisit(
 async function createVisit(
   deps: Deps,
   caller: Caller,
-  { address, userAgent, place }: Connection,
-  { draft, key = null }: { draft: Answer; key?: string | null },
+  { address, userAgent, place, gpc }: Connection,
+  { draft, key = null }: { draft: Visit['draft']; key?: string | null },
 ) {
   const { json } = await createConsent(
     deps,
@@ -80,7 +80,7 @@ async function createVisit(
       ...(userAgent !== null && { user_agent: userAgent }),
     },
     key,
-    { body: draft, place: place ?? undefined },
+    { body: draft, place: place ?? undefined, gpc },
   )
   return { json, version: 1 }
 }

@@ -74,6 +74,7 @@ export function readConnection(config: ConnectionConfig, request: FastifyRequest
     address: clientAddress(request),
     userAgent: userAgent !== undefined && storable(userAgent) ? userAgent : null,
     place: readEdgePlace(config, request),
+    gpc: request.headers['sec-gpc'] === '1',
   }
 }
 

@@ -32,7 +32,7 @@ const maxAttempts = 3
 /** Validating and hashing a whole batch at once would block other requests. */
 const itemsPerTurn = 100
 
-interface Facts extends Pick<Draft, 'place'> {
+interface Extras extends Pick<Draft, 'place' | 'gpc'> {
   /** What another request with the key must repeat. Default: the draft. */
   readonly body?: object
 }
@@ -49,12 +49,12 @@ export function createConsent(
   caller: Caller,
   draft: ConsentDraft,
   key: string | null,
-  { body = draft, ...facts }: Facts = {},
+  { body = draft, ...extras }: Extras = {},
 ): Promise<Created> {
   const claim = key === null ? null : claimKey(key, body)
   // Keyed and unkeyed creates are batched separately: a keyed insert can block on another request's key.
   const batch = `${caller.accountId} ${caller.kind} ${caller.id} ${claim ? 'keyed' : 'unkeyed'}`
-  return deps.creates.run(batch, { draft, claim, ...facts }, async items => {
+  return deps.creates.run(batch, { draft, claim, ...extras }, async items => {
     const results = await createMany(deps, caller, new Map(items.entries()))
     return items.map((_, index) => getResult(results, index))
   })
@@ -137,14 +137,14 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const rejected = new Map<number, Failure>()
   const keys = new Set<string>()
   await forEachYielding(versions, ([index, siteVersion]) => {
-    const { draft, claim, place } = open.get(index) as Draft
+    const { draft, claim, place, gpc } = open.get(index) as Draft
     const { version } = siteVersion
     const found = noticeOf(siteVersion)
     const rejection = findRejection(found, version, draft)
     if (rejection) return isCurrent || draft.policy_version !== undefined ? rejected.set(index, rejection) : undefined
     if (claim && keys.has(claim.key)) return
     if (claim) keys.add(claim.key)
-    return records.set(index, buildRecord(deps, caller, draft, version, { place, notice: found.notice }))
+    return records.set(index, buildRecord(deps, caller, draft, version, { place, gpc, notice: found.notice }))
   })
   return { records, rejected }
 }
@@ -217,7 +217,11 @@ export function buildRecord(
   actor: Actor,
   draft: ConsentDraft,
   policyVersion: number,
-  { place = findPlace(geo, draft), notice = null }: { place?: Place | undefined; notice?: HeldNotice | null } = {},
+  {
+    place = findPlace(geo, draft),
+    notice = null,
+    gpc = false,
+  }: Pick<Draft, 'place' | 'gpc'> & { notice?: HeldNotice | null } = {},
 ): NewRecord {
   const id = newId()
   const at = readInstant(id)
@@ -230,10 +234,23 @@ export function buildRecord(
     policy_version: policyVersion,
     notice_entry: notice?.entry ?? null,
     expires_at: findExpiry(at, draft.accepted ?? false, notice?.validFor ?? null),
+    gpc: gpc || null,
   }
   const salt = newSalt()
   const recordHash = hashRecord(record, salt)
-  const link = linkOf({ id, version: 1, action: 'created', actor, at, previous: null, state: record, recordHash }, salt)
+  const facts = gpc ? { gpc } : undefined
+  const event = {
+    id,
+    version: 1,
+    action: 'created',
+    actor,
+    at,
+    previous: null,
+    state: record,
+    recordHash,
+    facts,
+  } as const
+  const link = linkOf(event, salt)
   return Object.assign(record, { recordHash, link })
 }
 

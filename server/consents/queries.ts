@@ -57,7 +57,7 @@ export function viewJson(sql: Sql, view: View): Fragment {
 export const intoHistory = staticFragment(
   sql => sql`insert into consent_history (
     account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-    created_at, salt, payload_hash, hash)`,
+    created_at, salt, payload_hash, hash, gpc)`,
 )
 
 export const intoLog = staticFragment(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
@@ -66,11 +66,15 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
  * CTEs that write the audit and log entries of the CTE `changed`, with their hashes from the CTE `links`. The account's row is
  * joined so that Citus writes them on the account's node instead of sending them to every node.
  */
-export function auditAndLog(sql: Sql, accountId: string, { action, actor }: Pick<Entry, 'action' | 'actor'>): Fragment {
+export function auditAndLog(
+  sql: Sql,
+  accountId: string,
+  { action, actor, gpc = false }: Omit<Entry, 'link'>,
+): Fragment {
   return sql`audit as (
       ${intoHistory(sql)}
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
-        ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash
+        ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean
       from changed c join links l on l.id = c.id join accounts a on a.account_id = ${accountId}
     ), log as (
       ${intoLog(sql)}
@@ -201,7 +205,8 @@ export async function updateConsent(
         accepted = ${state.accepted}, preferences = ${sql.json(state.preferences as JSONValue)}, updated_at = ${at},
         deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
         chain_head = ${link.hash},
-        expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`}
+        expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`},
+        gpc = ${entry.action === 'updated' ? sql`${entry.gpc || null}` : sql`gpc`}
       where account_id = ${accountId} and id = ${id} and version = ${version}
         and (deleted_at is null or erased is not distinct from ${state.wasErased})
         ${state.isSitesPolicy ? andSitesPolicy(sql) : empty(sql)}

@@ -37,6 +37,8 @@ export interface Draft {
   readonly claim: Claim | null
   /** Overrides the place looked up by the draft's IP address. */
   readonly place?: Place | undefined
+  /** True if it came with `Sec-GPC: 1`. */
+  readonly gpc?: boolean | undefined
 }
 
 export interface NewRecord extends Identity, State {
@@ -48,6 +50,7 @@ export interface NewRecord extends Identity, State {
   readonly notice_entry: number | null
   /** Null for a refusal, or if the notice does not say how long a consent is valid. */
   readonly expires_at: Date | null
+  readonly gpc: true | null
 }
 
 /** An answer that a person gave elsewhere, as the importer tells it. */
@@ -99,6 +102,8 @@ export interface Entry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink
+  /** True of an answer with `Sec-GPC: 1`. Default: false. */
+  readonly gpc?: boolean
 }
 
 /** Columns needed to extend a record's hash chain. */

@@ -161,7 +161,7 @@ export function noConsent(): Failure {
 export function nextLink(
   row: ChainRow,
   actor: Actor,
-  change: Pick<Event, 'action' | 'state' | 'recordHash' | 'historyHash'>,
+  change: Pick<Event, 'action' | 'state' | 'facts' | 'recordHash' | 'historyHash'>,
   salt = newSalt(),
 ): BatchLink {
   const { id, version, chain_head: previous } = row

@@ -65,7 +65,7 @@ export function redactUrl(url: string, path: string): string {
 export function redactHeader(name: string, value: string, maskKey: (key: string) => string): string {
   const key = name === 'authorization' ? /^Bearer (.*)$/s.exec(value)?.[1] : undefined
   if (key !== undefined) return `Bearer ${maskKey(key)}`
-  return plainHeaders.has(name) && !/@|\bs[kt]-/.test(value) ? value.slice(0, 200) : hidden
+  return plainHeaders.has(name) && !/@|\b(sk|st|ct)-/.test(value) ? value.slice(0, 200) : hidden
 }
 
 function shownId(id: string): string {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BannerConsent } from '../../src/contract/index.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 
@@ -63,14 +64,23 @@ describe('serve --quickstart, first start', () => {
     expect(codes).toEqual([0, 0, 0, 6])
   })
 
-  it('stops cleanly on SIGINT, and a later start shows the records and no secret', async () => {
+  const visit = async (body: object) => {
+    const headers = { 'content-type': 'application/json', 'x-site-token': secrets.find(text => /^st-/.test(text)) ?? '' }
+    const url = `${server.url}/api/v1/public/consent`
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await response.json()) as BannerConsent
+  }
+
+  it('stops cleanly on SIGINT, and a later start shows the records, knows the visitors, and shows no secret', async () => {
+    const { id, consent_token } = await visit({ accepted: true })
     expect(await server.end('SIGINT')).toBe(0)
     expect(existsSync(join(data(), '.s.PGSQL.5432'))).toBe(false)
     const port = new URL(server.url).port
     server = await startServer(['--quickstart', '--port', port], env(), /terminal, try:/)
-    expect(server.output()).not.toMatch(/\b(sk|st)-/)
+    expect(server.output()).not.toMatch(/\b(sk|st|ct)-/)
     const { stdout } = await runBinary(['list', '-q'], { env: env() })
-    expect(stdout.trim().split('\n')).toHaveLength(1)
+    expect(stdout.trim().split('\n')).toHaveLength(2)
+    expect(await visit({ consent_token, accepted: false })).toMatchObject({ id, accepted: false })
     expect(await server.end('SIGTERM')).toBe(0)
   })
 })

@@ -1,0 +1,88 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { verified } from '../verify/verified.ts'
+import { cors, corsOf, newShop, type Shop } from './shop.ts'
+
+const service = useService()
+let shop: Shop
+
+beforeEach(async () => {
+  shop = await newShop(service)
+})
+
+const gpc = { 'sec-gpc': '1' }
+
+async function visit(body: object, headers: Record<string, string>) {
+  const answer = await shop.visit(body, headers)
+  expect([answer.status, corsOf(answer)]).toEqual([201, cors.readable])
+  return answer.body
+}
+
+/** `gpc` of the record, then of each of its entries; undefined where it is left out. */
+async function observed(id: string): Promise<(true | undefined)[]> {
+  const { body: record } = await shop.get(id)
+  const { body: history } = await shop.history(id)
+  return [record.gpc, ...history.data.map((entry: { gpc?: true }) => entry.gpc)]
+}
+
+async function expectVerified(): Promise<void> {
+  const { findings } = await verified(service.sql, { account: shop.accountId })
+  expect(findings.filter(({ detail }) => !detail.includes('checkpoint'))).toEqual([])
+}
+
+describe('Sec-GPC', () => {
+  it('is kept of the answer that it came with, and never changes the answer', async () => {
+    const first = await visit({ accepted: true, preferences: { ads: true } }, gpc)
+    expect(first).toMatchObject({ accepted: true, preferences: { ads: true } })
+    expect(first).not.toHaveProperty('gpc')
+    expect(await observed(first.id)).toEqual([true, true])
+    const second = await visit({ consent_token: first.consent_token, accepted: false }, {})
+    expect(await observed(first.id)).toEqual([undefined, true, undefined])
+    await visit({ consent_token: second.consent_token, accepted: true }, gpc)
+    expect(await observed(first.id)).toEqual([true, true, undefined, true])
+    await expectVerified()
+  })
+
+  it('is an entry of its own if nothing else of the answer changed', async () => {
+    const first = await visit({ accepted: true }, {})
+    const body = { consent_token: first.consent_token, accepted: true }
+    await visit(body, gpc)
+    await visit(body, gpc)
+    expect((await shop.visit(body)).status).toBe(409)
+    expect(await observed(first.id)).toEqual([true, undefined, true])
+  })
+
+  it('stays when the record is deleted and restored, and goes with an update by the operator', async () => {
+    const { id } = await visit({ accepted: true }, gpc)
+    await shop.remove(id)
+    await shop.restore(id)
+    expect(await observed(id)).toEqual([true, true, undefined, undefined])
+    await shop.update(id, { accepted: false })
+    expect(await observed(id)).toEqual([undefined, true, undefined, undefined, undefined])
+    await expectVerified()
+  })
+
+  it.each(['0', 'true', '', '1, 1', '?1', '1.0', ' 1 x'])('means nothing with the value %j', async value => {
+    const { id } = await visit({ accepted: true }, { 'sec-gpc': value })
+    expect(await observed(id)).toEqual([undefined, undefined])
+  })
+
+  it('means nothing on the private API, whose caller is not the visitor', async () => {
+    const { body } = await shop.post({ site_id: shop.siteId, accepted: true }, gpc)
+    await shop.update(body.id, { accepted: false }, gpc)
+    expect(await observed(body.id)).toEqual([undefined, undefined, undefined])
+  })
+
+  it.each([
+    ['removed from the record', 'consents', null],
+    ['removed from the entry', 'consent_history', null],
+    ['denied by the entry', 'consent_history', false],
+  ])('is missed by a verification when it is %s', async (_name, table, value) => {
+    const { id } = await visit({ accepted: true }, gpc)
+    await expectVerified()
+    const { sql } = service
+    await sql`update ${sql(table)} set gpc = ${value} where ${sql(table === 'consents' ? 'id' : 'consent_id')} = ${id}`
+    const { findings } = await verified(sql, { account: shop.accountId })
+    expect(findings).toContainEqual(expect.objectContaining({ record: id, problem: 'changed' }))
+  })
+})
