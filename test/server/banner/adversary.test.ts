@@ -121,7 +121,7 @@ const anyVersion = () => ({ id: pick(last).id, version: pick([1, 2, 3, 4, 5]) })
 let otherToken = ''
 const otherMac = () => Buffer.from(otherToken.slice(3), 'base64url').subarray(29)
 
-describe('adversary of the public flow', () => {
+describe('adversary of the public flow', { timeout: 60_000 + 60 * forgeries }, () => {
   beforeAll(async () => {
     otherToken = (await post({ accepted: true }, other)).body.consent_token
   })
@@ -188,7 +188,7 @@ describe('adversary of the public flow', () => {
   })
 })
 
-describe('concurrent changes by one token', () => {
+describe('concurrent changes by one token', { timeout: 60_000 + 60 * forgeries }, () => {
   it('on two nodes: one of the answers is recorded, and the same answer gets it too', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { body: first } = await post({ accepted: true })

@@ -84,6 +84,8 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
     const { sql } = service
     await sql`update ${sql(table)} set gpc = ${value} where ${sql(table === 'consents' ? 'id' : 'consent_id')} = ${id}`
-    expect(await problems()).toMatchObject([{ consent_id: id, problem: 'changed' }])
+    const found = await problems()
+    expect(found.length).toBeGreaterThan(0)
+    for (const finding of found) expect(finding).toMatchObject({ consent_id: id, problem: 'changed' })
   })
 })
