@@ -65,7 +65,10 @@ describe('serve --quickstart, first start', () => {
   })
 
   const visit = async (body: object) => {
-    const headers = { 'content-type': 'application/json', 'x-site-token': secrets.find(text => /^st-/.test(text)) ?? '' }
+    const headers = {
+      'content-type': 'application/json',
+      'x-site-token': secrets.find(text => /^st-/.test(text)) ?? '',
+    }
     const url = `${server.url}/api/v1/public/consent`
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
     return (await response.json()) as BannerConsent
