@@ -9,7 +9,7 @@ import { client, shared } from './bundle.js'
 import { emptyDatabase } from './empty-database.js'
 
 /** Files of their own, because reading them at each start would cost more than the rest. */
-const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici']
+const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici', 'yauzl']
 
 const used = new Set()
 const apart = {

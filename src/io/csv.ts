@@ -9,6 +9,8 @@ export interface Table {
   readonly header: readonly string[]
   /** Returns the cells of a line. @throws CliError invalid_data that begins with the line's number */
   readonly cells: (line: Line) => readonly string[]
+  /** Returns the cells of each line, or null if `cells` has to say which line is not valid. */
+  readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
 }
 
 /** Returns the delimiter of a line `sep=;`, with which some spreadsheets begin. */
@@ -34,14 +36,24 @@ export async function openTable(
     const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }
     const cells = (line: Line): readonly string[] => {
       const text = decode(line.bytes, `line ${line.number}`)
-      if (!text.includes('"')) return text.split(delimiter) // most lines; the parser takes ten times as long
       try {
         return parse(text, options)[0] ?? []
       } catch (error) {
         throw dataError(`line ${line.number} ${quoteProblem((error as { code?: unknown }).code)}`)
       }
     }
-    return { header: cells(header), cells }
+    /** The parser's start takes longer than a line. */
+    const cellsOfAll = (lines: readonly Line[]) => {
+      try {
+        const texts = lines.map(line => decode(line.bytes, ''))
+        if (!texts.some(text => text.includes('"'))) return texts.map(text => text.split(delimiter))
+        const rows: string[][] = parse(texts.join('\n'), options)
+        return rows.length === lines.length ? rows : null
+      } catch {
+        return null
+      }
+    }
+    return { header: cells(header), cells, cellsOfAll }
   }
   if (delimiter) return read(delimiter)
   const tables = delimiters.flatMap(each => tryRead(() => read(each)))

@@ -71,7 +71,7 @@ async function* csvRows(
   unguard: boolean,
 ): AsyncGenerator<Batch> {
   const { name } = part
-  let open: { readonly columns: Columns; readonly read: (line: Line) => ReadRow | null } | null = null
+  let open: { readonly columns: Columns; readonly read: (lines: readonly Line[]) => ReadRow[] } | null = null
   let delimiter = container.delimiter ?? (container.columns && ',')
   for await (const batch of splitTogether(toUtf8(part.chunks, name), name, { quoted: true })) {
     const lines = batch.filter(isFilled)
@@ -83,7 +83,7 @@ async function* csvRows(
     }
     if (!open) continue
     const { columns, read } = open
-    yield { columns, rows: lines.map(read).filter(row => row !== null) }
+    yield { columns, rows: read(lines) }
   }
 }
 
@@ -101,15 +101,19 @@ function openReading(name: string, { json_columns = [] }: Container, table: Tabl
     const text = unguard ? removeGuard(cell) : cell
     return jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
   }
-  const read = (line: Line): ReadRow | null => {
+  const toRow = (line: Line, read: () => readonly string[]): ReadRow[] => {
     let isEmpty = false
     const row = attempt(line, () => {
-      const cells = table.cells(line)
+      const cells = read()
       if (cells.length !== header.length) throw dataError(`has ${cells.length} cells, and the header ${header.length}`)
       isEmpty = cells.every(cell => cell === '')
       return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
     })
-    return isEmpty ? null : row
+    return isEmpty ? [] : [row]
+  }
+  const read = (lines: readonly Line[]): ReadRow[] => {
+    const all = table.cellsOfAll(lines)
+    return lines.flatMap((line, index) => toRow(line, () => all?.[index] ?? table.cells(line)))
   }
   return { columns: csvColumns(header, jsonCells, name), read }
 }

@@ -147,13 +147,9 @@ function hourOf(hour: number, half: string | undefined): number | null {
 
 const dayMs = 86_400_000
 
-/** Zones change at whole quarters of an hour. */
-const stepMs = 900_000
-const maxCached = 10_000
-
 /** Returns a function from the time of a zone's clocks to the instants when they showed it: none, one or two. */
 function zoneReader(zone: string): (wallMs: number) => number[] {
-  const offsetAt = cachedOffsets(zone)
+  const offsetAt = cachedOffsets(openZone(zone))
   return wallMs => {
     const offsets = new Set([offsetAt(wallMs - dayMs), offsetAt(wallMs + dayMs)])
     const instants = [...offsets]
@@ -163,20 +159,26 @@ function zoneReader(zone: string): (wallMs: number) => number[] {
   }
 }
 
-function cachedOffsets(zone: string): (instant: number) => number {
-  const format = openZone(zone)
-  const cache = new Map<number, number>()
-  return instant => {
-    const start = Math.floor(instant / stepMs) * stepMs
-    const known = cache.get(start)
-    if (known !== undefined) return known
-    const parts = Object.fromEntries(format.formatToParts(start).map(({ type, value }) => [type, Number(value)]))
-    const { year = 0, month = 1, day, hour, minute, second } = parts
-    const offset = Date.UTC(year, month - 1, day, hour, minute, second) - start
-    if (cache.size >= maxCached) cache.clear()
-    cache.set(start, offset)
+/** A zone has one offset on a day (UTC) that begins and ends with the same one. */
+function cachedOffsets(format: Intl.DateTimeFormat): (instant: number) => number {
+  const starts = new Map<number, number>()
+  const offsetAtStart = (day: number): number => {
+    const offset = starts.get(day) ?? offsetIn(format, day * dayMs)
+    starts.set(day, offset)
     return offset
   }
+  return instant => {
+    const day = Math.floor(instant / dayMs)
+    const offset = offsetAtStart(day)
+    return offset === offsetAtStart(day + 1) ? offset : offsetIn(format, instant)
+  }
+}
+
+function offsetIn(format: Intl.DateTimeFormat, instant: number): number {
+  const second = Math.floor(instant / 1000) * 1000
+  const parts = Object.fromEntries(format.formatToParts(second).map(({ type, value }) => [type, Number(value)]))
+  const { year = 0, month = 1, day, hour, minute } = parts
+  return Date.UTC(year, month - 1, day, hour, minute, parts['second']) - second
 }
 
 function openZone(zone: string): Intl.DateTimeFormat {
