@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { newestAnswer } from '../consents/newest-answer.ts'
 import { empty, instant } from '../db/fragments.ts'
 
 export interface SubjectPage {
@@ -12,8 +13,8 @@ export interface SubjectPage {
 }
 
 /**
- * Returns one row. Reads live accepted records of the site by an index, newest first, and takes those of the version that are
- * the newest live record of their subject there, which is one look into another index for each. It stops when the page is full.
+ * Returns one row. Reads live accepted records of the site by an index, newest first, and takes those of the version that
+ * have the newest answer of their subject there, which is two looks into other indexes for each. It stops when the page is full.
  * The number to examine (`examinedRecordsLimit`) is a constant, because for a parameter the planner assumes a tenth of the table.
  */
 export async function findNoticeSubjects(
@@ -26,6 +27,7 @@ export async function findNoticeSubjects(
   }: { readonly siteId: string; readonly version: number; readonly before: string | undefined },
   limit: number,
 ): Promise<SubjectPage | undefined> {
+  const of = { subject: sql`r.subject_id`, site: sql`${siteId}::uuid`, onlyWitnessed: false, at: null }
   const ofSite = sql`account_id = ${accountId} and site_id = ${siteId}`
   const candidates = sql`
     from consents where ${ofSite} and accepted and deleted_at is null
@@ -33,22 +35,19 @@ export async function findNoticeSubjects(
     order by id desc`
   const [row] = await sql<SubjectPage[]>`
     with found as (
-      select c.* from (
-        select id, subject_id, site_id, policy_version, notice_entry, notice_locale, created_at, updated_at, expires_at
+      select r.* from (
+        select id, subject_id, site_id, policy_version, notice_entry, notice_locale, created_at, updated_at, expires_at,
+          given_at
         ${candidates} limit 500
-      ) c
-      cross join lateral (
-        select id from consents n
-        where n.account_id = ${accountId} and n.subject_id = c.subject_id and n.site_id = ${siteId} and n.deleted_at is null
-        order by id desc limit 1
-      ) newest
-      where c.policy_version = ${version} and newest.id = c.id
-      order by c.id desc limit ${limit + 1}
+      ) r
+      cross join lateral (${newestAnswer(sql, accountId, of)}) newest
+      where r.policy_version = ${version} and newest.id = r.id
+      order by r.id desc limit ${limit + 1}
     ), page as (
       select id, row_number() over (order by id desc) as n, row_to_json((select r from (
         select id, subject_id, site_id, policy_version, notice_entry is not null as notice_held, notice_locale,
           ${instant(sql, sql`created_at`)} as created_at, ${instant(sql, sql`updated_at`)} as updated_at,
-          ${instant(sql, sql`expires_at`)} as expires_at
+          ${instant(sql, sql`expires_at`)} as expires_at, ${instant(sql, sql`given_at`)} as given_at
       ) r))::text as json
       from found
     ), whole as (

@@ -78,9 +78,10 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
         sum(r.sign) filter (where g.is_true) as accepted,
         sum(r.sign) filter (where r.is_withdrawn and g.kind <> 'preference') as withdrawn,
         sum(r.sign) filter (
-          where r.subject_id is null or r.subject_id in (select subject_id from subjects where is_shared)) as anonymous
+          where r.subject_id is null or r.subject_id in (select subject_id from subjects where is_shared)) as anonymous,
+        sum(r.sign) filter (where r.given_at is not null) as imported
       from (
-        select s.*, c.site_id, c.policy_version, c.country, c.subject_id, ${day}
+        select s.*, c.site_id, c.policy_version, c.country, c.subject_id, c.given_at, ${day}
         from states s cross join lateral (
           select * from consents where account_id = ${accountId} and id = s.id offset 0
         ) as c
@@ -126,7 +127,8 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
       select kind, site_id, value, day, coalesce(c.records, 0) as records, coalesce(c.deleted, 0) as deleted,
         coalesce(c.accepted, 0) as accepted, coalesce(c.withdrawn, 0) as withdrawn,
         coalesce(c.anonymous, 0) as anonymous, coalesce(p.new_persons, 0) as new_persons,
-        coalesce(p.previous_days, '{}') as previous_days, coalesce(p.persons_until, '{}')::bigint[] as persons_until
+        coalesce(p.previous_days, '{}') as previous_days, coalesce(p.persons_until, '{}')::bigint[] as persons_until,
+        coalesce(c.imported, 0) as imported
       from counts c full join persons p using (kind, site_id, value, day)
     )`
 }

@@ -113,7 +113,7 @@ function stored(sql: Sql, accountId: string): Fragment {
       c.withdrawn + coalesce(s.withdrawn, 0) as withdrawn, c.anonymous + coalesce(s.anonymous, 0) as anonymous,
       c.new_persons + coalesce(s.new_persons, 0) as new_persons,
       coalesce(m.previous_days, s.previous_days, '{}') as previous_days,
-      coalesce(m.persons_until, s.persons_until, '{}') as persons_until
+      coalesce(m.persons_until, s.persons_until, '{}') as persons_until, c.imported + coalesce(s.imported, 0) as imported
     from changes c
     left join lateral (
       select * from statistics
@@ -134,15 +134,17 @@ function stored(sql: Sql, accountId: string): Fragment {
         group by previous
       ) as sums
     ) as m
-    where (c.records, c.deleted, c.accepted, c.withdrawn, c.new_persons, c.previous_days) <> (0, 0, 0, 0, 0, '{}')
+    where (c.records, c.deleted, c.accepted, c.withdrawn, c.new_persons, c.previous_days, c.imported)
+      <> (0, 0, 0, 0, 0, '{}', 0)
   ), stored as (
     insert into statistics (account_id, kind, site_id, value, day, records, deleted, accepted, withdrawn, anonymous,
-      new_persons, previous_days, persons_until)
+      new_persons, previous_days, persons_until, imported)
     select ${accountId}::uuid, m.* from merged m cross join moved
     on conflict (account_id, kind, site_id, value, day) do update set
       records = excluded.records, deleted = excluded.deleted, accepted = excluded.accepted,
       withdrawn = excluded.withdrawn, anonymous = excluded.anonymous, new_persons = excluded.new_persons,
-      previous_days = excluded.previous_days, persons_until = excluded.persons_until)`
+      previous_days = excluded.previous_days, persons_until = excluded.persons_until,
+      imported = excluded.imported)`
 }
 
 export interface GroupRow {
@@ -158,6 +160,7 @@ export interface GroupRow {
   readonly accepted: number
   readonly withdrawn: number
   readonly deleted: number
+  readonly imported: number
 }
 
 /** Entries that an answer counts by itself. If there are more, it is as of what the job has counted. */
@@ -216,7 +219,7 @@ function uncounted(sql: Sql, accountId: string): Fragment {
 }
 
 const cellColumns = (sql: Sql) => sql`g.kind, g.site_id, g.value, g.day, g.records, g.deleted, g.accepted, g.withdrawn,
-  g.anonymous, g.new_persons, g.previous_days, g.persons_until`
+  g.anonymous, g.new_persons, g.previous_days, g.persons_until, g.imported`
 
 function isGroupOf(sql: Sql, by: keyof typeof kinds, siteId: string | undefined): Fragment {
   const isOfSites = by === 'site' || by === 'policy'
@@ -241,7 +244,8 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
   return sql`coalesce(sum(g.records), 0)::float8 as records,
     coalesce(sum(g.new_persons + ${returned}), 0)::float8 as persons,
     coalesce(sum(g.anonymous), 0)::float8 as anonymous, coalesce(sum(g.accepted), 0)::float8 as accepted,
-    coalesce(sum(g.withdrawn), 0)::float8 as withdrawn, coalesce(sum(g.deleted), 0)::float8 as deleted`
+    coalesce(sum(g.withdrawn), 0)::float8 as withdrawn, coalesce(sum(g.deleted), 0)::float8 as deleted,
+    coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
 /** Returns true if the sums of `findGroups` have every entry. */

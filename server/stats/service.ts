@@ -21,10 +21,11 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   const isOfSites = by === 'site' || by === 'policy'
   const names = isOfSites ? await findSiteNames(sql, accountId, [...new Set(groups.map(group => group.site_id))]) : null
   const hidden = exact ? [] : findHidden(total, groups, by === 'preference')
+  const ofTotal = exact || total.records === 0 || sizeOf(total) >= leastPersons ? null : 'small'
   return {
     as_of: asOf?.toISOString() ?? null,
     complete,
-    total: numbersOf(total, exact || total.records === 0 || sizeOf(total) >= leastPersons ? null : 'small'),
+    total: { ...numbersOf(total, ofTotal), imported: ofTotal ? null : total.imported },
     groups: groups.map((row, index) => ({
       group: groupName(row, by),
       site_id: names ? row.site_id : null,
@@ -32,6 +33,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
       ...(by === 'preference'
         ? ofPreference(row, hidden[index] ?? null)
         : { ...numbersOf(row, hidden[index] ?? null), ...noAnswers }),
+      imported: hidden[index] ? null : row.imported,
     })),
   }
 }
@@ -57,7 +59,7 @@ const hiddenNumbers = {
 }
 const noAnswers = { true: null, false: null }
 
-function numbersOf(row: GroupRow, hidden: Hidden | null): Stats['total'] {
+function numbersOf(row: GroupRow, hidden: Hidden | null): Omit<Stats['total'], 'imported'> {
   if (hidden) return { ...hiddenNumbers, hidden }
   const { records, persons, anonymous, accepted, withdrawn, deleted } = row
   return { records, persons, anonymous, accepted, refused: records - accepted, withdrawn, deleted, hidden }

@@ -1,10 +1,13 @@
 import type { Fragment, Sql } from 'postgres'
+import { newestAnswer } from '../consents/newest-answer.ts'
 import { empty } from '../db/fragments.ts'
 
 export interface Question {
   readonly subjectId: string
   readonly purpose: string
   readonly siteId: string | undefined
+  /** True if imported answers do not count. */
+  readonly onlyWitnessed: boolean
   /** Null for the present state, whatever the clocks of the nodes say. */
   readonly at: { readonly instant: Date; readonly lastId: string } | null
   /** The time of the answer. */
@@ -20,7 +23,15 @@ export interface DecidingRow {
   policy_version: number
   version: number
   created_at: Date
+  /** By the importer's word if the answer was imported. */
   stated_at: Date
+  /** True if the answer was given to the service. */
+  witnessed: boolean
+  /** Of an imported record: the last answer that was imported, of those until then. */
+  given_at: Date | null
+  origin_system: string | null
+  origin_id: string | null
+  origin_evidence: string | null
   /** True if an earlier state of the record consented. */
   was_given: boolean
   /** As it is stored of the present state. */
@@ -38,36 +49,14 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
-/**
- * The newest live record of the subject on each site, and of these the newest that names the purpose, else the newest. One
- * look into `consents_by_subject_site` for each site, so that it does not matter how many records there are. The site and the
- * id are compared as a row, because for an equal site a plan for any subject prefers the index without the site.
- */
-function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, at }: Question): Fragment {
-  const ofSubject = sql`c.account_id = ${accountId} and c.subject_id = ${subjectId} and c.site_id >= s.id
-        and (c.site_id, c.id) <= (s.id, ${at?.lastId ?? largestId}::uuid)`
-  const newest = at
-    ? sql`
-      select c.id, h.version, h.accepted, h.preferences, c.policy_version, c.created_at, c.notice_entry, c.notice_locale,
-        c.expires_at
-      from consents c
-      join lateral (
-        select version, action, accepted, preferences from consent_history h
-        where h.account_id = ${accountId} and h.consent_id = c.id and h.created_at <= ${at.instant}
-        order by version desc limit 1
-      ) h on h.action not in ('deleted', 'purged')
-      where ${ofSubject} and (c.deleted_at is null or c.deleted_at > ${at.instant})`
-    : sql`
-      select c.id, c.version, c.accepted, c.preferences, c.policy_version, c.created_at, c.notice_entry, c.notice_locale,
-        c.expires_at
-      from consents c where ${ofSubject} and c.deleted_at is null`
+/** The newest answer of each site, and of these the newest that names the purpose, else the newest. */
+function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
+  const of = { subject: sql`${subjectId}`, site: sql`s.id`, onlyWitnessed, at }
   return sql`
-    select s.id as site_id, c.* from sites s
-    cross join lateral (${newest} order by c.site_id desc, c.id desc limit 1) c
+    select s.id as site_id, a.* from sites s
+    cross join lateral (${newestAnswer(sql, accountId, of)}) a
     where s.account_id = ${accountId} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
-    order by c.preferences ? ${purpose}::text desc, c.id desc limit 1`
+    order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`
 }
 
 /** Returns undefined if the subject had no live record. One statement, so that no change comes in between. */
@@ -77,12 +66,8 @@ export async function findDeciding(sql: Sql, accountId: string, question: Questi
   const [row] = await sql<DecidingRow[]>`
     with d as (${deciding(sql, accountId, question)})
     select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer, d.policy_version, d.version,
-      d.created_at, d.expires_at, d.notice_locale, d.notice_entry,
-      (
-        select max(h.created_at) from consent_history h
-        where h.account_id = ${accountId} and h.consent_id = d.id and h.version <= d.version
-          and h.action in ('created', 'updated')
-      ) as stated_at,
+      d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
+      d.witnessed, said.stated_at, said.given_at,
       exists (
         select from consent_history h
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version and h.accepted
@@ -96,6 +81,11 @@ export async function findDeciding(sql: Sql, accountId: string, question: Questi
       r.policy_version as renewal_version, r.published_at as renewal_published_at,
       r.effective_from as renewal_effective_from
     from d
+    cross join lateral (
+      select max(coalesce(h.given_at, h.created_at)) as stated_at, max(h.given_at) as given_at from consent_history h
+      where h.account_id = ${accountId} and h.consent_id = d.id and h.version <= d.version
+        and h.action in ('created', 'imported', 'updated')
+    ) said
     left join notices n on n.account_id = ${accountId} and n.site_id = d.site_id
       and n.policy_version = d.policy_version and n.published_entry = d.notice_entry
     left join account_entries e on e.account_id = ${accountId} and e.version = n.published_entry

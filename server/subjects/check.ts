@@ -10,7 +10,7 @@ import { type DecidingRow, findDeciding } from './check-queries.ts'
 export async function checkSubject(
   { sql }: { readonly sql: Sql },
   { accountId }: Caller,
-  { subject_id, purpose, site_id, at }: CheckQuery,
+  { subject_id, purpose, site_id, at, only_witnessed = false }: CheckQuery,
 ): Promise<CheckAnswer> {
   const present = Date.now()
   const then = at === undefined ? null : Math.floor(parseInstant(at) ?? 0)
@@ -20,6 +20,7 @@ export async function checkSubject(
     subjectId: subject_id,
     purpose,
     siteId: site_id,
+    onlyWitnessed: only_witnessed,
     at: then === null ? null : { instant: now, lastId: lastIdAt(then) },
     now,
   })
@@ -32,10 +33,22 @@ export async function checkSubject(
     purpose,
     site_id: site_id ?? row?.site_id ?? null,
     at: now.toISOString(),
-    record: row === undefined ? null : recordOf(row),
-    notice: row === undefined ? null : noticeOf(row),
+    ...(row === undefined ? nothing : describe(row)),
     expires_at: expiresAt?.toISOString() ?? null,
-    renewal: row === undefined ? null : renewalOf(row),
+  }
+}
+
+const nothing = { record: null, notice: null, renewal: null, origin: null, given_at: null, witnessed: null }
+
+function describe(row: DecidingRow) {
+  const { origin_system: system, origin_id: id, origin_evidence: evidence, given_at, witnessed } = row
+  return {
+    record: recordOf(row),
+    notice: noticeOf(row),
+    renewal: renewalOf(row),
+    origin: system === null ? null : { system, id, evidence },
+    given_at: given_at?.toISOString() ?? null,
+    witnessed,
   }
 }
 

@@ -9,7 +9,7 @@ import type { Context } from '../context.ts'
 import { type CheckAnswer, check as route } from '../contract/check.ts'
 import { text } from '../contract/values.ts'
 import { CliError, type Exit, exit, usageError } from '../errors/errors.ts'
-import { exitOf } from '../errors/explain.ts'
+import { exitOf, rejectsParameter } from '../errors/explain.ts'
 import { checkView, describeCheck } from '../views/check.ts'
 import { readSubjects, Subject } from './subject/subjects.ts'
 
@@ -18,6 +18,7 @@ const Options = z.strictObject({
   purpose: text(1, 255),
   site: nonEmpty.optional(),
   at: nonEmpty.optional(),
+  onlyWitnessed: z.literal(true).optional(),
 })
 
 export function check(command: Command, ctx: Context): void {
@@ -26,6 +27,7 @@ export function check(command: Command, ctx: Context): void {
     .requiredOption('--purpose <name>', 'the purpose: a key of the preferences, such as marketing')
     .option('--site <site>', 'only records of this site')
     .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
+    .option('--only-witnessed', 'imported answers do not count')
     .addHelpText(
       'after',
       `
@@ -36,6 +38,9 @@ On each site the person's newest live record counts; without --site, the newest 
 Yes takes that it is accepted, with true for the purpose, has not expired, and that no newer notice requires a
 renewal. Not every instance can check (exit 2, not_offered).
 
+An imported record counts if its answer was given after the newest other record was made: by its importer's word,
+which the sentence and the field witnessed say. Once it is changed here it counts like the others.
+
 Examples:
   $ consentctl check maria@example.com --purpose marketing
   $ consentctl check maria@example.com --purpose marketing --at 2026-03-03T10:00:00Z
@@ -44,21 +49,34 @@ Examples:
     .action(action(ctx, Options, checkView, run))
 }
 
-async function run(ctx: Context, { operands, purpose, site, at }: z.output<typeof Options>) {
+async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }: z.output<typeof Options>) {
   const [subject_id = '', ...others] = await readSubjects(ctx, operands)
   if (others.length > 0) throw usageError('standard input has several identifiers: check takes one')
   const then = at === undefined ? undefined : pastInstant(at, new Date())
   if (then !== undefined && ctx.globals.verbose) await ctx.warn(`* --at ${then}`)
   const answer = await neverNotFound(async () => {
     const site_id = site === undefined ? undefined : await siteIdOf(ctx, site)
-    const ask = () => ctx.api.call(route, { query: { subject_id, purpose, site_id, at: then } })
-    return await callOptional(ctx.api, route, ask, {
+    const query = { subject_id, purpose, site_id, at: then, only_witnessed: onlyWitnessed }
+    const ask = () => ctx.api.call(route, { query })
+    const answer = await callOptional(ctx.api, route, ask, {
       message: `${instanceLabel(ctx)} cannot check consents`,
       hint: 'consentctl list --subject ID shows the records',
+    }).catch((error: unknown) => {
+      throw onlyWitnessed && rejectsParameter(error, 'only_witnessed') ? noImports(error) : error
     })
+    if (onlyWitnessed && answer.record !== null && answer.witnessed !== true) throw noImports()
+    return answer
   })
   const footer = () => ctx.say(describeCheck(answer))
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
+}
+
+/** An instance that ignores the parameter must not answer instead. */
+function noImports(cause?: unknown): CliError {
+  return new CliError('not_offered', exit.usage, 'this instance does not tell imported answers from others', {
+    hint: 'leave out --only-witnessed: without imports it changes nothing',
+    cause,
+  })
 }
 
 function exitFor({ allowed }: CheckAnswer): Exit {

@@ -25,7 +25,7 @@ function given<T extends z.ZodType>(field: T) {
 }
 
 /** Where an imported record comes from, as its importer told it. */
-const Origin = z.object({
+export const RecordOrigin = z.object({
   system: z.string(),
   id: z.string().nullable(),
   evidence: z.string().nullable(),
@@ -59,7 +59,7 @@ export const Consent = z.object({
   given_at: Timestamp.optional()
     .meta({ onRequest: true })
     .describe('Of an imported record: when the person last answered, as its importer told it.'),
-  origin: Origin.optional()
+  origin: RecordOrigin.optional()
     .meta({ onRequest: true })
     .describe('Only of an imported record; its id and evidence are null after a purge.'),
   gpc: z

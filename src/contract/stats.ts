@@ -44,6 +44,8 @@ const Numbers = z.object({
     .describe('Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.'),
 })
 
+const Imported = Shown.describe('Of the records those that were imported, on the days of their import.')
+
 export const StatsGroup = z.object({
   group: z
     .string()
@@ -56,6 +58,7 @@ export const StatsGroup = z.object({
   ...Numbers.shape,
   true: Shown.describe('By preference: records that have it as true.'),
   false: Shown.describe('By preference: records that have it as false.'),
+  imported: Imported,
 })
 export type StatsGroup = z.output<typeof StatsGroup>
 
@@ -64,7 +67,7 @@ export const Stats = z.object({
   as_of: Timestamp.nullable().describe(
     'Unless it is complete, everything written until then is counted; null if nothing is yet.',
   ),
-  total: Numbers,
+  total: Numbers.extend({ imported: Imported }),
   groups: z.array(StatsGroup).describe('Empty unless `by` is given. Only those with records.'),
 })
 export type Stats = z.output<typeof Stats>

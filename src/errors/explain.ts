@@ -312,3 +312,8 @@ function harmless(suggestion: string): string | undefined {
 export function exitOf(error: unknown): Exit {
   return explain(error).exit
 }
+
+/** True for the error of an instance that does not know a parameter of the query. */
+export function rejectsParameter(error: unknown, name: string): boolean {
+  return new RegExp(`unknown (field|parameter).*\\b${name}\\b`).test(explain(error).message)
+}

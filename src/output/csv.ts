@@ -1,4 +1,4 @@
-import { type Cell, type Column, type Format, plain } from './format.ts'
+import { type Cell, type Column, cellColumns, type Format, plain, type RenderOptions, type View } from './format.ts'
 import { spreadParts } from './parts.ts'
 import { encodable, visible } from './safe.ts'
 
@@ -8,10 +8,9 @@ import { encodable, visible } from './safe.ts'
  *
  * For spreadsheets it begins with a byte order mark, and the first rows decide which columns an object is spread over.
  */
-export const csv: Format = <Row>(
-  view: { readonly columns: readonly Column<Row>[] },
-  { unguarded, isTerminal, spreadsheet }: Parameters<Format>[1],
-) => {
+export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
+  const { unguarded, isTerminal, spreadsheet } = options
+  const own = cellColumns(view, options)
   const delimiter = spreadsheet ?? ','
   const line = (cells: string[]) => `${cells.join(delimiter) || '""'}\r\n` // most readers skip an empty line
   const special = delimiter === ';' ? /[";\r\n]|^\s|\s$/ : /[",\r\n]|^\s|\s$/
@@ -26,8 +25,8 @@ export const csv: Format = <Row>(
   const header = (columns: readonly Column<Row>[]) => line(columns.map(column => quoted(column.name)))
   if (!spreadsheet)
     return {
-      begin: () => header(view.columns),
-      rows: (rows: readonly Row[]) => write(view.columns, rows),
+      begin: () => header(own),
+      rows: (rows: readonly Row[]) => write(own, rows),
       end: () => '',
     }
   const mark = isTerminal ? '' : '\ufeff'
@@ -36,10 +35,10 @@ export const csv: Format = <Row>(
     begin: () => '',
     rows: (rows: readonly Row[]) => {
       if (rows.length === 0 || columns) return write(columns ?? [], rows)
-      columns = spreadParts(view.columns, rows)
+      columns = spreadParts(own, rows)
       return mark + header(columns) + write(columns, rows)
     },
-    end: () => (columns ? '' : mark + header(view.columns)),
+    end: () => (columns ? '' : mark + header(own)),
   }
 }
 

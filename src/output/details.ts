@@ -3,6 +3,7 @@ import Table from 'cli-table3'
 import { type Column, type Format, isEmpty, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
 import { wrapped } from './graphemes.ts'
 import { palette } from './palette.ts'
+import { spreadParts } from './parts.ts'
 import { visible } from './safe.ts'
 
 /** Spaces between names and values. */
@@ -23,19 +24,21 @@ export const details: Format = <Row>(
   { columns, uncut = false, wide = false, chosen = false, color }: RenderOptions,
 ) => {
   const look = palette(Chalk, color)
-  const nameWidth = Math.max(...view.columns.map(column => column.name.length)) + gap
-  const room = columns - nameWidth
-  const linesOf = (column: Column<Row>, row: Row) => {
+  const columnsOf = (row: Row) =>
+    chosen ? view.columns : view.columns.flatMap(each => (each.parts?.isSpread ? spreadParts([each], [row]) : [each]))
+  const linesOf = (column: Column<Row>, row: Row, room: number) => {
     const text = visible(plain(column.value(row)))
     return column.whole || uncut || wide ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')
   }
   const leftOut = new Set<string>()
   const block = (row: Row) => {
-    const filled = view.columns.filter(column => wide || chosen || !isEmpty(column.value(row)))
+    const all = columnsOf(row)
+    const nameWidth = Math.max(...all.map(column => column.name.length)) + gap
+    const filled = all.filter(column => wide || chosen || !isEmpty(column.value(row)))
     const shown = filled.filter(({ aside }) => wide || chosen || !aside)
     for (const { name, aside } of filled) if (aside && !wide && !chosen) leftOut.add(name)
     const lines = shown.flatMap(column =>
-      linesOf(column, row).map((line, index) => ({
+      linesOf(column, row, columns - nameWidth).map((line, index) => ({
         cells: [index === 0 ? column.name.toUpperCase() : '', line],
         tone: column.tone?.(row),
       })),

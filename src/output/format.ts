@@ -20,7 +20,14 @@ export interface Column<Row> {
   /** For CSV, instead of the value: what an import reads as this value. */
   source?(row: Row): Cell
   /** Of objects: a column for each key can be requested as PREFIX and its name. */
-  readonly parts?: { readonly prefix: string; of(row: Row): Readonly<Record<string, unknown>> | null | undefined }
+  readonly parts?: {
+    readonly prefix: string
+    of(row: Row): Readonly<Record<string, unknown>> | null | undefined
+    /** For tables of one row: a line for each key. */
+    readonly isSpread?: boolean
+  }
+  /** For TSV and CSV: only if it is requested, because scripts count columns. */
+  readonly onRequest?: boolean
   /** For tables of one row: long, and for programs, so that only `wide` or its name shows it. */
   readonly aside?: boolean
   /** Shown only now, so that no choice of columns may leave it out. */
@@ -76,6 +83,11 @@ export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<
 /** For formats with types: the whole row, or the requested columns. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)])) : row => row
+}
+
+/** For TSV and CSV: the columns without those that are shown on request. */
+export function cellColumns<Row>({ columns }: View<Row>, { chosen }: RenderOptions): readonly Column<Row>[] {
+  return chosen ? columns : columns.filter(({ onRequest }) => !onRequest)
 }
 
 /** True for a value that people need not see. */

@@ -1,12 +1,14 @@
-import { type Format, plain, rowsOnly } from './format.ts'
+import { cellColumns, type Format, plain, rowsOnly } from './format.ts'
 import { tsvText } from './safe.ts'
 
-export const tsv: Format = (view, { header }) => ({
-  begin: () => (header ? `${view.columns.map(column => column.name).join('\t')}\n` : ''),
-  rows: rows =>
-    rows.map(row => `${view.columns.map(column => tsvText(plain(column.value(row)))).join('\t')}\n`).join(''),
-  end: () => '',
-})
+export const tsv: Format = (view, options) => {
+  const columns = cellColumns(view, options)
+  return {
+    begin: () => (options.header ? `${columns.map(column => column.name).join('\t')}\n` : ''),
+    rows: rows => rows.map(row => `${columns.map(column => tsvText(plain(column.value(row)))).join('\t')}\n`).join(''),
+    end: () => '',
+  }
+}
 
 /** One id a line, as `rm -` reads them. */
 export const id: Format = view =>

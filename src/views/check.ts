@@ -1,4 +1,5 @@
 import type { CheckAnswer } from '../contract/check.ts'
+import { parseInstant } from '../contract/values.ts'
 import { toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
@@ -17,6 +18,9 @@ export const checkView: View<CheckAnswer> = {
     field('notice'),
     field('expires_at', { whole: true }),
     field('renewal'),
+    field('origin'),
+    field('given_at', { whole: true }),
+    field('witnessed'),
   ],
 }
 
@@ -43,7 +47,8 @@ function verdictOf(answer: CheckAnswer): string {
   return Object.hasOwn(verdicts, reason) ? (verdicts[reason] ?? reason) : reason
 }
 
-function factsOf({ reason, record, notice, expires_at, renewal }: CheckAnswer): string[] {
+function factsOf(answer: CheckAnswer): string[] {
+  const { reason, record, notice, expires_at, renewal } = answer
   if (record === null) return []
   const ends = reason === 'consented' && expires_at !== null ? [`valid until ${minute(expires_at)}`] : []
   const renews = renewal?.effective_from ?? renewal?.published_at
@@ -53,10 +58,20 @@ function factsOf({ reason, record, notice, expires_at, renewal }: CheckAnswer): 
       : []
   return [
     `record ${record.id}, last answer ${minute(record.stated_at)}`,
+    ...provenanceOf(answer),
     noticeText(record.policy_version, notice),
     ...ends,
     ...due,
   ]
+}
+
+/** `as told by acme, imported 2026-11-23 09:00Z` */
+function provenanceOf({ origin, witnessed, record, at }: CheckAnswer): string[] {
+  if (origin === null || record === null) return []
+  const imported = `imported ${minute(record.created_at)}`
+  if (witnessed) return [`${imported} from ${origin.system} and changed here since`]
+  const isBefore = (parseInstant(at) ?? 0) < (parseInstant(record.created_at) ?? 0)
+  return [`as told by ${origin.system}, ${imported}${isBefore ? ', after this moment: the importer’s word alone' : ''}`]
 }
 
 function noticeText(version: number, notice: CheckAnswer['notice']): string {

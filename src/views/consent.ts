@@ -22,6 +22,9 @@ const preferenceParts = {
   of: ({ preferences }: { readonly preferences?: Readonly<Record<string, unknown>> | null }) => preferences,
 }
 
+/** A line for each of its keys in a table of one row. */
+const originParts = { prefix: 'origin.', of: ({ origin }: ConsentRow) => origin, isSpread: true }
+
 export const consentView: View<ConsentRow> = {
   id: row => row.id,
   columns: [
@@ -43,6 +46,9 @@ export const consentView: View<ConsentRow> = {
     }),
     field('updated_at'),
     field('deleted_at', { tone: row => toneOf(row.deleted_at ? 'deleted' : '') }),
+    field('given_at', { onRequest: true }),
+    field('origin', { onRequest: true, parts: originParts }),
+    field('gpc', { onRequest: true }),
   ],
 }
 
@@ -52,6 +58,22 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   columns: consentView.columns.map(column =>
     column.name === 'deleted_at' ? { ...column, text: row => minute(row.deleted_at), whole: true, rank: 2.5 } : column,
   ),
+}
+
+const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
+  given_at: field('given_at', {
+    text: row => minute(row.given_at),
+    brief: row => day(row.given_at),
+    whole: true,
+    rank: 3.5,
+  }),
+  origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.5 }),
+}
+
+/** Shows when and where persons answered. */
+export const consentViewOfImports: View<ConsentRow> = {
+  ...consentView,
+  columns: consentView.columns.map(column => importColumns[column.name] ?? column),
 }
 
 /** Shows when consents end. */

@@ -14,5 +14,6 @@ export const noticeSubjectView: View<NoticeSubject> = {
     field('created_at'),
     field('updated_at', { title: 'stated', text: row => minute(row.updated_at), whole: true, rank: 2 }),
     field('expires_at', { title: 'expires', text: row => minute(row.expires_at), whole: true, rank: 7 }),
+    field('given_at', { title: 'given', text: row => minute(row.given_at), whole: true, rank: 8 }),
   ],
 }

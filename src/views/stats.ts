@@ -47,6 +47,7 @@ export function statsView(by: StatsQuery['by']): View<StatsRow> {
       number('false', 5, isPreference),
       field('rate', { whole: true, rank: 7, text: row => (row.rate === null ? '' : bar(row.rate)) }),
       field('hidden'),
+      number('imported', 11),
     ],
   }
 }

@@ -35,3 +35,6 @@ create index consents_imported_by_label on consents (account_id, consent_id, id,
 -- A subject's answers on a site by the time at which they were given.
 create index consents_imported_by_subject on consents (account_id, subject_id, site_id, given_at, id)
   where given_at is not null and subject_id is not null;
+
+-- Nodes of the version before count nothing here.
+alter table statistics add column imported bigint not null default 0;

@@ -1,6 +1,6 @@
 import { ConsentQuery } from '../../contract/consents.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
-import { explain } from '../../errors/explain.ts'
+import { rejectsParameter } from '../../errors/explain.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 
 interface Options {
@@ -14,6 +14,8 @@ const others = {
   consentId: '--consent-id',
   accepted: '--accepted',
   refused: '--refused',
+  imported: '--imported',
+  witnessed: '--witnessed',
   from: '--from',
   to: '--to',
   at: '--at',
@@ -44,7 +46,7 @@ export async function* requireExpiry<Page extends { readonly records: readonly C
       yield page
     }
   } catch (error) {
-    throw /unknown (field|parameter).*\bexpiry\b/.test(explain(error).message) ? noExpiry(error) : error
+    throw rejectsParameter(error, 'expiry') ? noExpiry(error) : error
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
+import { importRecord } from '../consents/imported.ts'
 import { newOwner } from '../consents/records.ts'
 import { type Asked, after, expectedAnswer, type PublishedNotice, type RecordOf, type World } from './check-model.ts'
 
@@ -50,18 +51,34 @@ async function newHistory() {
       accepted: false,
       preferences: {},
       isLive: true,
+      version: 0,
       ...last(record),
       isStatement: false,
-      ...fields,
+      isImported: false,
       at: Date.now(),
+      ...fields,
     })
 
   async function create() {
     const [site, subject, version, said] = [pick(sites), pick(subjects), 1 + below(4), statement()]
     const { id } = await owner.create({ site_id: site, subject_id: subject, policy_version: version, ...said })
     const held = world.notices.find(one => one.site === site && one.version === version) ?? null
-    const record: RecordOf = { id, site, subject, version, held, states: [] }
-    push(record, { ...said, isStatement: true })
+    const record: RecordOf = { id, site, subject, held, createdAt: Date.now(), states: [] }
+    push(record, { ...said, version, isStatement: true })
+    world.records.push(record)
+  }
+  async function importOne() {
+    const [site, subject, now] = [pick(sites), pick(subjects), Date.now()]
+    const turns = [...instants.flatMap(at => [at - 1, at, at + 1]), now - below(100 * day)].filter(at => at <= now)
+    const times = Array.from({ length: 1 + below(3) }, () => pick(turns)).sort((one, other) => one - other)
+    const answers = times.map(at => ({ at, policy_version: 1 + below(4), ...statement() }))
+    const [first, ...changes] = answers.map(({ at, ...said }) => ({ given_at: iso(at), ...said }))
+    if (!first) return
+    const row = { site_id: site, subject_id: subject, ...first, changes }
+    const id = await importRecord(service, owner, row)
+    const record: RecordOf = { id, site, subject, held: null, createdAt: now, states: [] }
+    for (const { policy_version: version, ...answer } of answers)
+      push(record, { ...answer, version, isStatement: true, isImported: true })
     world.records.push(record)
   }
   async function update() {
@@ -132,15 +149,17 @@ async function newHistory() {
       purpose: pick(purposes),
       site: pick([undefined, ...sites]),
       at: at ?? Date.now(),
+      onlyWitnessed: chance(0.25),
     }
     const query = new URLSearchParams({
       subject_id: asked.subject,
       purpose: asked.purpose,
       ...(asked.site && { site_id: asked.site }),
       ...(at !== undefined && { at: iso(at) }),
+      ...(asked.onlyWitnessed && { only_witnessed: 'true' }),
     })
     const { body, text } = await service.call('GET', `/api/v1/subjects/check?${query}`, { key: owner.key })
-    const { reason, allowed, record, notice, expires_at, renewal } = body
+    const { reason, allowed, record, notice, expires_at, renewal, given_at, witnessed, origin } = body
     const told = {
       reason,
       allowed,
@@ -148,14 +167,18 @@ async function newHistory() {
       notice: notice?.policy_version ?? notice,
       ends: expires_at === null ? null : Date.parse(expires_at),
       renewal: renewal?.policy_version ?? null,
+      given: given_at && Date.parse(given_at),
+      stated: record && Date.parse(record.stated_at),
+      witnessed,
     }
     const why = `CONSENTCTL_TEST_SEED=${seed} ${query} ${text}\n${JSON.stringify(world, null, 1)}`
     expect(told, why).toEqual(expectedAnswer(world, asked))
-    return reason as string
+    expect(origin?.system ?? null).toBe(given_at && 'acme')
+    return witnessed === false ? `imported, ${reason}` : (reason as string)
   }
   async function step() {
     advance()
-    await pick([create, create, create, update, update, remove, restore, publish, publish])()
+    await pick([create, create, create, importOne, importOne, update, update, remove, restore, publish, publish])()
     instants.push(Date.now())
   }
   return { step, check }
@@ -177,5 +200,5 @@ it(`answers as an independent model does, about random histories (CONSENTCTL_TES
     }
   }
   if (checks > 1000) process.stderr.write(`${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
-  expect(told.size).toBeGreaterThan(5)
+  expect(told.size).toBeGreaterThan(6)
 })

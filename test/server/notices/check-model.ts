@@ -11,20 +11,25 @@ export interface PublishedNotice {
 }
 
 export interface State {
+  /** When it was made here, or by the importer's word when an imported answer was given. */
   readonly at: number
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, unknown>>
   readonly isLive: boolean
-  /** True if it was created or updated then; false if deleted or restored. */
+  /** True if it was created, imported or updated then; false if deleted or restored. */
   readonly isStatement: boolean
+  readonly isImported: boolean
+  /** The policy version that it is about. */
+  readonly version: number
 }
 
 export interface RecordOf {
   readonly id: string
   readonly site: string
   readonly subject: string
-  readonly version: number
   readonly held: PublishedNotice | null
+  /** When it was made or imported here. */
+  readonly createdAt: number
   /** In their order. */
   readonly states: State[]
 }
@@ -40,24 +45,44 @@ export interface Asked {
   readonly purpose: string
   readonly site: string | undefined
   readonly at: number
+  readonly onlyWitnessed: boolean
 }
 
-export function expectedAnswer({ records, notices }: World, { subject, purpose, site, at }: Asked) {
+const nothing = { id: null, notice: null, ends: null, renewal: null, given: null, stated: null, witnessed: null }
+
+/** The newest answers of the sites, newest last. */
+function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) => readonly State[]) {
+  const placed = records.map(record => {
+    const statements = until(record).filter(({ isStatement }) => isStatement)
+    const witnessed = statements.some(({ isImported }) => !isImported)
+    return { record, witnessed, place: witnessed ? record.createdAt : (statements.at(-1)?.at ?? 0) }
+  })
+  // Of one site and instant the witnessed one is later; else the ids decide, which are in the order of the records.
+  placed.sort((one, other) => {
+    const isSameSite = one.record.site === other.record.site
+    return one.place - other.place || (isSameSite ? Number(one.witnessed) - Number(other.witnessed) : 0)
+  })
+  const isNewest = ({ record }: (typeof placed)[number], index: number) =>
+    !placed.slice(index + 1).some(later => later.record.site === record.site)
+  return placed.filter(isNewest)
+}
+
+export function expectedAnswer({ records, notices }: World, { subject, purpose, site, at, onlyWitnessed }: Asked) {
   const until = (record: RecordOf) => record.states.filter(state => state.at <= at)
   const live = records.filter(one => one.subject === subject && until(one).at(-1)?.isLive)
-  const newest = live.filter((one, index) => !live.slice(index + 1).some(later => later.site === one.site))
-  const asked = newest.filter(one => site === undefined || one.site === site)
-  const chosen = asked.findLast(one => Object.hasOwn(until(one).at(-1)?.preferences ?? {}, purpose)) ?? asked.at(-1)
+  const counted = live.filter(one => !onlyWitnessed || until(one).some(one => one.isStatement && !one.isImported))
+  const asked = newestAnswers(counted, until).filter(({ record }) => site === undefined || record.site === site)
+  const names = ({ record }: (typeof asked)[number]) => Object.hasOwn(until(record).at(-1)?.preferences ?? {}, purpose)
+  const { record: chosen, witnessed } = asked.findLast(names) ?? asked.at(-1) ?? {}
   const states = chosen ? until(chosen) : []
   const present = states.at(-1)
-  if (!chosen || !present)
-    return { reason: 'no_record', allowed: null, id: null, notice: null, ends: null, renewal: null }
+  if (!chosen || !present) return { reason: 'no_record', allowed: null, ...nothing }
   const gives = (state: State) => state.accepted && state.preferences[purpose] === true
   const { held } = chosen
   const stated = states.findLast(state => state.isStatement)?.at ?? 0
   const ends = held?.validity && present.accepted ? after(stated, held.validity) : null
   const renewing = notices
-    .filter(one => one.site === chosen.site && one.version > chosen.version && one.requiresRenewal)
+    .filter(one => one.site === chosen.site && one.version > present.version && one.requiresRenewal)
     .filter(one => one.publishedAt <= at && (one.effectiveFrom ?? at) <= at)
     .map(one => one.version)
   const renewal = renewing.length > 0 ? Math.max(...renewing) : null
@@ -72,7 +97,18 @@ export function expectedAnswer({ records, notices }: World, { subject, purpose, 
   ]
   const reason = gives(present) ? bar.find(Boolean) || 'consented' : lack()
   const allowed = reason === 'consented' ? true : reason === 'purpose_not_answered' ? null : false
-  return { reason, allowed, id: chosen.id, notice: held?.version ?? 'not held', ends, renewal }
+  const given = states.findLast(({ isImported }) => isImported)?.at ?? null
+  return {
+    reason,
+    allowed,
+    id: chosen.id,
+    notice: held?.version ?? 'not held',
+    ends,
+    renewal,
+    given,
+    stated,
+    witnessed,
+  }
 }
 
 /** Calendar months, as far as the month has the day, and then days. */

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
+import { importRecord } from '../consents/imported.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 
 const service = useService()
@@ -69,10 +70,34 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
       created_at: twice.created_at,
       updated_at: twice.updated_at,
       expires_at: null,
+      given_at: null,
     })
     expect((await everybody(1, 2)).names).toEqual(body.data.map((row: { subject_id: string }) => row.subject_id))
     expect((await everybody(2, 100)).names).toEqual(['agreed-anew'])
     expect((await everybody(7, 100)).names).toEqual([])
+  })
+
+  it('lists a person by an imported record only if it has the newest answer, and never hides a later one by it', async () => {
+    const before = { given_at: '2020-05-01T10:00:00.000Z', accepted: true, preferences: {} }
+    const importOf = (subject_id: string, policy_version: number, fields: object = {}) =>
+      importRecord(service, owner, { site_id: owner.siteId, subject_id, policy_version, ...before, ...fields })
+    const imported = await importOf('imported', 8)
+    await agree('agreed-before-import', 9)
+    await importOf('agreed-before-import', 8)
+    await agree('refused-before-import', 9, { accepted: false })
+    await importOf('refused-before-import', 8)
+    await agree('agreed-later-there', 8)
+    await importOf('agreed-later-there', 9, { given_at: new Date().toISOString() })
+    await importOf('refused-later-there', 8)
+    await importOf('refused-later-there', 9, { accepted: false, given_at: '2021-05-01T10:00:00.000Z' })
+    await importOf('changed-there', 8, { changes: [{ ...before, policy_version: 9 }] })
+    await agree('changed-here', 9)
+    await owner.update(await importOf('changed-here', 8), { preferences: { news: true } })
+
+    expect((await everybody(8, 100)).names).toEqual(['changed-here', 'imported'])
+    expect((await everybody(9, 100)).names).toEqual(['changed-there', 'agreed-later-there', 'agreed-before-import'])
+    const { body } = await page(8)
+    expect(body.data[1]).toMatchObject({ id: imported, given_at: before.given_at, notice_held: false })
   })
 
   it('examines 500 accepted records for a page, so that pages are short, and skips and repeats nobody', async () => {

@@ -240,6 +240,7 @@ function numbersOf(records: readonly Stated[]) {
     withdrawn: number(({ accepted, wasAccepted }) => wasAccepted && !accepted),
     deleted: number(({ isDeleted }) => isDeleted),
     hidden: null,
+    imported: 0,
   }
 }
 
@@ -251,6 +252,7 @@ function preferenceNumbers(
   return {
     ...none,
     records: records.length,
+    imported: 0,
     deleted: records.filter(({ isDeleted }) => isDeleted).length,
     true: records.filter(({ preferences }) => preferences[key] === true).length,
     false: records.filter(({ preferences }) => preferences[key] === false).length,

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { useService } from '../../support/service.ts'
+import { type Imported, importRecord } from '../consents/imported.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { type Publication, publishNotice } from './notices.ts'
 
@@ -62,6 +63,9 @@ describe('GET /api/v1/subjects/check › 200', () => {
       notice: 'not held',
       expires_at: null,
       renewal: null,
+      origin: null,
+      given_at: null,
+      witnessed: true,
     })
     expect(Math.abs(Date.parse(body.at) - Date.now())).toBeLessThan(60_000)
   })
@@ -156,6 +160,98 @@ describe('GET /api/v1/subjects/check › 200', () => {
   })
 })
 
+describe('GET /api/v1/subjects/check › imported records', () => {
+  const importOf = (subject_id: string, given_at: string, fields: Partial<Imported> = {}) =>
+    importRecord(service, owner, { site_id: owner.siteId, subject_id, given_at, ...yes, ...fields })
+  const no = { accepted: true, preferences: { marketing: false } }
+  const onlyWitnessed = { only_witnessed: 'true' }
+
+  it('names the origin and when the answer was given, and that the service has not witnessed it', async () => {
+    const subject_id = newSubject()
+    const origin = { system: 'acme', id: '4711', evidence: 'https://acme.example/4711' }
+    const changes = [{ given_at: '2020-07-01T00:00:00.500Z', ...no }]
+    const id = await importOf(subject_id, '2019-05-01T10:00:00.000Z', { origin, changes })
+    const { body } = await check({ subject_id })
+    const stated = { record: { id, version: 2, stated_at: '2020-07-01T00:00:00.500Z' } }
+    expect(body).toMatchObject({ allowed: false, reason: 'withdrawn', ...stated, notice: 'not held' })
+    expect(body).toMatchObject({ origin, given_at: '2020-07-01T00:00:00.500Z', witnessed: false })
+    expect(Date.parse(body.record.created_at)).toBeGreaterThan(Date.parse('2026-01-01'))
+    expect((await check({ subject_id, ...onlyWitnessed })).body).toMatchObject({
+      allowed: null,
+      reason: 'no_record',
+      record: null,
+      origin: null,
+      given_at: null,
+      witnessed: null,
+    })
+  })
+
+  it('lets one decide only if it was given after the newest record of the site was made', async () => {
+    const subject_id = newSubject()
+    const witnessed = await create(subject_id, { preferences: { marketing: false } })
+    const decides = async (more = {}) => (await check({ subject_id, ...more })).body.record.id
+    await importOf(subject_id, '2020-01-01T00:00:00Z')
+    expect(await decides()).toBe(witnessed.id)
+    await importOf(subject_id, witnessed.created_at)
+    expect(await decides(), 'not if both are of one instant').toBe(witnessed.id)
+    const later = await importOf(subject_id, new Date(Date.parse(witnessed.created_at) + 1).toISOString())
+    expect(await decides()).toBe(later)
+    expect(await decides(onlyWitnessed)).toBe(witnessed.id)
+    const newest = await create(subject_id)
+    expect(await decides()).toBe(newest.id)
+  })
+
+  it('takes the latest given of several, and of the sites the newest answer that names the purpose', async () => {
+    const subject_id = newSubject()
+    const site_id = await newSite()
+    const latest = await importOf(subject_id, '2021-01-01T00:00:00Z')
+    await importOf(subject_id, '2020-01-01T00:00:00Z')
+    const other = await importOf(subject_id, '2022-01-01T00:00:00Z', { site_id, preferences: { analytics: true } })
+    const decides = async (more = {}) => (await check({ subject_id, ...more })).body.record?.id
+    expect(await decides()).toBe(latest)
+    expect(await decides({ purpose: 'analytics' })).toBe(other)
+    expect(await decides({ purpose: 'neither' })).toBe(other)
+    await owner.remove(latest)
+    await owner.remove(other)
+    expect((await check({ subject_id })).body.given_at).toBe('2020-01-01T00:00:00.000Z')
+  })
+
+  it('counts a withdrawal that was made here on an imported record, with only_witnessed too', async () => {
+    const subject_id = newSubject()
+    await create(subject_id)
+    const id = await importOf(subject_id, '2020-01-01T00:00:00Z')
+    expect(await reasonOf(subject_id)).toEqual([true, 'consented'])
+    await owner.update(id, { accepted: false })
+    for (const more of [{}, onlyWitnessed]) {
+      const { body } = await check({ subject_id, ...more })
+      expect(body).toMatchObject({ allowed: false, reason: 'withdrawn', record: { id, version: 2 } })
+      expect(body).toMatchObject({ witnessed: true, given_at: '2020-01-01T00:00:00.000Z', origin: { system: 'acme' } })
+      expect(body.record.stated_at > body.record.created_at).toBe(true)
+    }
+  })
+
+  it('answers about the past from when each answer was given, under the policy version of then', async () => {
+    const subject_id = newSubject()
+    const changes = [
+      { given_at: '2020-07-01T00:00:00.000Z', ...no },
+      { given_at: '2021-07-01T00:00:00.000Z', ...yes },
+    ]
+    await importOf(subject_id, '2019-05-01T10:00:00.000Z', { changes })
+    expect(await reasonOf(subject_id, { at: '2019-05-01T09:59:59.999Z' })).toEqual([null, 'no_record'])
+    const { body } = await check({ subject_id, at: '2019-05-01T10:00:00Z' })
+    const then = '2019-05-01T10:00:00.000Z'
+    expect(body).toMatchObject({
+      allowed: true,
+      given_at: then,
+      record: { stated_at: then, version: 1 },
+      witnessed: false,
+    })
+    expect(await reasonOf(subject_id, { at: '2021-06-30T23:59:59.999Z' })).toEqual([false, 'withdrawn'])
+    expect(await reasonOf(subject_id, { at: '2021-07-01T00:00:00Z' })).toEqual([true, 'consented'])
+    expect(await reasonOf(subject_id, { at: '2021-07-01T00:00:00Z', ...onlyWitnessed })).toEqual([null, 'no_record'])
+  })
+})
+
 describe('GET /api/v1/subjects/check › 400', () => {
   it.each([
     { subject_id: '' },
@@ -164,6 +260,7 @@ describe('GET /api/v1/subjects/check › 400', () => {
     { subject_id: 'x', at: 'yesterday' },
     { subject_id: 'x', at: '2999-01-01T00:00:00Z' },
     { subject_id: 'x', where: 'y' },
+    { subject_id: 'x', only_witnessed: 'yes' },
     { subject_id: 'a\0b' },
   ])('%j', async query => {
     const { status, body } = await check(query)

@@ -40,6 +40,9 @@ const yes = {
   notice,
   expires_at: '2027-01-31T09:30:00.000Z',
   renewal: null,
+  origin: null,
+  given_at: null,
+  witnessed: true,
 }
 const renewal = {
   policy_version: 3,
@@ -78,7 +81,7 @@ describe('check', () => {
     [3, no('purpose_not_answered', { allowed: null }), `unknown: ${subject} has not answered for marketing (record`],
     [
       3,
-      no('no_record', { allowed: null, record: null, notice: null }),
+      no('no_record', { allowed: null, record: null, notice: null, witnessed: null }),
       `unknown: there is no record of ${subject} on this site\n`,
     ],
   ])('ends with %i and says why in a sentence', async (code, answer, sentence) => {
@@ -88,6 +91,54 @@ describe('check', () => {
     expect(JSON.parse(ran.stdout)).toEqual(answer)
     expect(ran.stderr).toContain(sentence)
     expect(cli.sent()[0]?.query).toEqual({ subject_id: subject, purpose: 'marketing' })
+  })
+
+  const told = {
+    origin: { system: 'acme', id: '4711', evidence: null },
+    given_at: '2020-05-01T10:00:00.000Z',
+    witnessed: false,
+    record: { ...record, stated_at: '2020-05-01T10:00:00.000Z' },
+    notice: 'not held',
+    expires_at: null,
+  }
+  it.each([
+    [{}, 'last answer 2020-05-01 10:00Z; as told by acme, imported 2026-01-31 09:30Z; policy version 2'],
+    [
+      { at: '2020-06-01T00:00:00.000Z' },
+      'as told by acme, imported 2026-01-31 09:30Z, after this moment: the importer’s word alone; policy version 2',
+    ],
+    [{ witnessed: true }, 'imported 2026-01-31 09:30Z from acme and changed here since; policy version 2'],
+    [{ origin: { ...told.origin, system: 'a\u202eb\u001b[2J' } }, 'as told by a\\u{202e}b\\u{1b}[2J, imported'],
+  ])('says whose word an imported answer is: %j', async (fields, sentence) => {
+    cli.instance.use(answers('get', path, { ...yes, ...told, ...fields }))
+    const { code, stderr } = await check()
+    expect(code).toBe(0)
+    expect(stderr).toContain(sentence)
+  })
+
+  it('adds what is told of an import after the columns that were there before', async () => {
+    cli.instance.use(answers('get', path, { ...yes, ...told }))
+    const { stdout } = await check('-o', 'tsv', '--header')
+    expect(stdout.split('\n')[0]?.split('\t').slice(-4)).toEqual(['renewal', 'origin', 'given_at', 'witnessed'])
+    expect(stdout.split('\n')[1]).toMatch(/\t\{"system":"acme",.*\}\t2020-05-01T10:00:00.000Z\tfalse$/)
+  })
+
+  it('asks with --only-witnessed for other answers, and takes none of an instance that does not tell them apart', async () => {
+    cli.instance.use(answers('get', path, yes))
+    expect((await check('--only-witnessed')).code).toBe(0)
+    expect(cli.sent()[0]?.query).toMatchObject({ only_witnessed: 'true' })
+    const { origin: _, given_at: __, witnessed: ___, ...older } = yes
+    const refusal = { error: 'invalid_request', message: 'unknown field: only_witnessed' }
+    for (const answer of [
+      answers('get', path, older),
+      answers('get', path, { ...yes, ...told }),
+      answers('get', path, refusal, 400),
+    ]) {
+      cli.instance.use(answer)
+      const { code, stdout, stderr } = await check('--only-witnessed', '--json')
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    }
   })
 
   it('asks about one site, and a past time, which a day ends with', async () => {

@@ -15,6 +15,7 @@ const person = (index: number) => ({
   created_at: '2026-01-31T09:30:00.000Z',
   updated_at: '2026-01-31T09:30:00.000Z',
   expires_at: null,
+  given_at: index % 2 === 0 ? null : '2020-05-01T10:00:00.000Z',
 })
 
 /** Pages of these sizes; a cursor says which page comes next. */

@@ -15,6 +15,7 @@ const numbers = {
   withdrawn: 2,
   deleted: 1,
   hidden: null,
+  imported: 7,
 }
 const none = {
   records: null,
@@ -24,6 +25,7 @@ const none = {
   refused: null,
   withdrawn: null,
   deleted: null,
+  imported: null,
 }
 const group = { site_id: null, site_name: null, true: null, false: null }
 const found = {
@@ -59,7 +61,9 @@ describe('stats', () => {
     const lines = stripVTControlCharacters(stdout)
       .split('\n')
       .map(line => line.trimEnd())
-    expect(lines[0]).toBe('COUNTRY  RECORDS  PERSONS  ACCEPTED  REFUSED  WITHDRAWN  RATE                DELETED')
+    expect(lines[0]).toBe(
+      'COUNTRY  RECORDS  PERSONS  ACCEPTED  REFUSED  WITHDRAWN  RATE                DELETED  IMPORTED',
+    )
     expect(lines[1]).toContain(' 75.0 % ■■■■■■■■□□')
     expect(lines[2]).toMatch(/^FR +hidden$/)
     expect(lines[3]).toMatch(/^unknown +<10$/)
@@ -72,7 +76,7 @@ describe('stats', () => {
   it('says until when records are counted', async () => {
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: '2026-01-31T09:30:00.000Z' }))
     const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])
-    expect(stdout).toContain(',,,60,41,0,30,10,2,1,,,0.75,\r\n')
+    expect(stdout).toContain(',,,60,41,0,30,10,2,1,,,0.75,,7\r\n')
     expect(stderr).toContain('counted until 2026-01-31T09:30:00.000Z')
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: null }))
     expect((await cli.run(['stats'])).stderr).toContain('not everything is counted yet')

@@ -25,6 +25,8 @@ function recordOf(text: string, fields: Partial<Consent> = {}) {
     created_at: text,
     updated_at: text,
     deleted_at: text || 'at no time', // an empty one is read as none
+    given_at: text,
+    origin: { system: text, id: text, evidence: text },
     ...fields,
   })
 }
@@ -105,8 +107,19 @@ describe('nothing that acts reaches a terminal', () => {
     expect(stderr.match(escapes) ?? []).toEqual([])
   })
 
+  it.each(['tsv', 'csv', 'table'])('what an importer told, in %s', async format => {
+    serve(records)
+    const columns = ['--columns', 'given_at,origin.system,origin.id,origin.evidence,origin']
+    const args = ['list', '--all', '-o', format, '--color', 'never', ...columns]
+    const { code, stdout } = await cli.run(args, screen)
+    expect(code).toBe(0)
+    expect(stdout.replaceAll(/\t|\r(?=\n)/g, '').match(escapes) ?? []).toEqual([])
+  })
+
   it('a single record, in whichever field', () => {
-    const fields = Object.keys(consent()).filter(name => !['accepted', 'policy_version'].includes(name))
+    const fields = [...Object.keys(consent()), 'origin', 'given_at'].filter(
+      name => !['accepted', 'policy_version'].includes(name),
+    )
     for (const [index, stranger] of records.entries()) {
       const field = fields[index % fields.length] as 'subject_id'
       const record = consent({ [field]: stranger[field] })

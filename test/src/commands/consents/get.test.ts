@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, machineError, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -47,6 +47,33 @@ describe('one id', () => {
     const { stderr } = await cli.run(['get', 'missing-7'])
     expect(stderr).toMatch(/^error: .*missing-7.*\(not_found\)$/m)
     expect(stderr).toContain('try: missing-7 is not a UUID, as the ids of records are')
+  })
+})
+
+describe('an imported record', () => {
+  const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
+  const imported = consent({ given_at: '2020-05-01T10:00:00.000Z', origin, gpc: true })
+
+  it('has a line for each thing that its importer told', async () => {
+    cli.instance.use(answers('get', byId, imported))
+    const { stdout } = await cli.run(['get', uuid(7), '--color', 'never'], screen)
+    expect(stdout.split('\n').slice(-6, -1)).toEqual([
+      expect.stringMatching(/^GIVEN_AT +2020-05-01T10:00:00.000Z$/),
+      expect.stringMatching(/^ORIGIN.SYSTEM +acme$/),
+      expect.stringMatching(/^ORIGIN.ID +47\\u\{202e\}11$/),
+      expect.stringMatching(/^ORIGIN.EVIDENCE +https:\/\/acme.example\/4711$/),
+      expect.stringMatching(/^GPC +true$/),
+    ])
+  })
+
+  it('is whole in JSON, and has the columns of other records in TSV and CSV unless more are requested', async () => {
+    cli.instance.use(answers('get', byId, imported))
+    const get = async (...flags: string[]) => (await cli.run(['get', uuid(7), ...flags])).stdout
+    expect(JSON.parse(await get('--json'))).toEqual(imported)
+    expect((await get('-o', 'tsv')).split('\t')).toHaveLength(13)
+    expect(await get('-o', 'csv')).not.toContain('origin')
+    expect(await get('-o', 'tsv', '--columns', 'given_at,origin.system')).toBe('2020-05-01T10:00:00.000Z\tacme\n')
+    expect(JSON.parse(await get('--json=origin'))).toEqual({ origin })
   })
 })
 

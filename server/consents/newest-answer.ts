@@ -1,0 +1,54 @@
+import type { Fragment, Sql } from 'postgres'
+
+export interface Answers {
+  readonly subject: Fragment
+  readonly site: Fragment
+  /** True if imported answers do not count. */
+  readonly onlyWitnessed: boolean
+  /** Null for the present state, whatever the clocks of the nodes say. */
+  readonly at: { readonly instant: Date; readonly lastId: string } | null
+}
+
+const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/**
+ * Selects the live record that has a subject's newest answer on a site, with its state: of the records that the service has
+ * witnessed the newest, unless an imported answer was given later than that record was made. An imported record counts as
+ * witnessed, made when it was imported, once it was changed here. `answered_at` is the time that this goes by. The names of
+ * `subject` and `site` must not be `c` and `h`.
+ *
+ * Either is one look into an index, so that it does not matter how many records there are. The site and the id are compared as
+ * a row, because for an equal site a plan for any subject prefers the index without the site. Of the past, every imported
+ * record of the subject on the site is read, because it may have had another answer then.
+ */
+export function newestAnswer(sql: Sql, accountId: string, { subject, site, onlyWitnessed, at }: Answers): Fragment {
+  const entries = sql`consent_history h where h.account_id = ${accountId} and h.consent_id = c.id`
+  const untilThen = at ? sql`and coalesce(h.given_at, h.created_at) <= ${at.instant}` : sql``
+  const isChanged = sql`exists (select from ${entries} and h.action = 'updated' ${untilThen})`
+  const isLive = at ? sql`(c.deleted_at is null or c.deleted_at > ${at.instant})` : sql`c.deleted_at is null`
+  const state = at
+    ? sql`join lateral (select h.* from ${entries} ${untilThen} order by h.version desc limit 1) h
+        on h.action not in ('deleted', 'purged')`
+    : sql`cross join lateral (select c.version, c.accepted, c.preferences, c.policy_version) h`
+  const columns = sql`c.id, c.created_at, c.expires_at, c.notice_entry, c.notice_locale, c.origin_system, c.origin_id,
+    c.origin_evidence, h.version, h.accepted, h.preferences, h.policy_version`
+  const witnessed = sql`
+    select ${columns}, c.created_at as answered_at, true as witnessed
+    from consents c ${state}
+    where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id >= ${site}
+      and (c.site_id, c.id) <= (${site}, ${at?.lastId ?? largestId}::uuid) and ${isLive}
+      and (c.given_at is null or ${isChanged})
+    order by c.site_id desc, c.id desc limit 1`
+  if (onlyWitnessed) return witnessed
+  const givenAt = at ? sql`(select max(h.given_at) from ${entries} and h.given_at <= ${at.instant})` : sql`c.given_at`
+  return sql`
+    select * from (
+      (${witnessed})
+      union all
+      (select ${columns}, ${givenAt} as answered_at, false as witnessed
+        from consents c ${state}
+        where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id = ${site}
+          and c.given_at is not null and ${isLive} and not ${isChanged}
+        order by answered_at desc, c.id desc limit 1)
+    ) c order by c.answered_at desc, c.witnessed desc limit 1`
+}
