@@ -143,7 +143,7 @@ _consentctl() {
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
     'restore') commands='' flags='--dry-run --despite-erasure' ;;
     'history') commands='' flags='--verify --checkpoint' ;;
-    'check') commands='' flags='--purpose --site --at' ;;
+    'check') commands='' flags='--purpose --site --at --only-witnessed' ;;
     'stats') commands='' flags='--site --from --to --by --exact --email --password-stdin' ;;
     'subject') commands='find export erase purge resume verify receipts keys' flags='' ;;
     'subject find') commands='' flags='--also --request --all-profiles --like' ;;

@@ -7,7 +7,7 @@ const ids: Readonly<Record<string, string>> = {
   actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
 }
 
-/** By field name: a field means the same everywhere in the API. Undefined is left out, because few records have it. */
+/** By field name: a field means the same everywhere in the API. Undefined is left out, or null where it is required and may be, because few records have it. */
 const values: Readonly<Record<string, unknown>> = {
   given_at: undefined,
   origin: undefined,
@@ -132,18 +132,25 @@ export function makeExample(schema: JsonSchema, components: Components, name = '
   return makeTypedExample(schema, components, name)
 }
 
+function isNullable({ anyOf }: JsonSchema): boolean {
+  return anyOf?.some(one => (one as JsonSchema).type === 'null') ?? false
+}
+
 function makeTypedExample(
-  { properties, anyOf, type, items, minimum }: JsonSchema,
+  { properties, required, anyOf, type, items, minimum }: JsonSchema,
   components: Components,
   name: string,
 ): unknown {
   const recurse = (inner: unknown, innerName = name) => makeExample(inner as JsonSchema, components, innerName)
   if (properties) {
-    const fields = Object.entries(properties).filter(([key]) => !(key in values) || values[key] !== undefined)
-    return Object.fromEntries(fields.map(([key, field]) => [key, recurse(field, key)]))
+    const isRare = (key: string) => key in values && values[key] === undefined
+    const fields = Object.entries(properties).filter(([key]) => !isRare(key) || required?.includes(key))
+    return Object.fromEntries(
+      fields.map(([key, field]) => [key, isRare(key) && isNullable(field as JsonSchema) ? null : recurse(field, key)]),
+    )
   }
   if (anyOf && values[name] !== null) return recurse(anyOf[0])
-  if (name in values && (type !== 'array' || Array.isArray(values[name]))) return values[name]
+  if (values[name] !== undefined && (type !== 'array' || Array.isArray(values[name]))) return values[name]
   if (type === 'array') return [recurse(items)]
   if (type === 'boolean') return true
   if (type === 'integer') return minimum
