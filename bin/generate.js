@@ -2,19 +2,26 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, man, manual, schemas } = await reference.generated('')
+const { completions, man, manual, schemas, snippets } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }
 for (const [name, schema] of Object.entries(schemas)) {
   writeFileSync(new URL(`../src/contract/documents/schemas/${name}`, import.meta.url), schema)
 }
-const file = new URL('../src/commands/README.md', import.meta.url)
-const parts = readFileSync(file, 'utf8').split(/(?<=<!-- commands -->\n)[\s\S]*(?=<!-- \/commands -->)/)
-if (parts.length !== 2) throw new Error('the manual has no place for the commands')
-writeFileSync(file, parts.join(`${manual}\n`))
+fill('../src/commands/README.md', 'commands', `${manual}\n`)
+for (const [name, snippet] of Object.entries(snippets)) fill('../server/banner/README.md', name, snippet)
 // npm installs only the pages that are named here.
 const packageFile = new URL('../package.json', import.meta.url)
 const description = JSON.parse(readFileSync(packageFile, 'utf8'))
 description.man = Object.keys(man).map(name => `dist/man/${name}`)
 writeFileSync(packageFile, `${JSON.stringify(description, null, 2)}\n`)
+
+/** Replaces what is between the marks of a name, `<!-- name -->` and `<!-- /name -->`. */
+function fill(path, name, text) {
+  const file = new URL(path, import.meta.url)
+  const place = new RegExp(`(?<=<!-- ${name} -->\\n)[\\s\\S]*(?=<!-- /${name} -->)`)
+  const parts = readFileSync(file, 'utf8').split(place)
+  if (parts.length !== 2) throw new Error(`${path} has no place for ${name}`)
+  writeFileSync(file, parts.join(text))
+}

@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -111,6 +111,8 @@ function __consentctl_at
                 set at 'sites update'
             case 'sites rotate-token'
                 set at 'sites rotate-token'
+            case 'sites snippet'
+                set at 'sites snippet'
             case 'notices list'
                 set at 'notices list'
             case 'notices show'
@@ -442,6 +444,7 @@ complete -c consentctl -n '__consentctl_at \'sites\'' -a list -d 'List sites, ne
 complete -c consentctl -n '__consentctl_at \'sites\'' -a create -d 'Create a site and its token'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a update -d 'Change the name, policy version, origins or rules of a site'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a rotate-token -d 'Issue a new token for a site'
+complete -c consentctl -n '__consentctl_at \'sites\'' -a snippet -d 'Print a script that records the choices of a banner'
 complete -c consentctl -n '__consentctl_at \'sites list\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
 complete -c consentctl -n '__consentctl_at \'sites list\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'sites create\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
@@ -473,6 +476,11 @@ complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l overlap -x
 complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l yes -s y -d 'with --overlap 0: skip the confirmation prompt'
 complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
 complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l password-stdin -d 'read the password from standard input instead of prompting'
+complete -c consentctl -n '__consentctl_at \'sites snippet\'' -a '(consentctl completion values sites 2> /dev/null)'
+complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l for -x -a 'cookieconsent klaro osano tarteaucitron c15t' -d 'the banner of the pages'
+complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l site-token -x -d 'the site’s token, st-…, which is no secret'
+complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
+complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'notices\'' -a list -d 'List the notices of a site, newest version first'
 complete -c consentctl -n '__consentctl_at \'notices\'' -a show -d 'Print a text of a notice, exactly as it was published'
 complete -c consentctl -n '__consentctl_at \'notices\'' -a publish -d 'Publish the texts of a policy version'

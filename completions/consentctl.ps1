@@ -53,6 +53,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = 'sites create'
     'sites update' = 'sites update'
     'sites rotate-token' = 'sites rotate-token'
+    'sites snippet' = 'sites snippet'
     'notices list' = 'notices list'
     'notices show' = 'notices show'
     'notices publish' = 'notices publish'
@@ -130,11 +131,12 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'receipt' = @()
     'evidence' = @()
     'verify' = @()
-    'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'))
+    'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'), @('snippet', 'Print a script that records the choices of a banner'))
     'sites list' = @()
     'sites create' = @()
     'sites update' = @()
     'sites rotate-token' = @()
+    'sites snippet' = @()
     'notices' = @(@('list', 'List the notices of a site, newest version first'), @('show', 'Print a text of a notice, exactly as it was published'), @('publish', 'Publish the texts of a policy version'), @('diff', 'Compare the texts of two versions'), @('who', 'List who agreed to a policy version and to nothing newer'))
     'notices list' = @()
     'notices show' = @()
@@ -229,6 +231,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it (the default)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--overlap', 'hours until older tokens expire (24); 0 ends them at once'), @('--yes', 'with --overlap 0: skip the confirmation prompt'), @('-y', 'with --overlap 0: skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'sites snippet' = @(@('--for', 'the banner of the pages'), @('--site-token', 'the site’s token, st-…, which is no secret'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'notices' = @()
     'notices list' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'notices show' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--lang', 'the language, if there are several'), @('--at', 'the version that was in effect then, instead of a version'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
@@ -300,6 +303,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'verify' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'sites update' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'sites rotate-token' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'sites snippet' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'config get' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'config set' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'config unset' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -433,6 +437,9 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites update --email' = { @(, @('', '')) }
     'sites rotate-token --overlap' = { @(, @('', '')) }
     'sites rotate-token --email' = { @(, @('', '')) }
+    'sites snippet --for' = { @(@('cookieconsent', 'cookieconsent'), @('klaro', 'klaro'), @('osano', 'osano'), @('tarteaucitron', 'tarteaucitron'), @('c15t', 'c15t')) }
+    'sites snippet --site-token' = { @(, @('', '')) }
+    'sites snippet --email' = { @(, @('', '')) }
     'notices list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'notices list --email' = { @(, @('', '')) }
     'notices show --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -535,7 +542,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     '* --max-wait' = { @(, @('', '')) }
     '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
   }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--notice-locale', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--lang', '--purpose-iri', '--controller', '--valid-for', '--effective-from', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
+  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--notice-locale', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--to', '--at', '--expiring', '--limit', '--cursor', '--max-requests', '--where', '--confirm', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--for', '--site-token', '--lang', '--purpose-iri', '--controller', '--valid-for', '--effective-from', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''

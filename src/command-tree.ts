@@ -22,6 +22,10 @@ const account: Group = {
         summary: 'Issue a new token for a site',
         load: async () => (await import('./commands/sites/rotate-token.ts')).rotateToken,
       },
+      snippet: {
+        summary: 'Print a script that records the choices of a banner',
+        load: async () => (await import('./commands/sites/snippet.ts')).snippet,
+      },
     },
   },
   notices: {

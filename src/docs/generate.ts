@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { bannerNames, snippetFor } from '../commands/sites/snippets.ts'
 import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
 import { fileNames, scripts } from './completion/scripts.ts'
@@ -39,12 +40,13 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Returns generated files by name. `manual` is the table of commands in src/commands/README.md. */
+/** Returns generated files by name. `manual` is the table of commands in src/commands/README.md, `snippets` by banner for server/banner/README.md. */
 export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),
     man: manPages(tree, version),
     manual: commandTable(tree),
     schemas: schemaFiles(),
+    snippets: Object.fromEntries(bannerNames.map(name => [name, `\`\`\`js\n${snippetFor(name)}\`\`\`\n`])),
   }
 }

@@ -35,6 +35,12 @@ describe('what is made from the tree of commands and the contract is what is com
       ) ?? []
     expect(table).toBe(generated.manual)
   })
+
+  it('the snippets of the banners', () => {
+    const page = readFileSync(new URL('server/banner/README.md', root), 'utf8')
+    for (const [name, snippet] of Object.entries(generated.snippets))
+      expect(page).toContain(`<!-- ${name} -->\n${snippet}<!-- /${name} -->\n`)
+  })
 })
 
 describe('commands', () => {

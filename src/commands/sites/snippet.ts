@@ -1,0 +1,63 @@
+import { type Command, Option } from 'commander'
+import * as z from 'zod'
+import { Ids, textAction } from '../../cli/action.ts'
+import { quoteForShell } from '../../cli/messages.ts'
+import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts'
+import { findSite } from '../../cli/sites.ts'
+import type { Context } from '../../context.ts'
+import type { Site } from '../../contract/sites.ts'
+import { visible } from '../../output/index.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+import { bannerNames, placeholders, snippetFor } from './snippets.ts'
+
+const Options = z.strictObject({
+  ...signInOptions,
+  operands: Ids,
+  for: z.enum(bannerNames),
+  siteToken: z
+    .string()
+    .regex(/^st-[A-Za-z0-9]+$/, 'must be a site’s token, st-…')
+    .optional(),
+})
+
+export function snippet(command: Command, ctx: Context): void {
+  addSignInFlags(
+    command
+      .argument('<site>', 'name or id of the site')
+      .addOption(
+        new Option('--for <banner>', 'the banner of the pages').choices([...bannerNames]).makeOptionMandatory(),
+      )
+      .option('--site-token <token>', 'the site’s token, st-…, which is no secret'),
+  )
+    .addHelpText(
+      'after',
+      `
+A module of JavaScript that records what visitors choose in the banner that the site has already. Load it
+after the banner: <script type="module" src="/consent.js"></script>. A token is shown only when it is issued.
+
+Examples:
+  $ consentctl sites snippet Shop --for klaro --site-token st-… --out consent.js
+  $ consentctl sites snippet Shop --for cookieconsent`,
+    )
+    .action(
+      textAction(ctx, Options, async (_, { operands: [named = ''], for: banner, siteToken, ...who }) => {
+        const service = requireBaseUrl(ctx.settings).replace(/\/+$/, '').replaceAll("'", '%27')
+        const site = await findSite(await keyOrSignIn(ctx, who), named)
+        await sayMissing(ctx, site, siteToken)
+        return snippetFor(banner, { service, ...(siteToken && { token: siteToken }) })
+      }),
+    )
+}
+
+/** Says what the pages need besides. */
+async function sayMissing({ say }: Context, { name, allowed_origins }: Site, token: string | undefined): Promise<void> {
+  const site = visible(quoteForShell(name))
+  if (token === undefined) {
+    await say(`note: replace ${placeholders.token} by the site's token, or give it with --site-token`)
+    await say(`note: a token is shown only when it is issued. For a new one: consentctl sites rotate-token ${site}`)
+  }
+  if (allowed_origins.length === 0)
+    await say(
+      `note: no page may record consents for the site yet: consentctl sites update ${site} --add-origin https://…`,
+    )
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { bannerNames, placeholders, snippetFor } from '../../../../src/commands/sites/snippets.ts'
+import { useFolder } from '../../../support/cli.ts'
+import { newToken, siteOf, sitesPath } from '../../session-fixtures.ts'
+import { answers, useCli } from '../../support.ts'
+
+const cli = useCli()
+const folder = useFolder()
+
+const listing = (fields = {}) => cli.instance.use(answers('get', sitesPath, { data: [siteOf(fields)] }))
+const snippet = (...more: string[]) => cli.run(['sites', 'snippet', 'Shop', ...more])
+
+describe('snippetFor', () => {
+  it.each(bannerNames)('gives %s at most twenty lines of at most 120 characters', name => {
+    const lines = snippetFor(name).trimEnd().split('\n')
+    expect(lines.length).toBeLessThanOrEqual(20)
+    expect(lines.filter(line => line.length > 120)).toEqual([])
+  })
+})
+
+describe('sites snippet', () => {
+  it.each(bannerNames)('prints the snippet for %s with the address of the instance and the token', async name => {
+    listing({ allowed_origins: ['https://shop.example'] })
+    const { code, stdout, stderr } = await snippet('--for', name, '--site-token', newToken)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { service, token } = placeholders
+    const expected = snippetFor(name).replace(service, cli.instance.url).replace(token, newToken)
+    expect(stdout).toBe(expected)
+    expect(stdout).not.toBe(snippetFor(name))
+  })
+
+  it('leaves a placeholder without a token, and says how to get one and which pages are not allowed yet', async () => {
+    listing({ allowed_origins: [] })
+    const { code, stdout, stderr } = await snippet('--for', 'klaro')
+    expect([code, stdout.includes("'st-YOUR-SITE-TOKEN'")]).toEqual([0, true])
+    expect(stderr).toContain('replace st-YOUR-SITE-TOKEN')
+    expect(stderr).toContain('consentctl sites rotate-token Shop')
+    expect(stderr).toContain('consentctl sites update Shop --add-origin')
+  })
+
+  it('writes the file of --out', async () => {
+    listing()
+    const file = join(folder.path, 'consent.js')
+    const { code, stdout } = await snippet('--for', 'osano', '--site-token', newToken, '--out', file)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(readFileSync(file, 'utf8')).toContain('cookieconsent.initialise')
+  })
+
+  it.each([
+    [['--for', 'onetrust'], 'cookieconsent, klaro, osano, tarteaucitron, c15t'],
+    [[], '--for'],
+    [['--for', 'klaro', '--site-token', 'sk-123'], '--site-token must be a site’s token'],
+    [['--for', 'klaro', '--columns', 'id'], 'remove --columns'],
+  ])('refuses %j before any request, with 2', async (flags, said) => {
+    const { code, stdout, stderr } = await snippet(...flags)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(cli.sent()).toEqual([])
+  })
+
+  it('says of an instance with the six routes alone that it lacks the list of sites', async () => {
+    cli.instance.use(answers('get', sitesPath, { error: 'not_found', message: 'x' }, 404))
+    expect(await snippet('--for', 'klaro')).toMatchObject({ code: 2, stdout: '' })
+  })
+})

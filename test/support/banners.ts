@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { Page } from 'playwright-core'
+import type { BannerName } from '../../src/commands/sites/snippets.ts'
+
+type Choice = Readonly<Record<string, boolean>>
+
+/** A page that shows the banner of a package, and its visitor. */
+export interface Banner {
+  /** Loads the package from /node_modules and sets it up as its documentation says. */
+  readonly html: string
+  /** What the page has when the banner has loaded all of its files, if it goes on to load some after the page. */
+  readonly ready?: string
+  /** Each is a choice of a visitor to whom the banner is shown, or shown again. */
+  readonly accept: (page: Page) => Promise<unknown>
+  readonly refuse: (page: Page) => Promise<unknown>
+  /** From everything to a part of it. */
+  readonly change?: (page: Page) => Promise<unknown>
+  readonly withdraw: (page: Page) => Promise<unknown>
+  readonly preferences: { readonly all: Choice; readonly none: Choice; readonly part?: Choice }
+}
+
+const click = (page: Page, selector: string) => page.locator(selector).click()
+
+const optional = { all: { analytics: true, marketing: true }, none: { analytics: false, marketing: false } }
+const withNecessary = (name: string) => ({
+  all: { [name]: true, ...optional.all },
+  none: { [name]: true, ...optional.none },
+  part: { [name]: true, analytics: true, marketing: false },
+})
+
+export const banners: Record<BannerName, Banner> = {
+  cookieconsent: {
+    html: `
+      <button type="button" data-cc="show-preferencesModal" id="settings">Cookies</button>
+      <script src="/node_modules/vanilla-cookieconsent/dist/cookieconsent.umd.js"></script>
+      <script>
+        CookieConsent.run({
+          hideFromBots: false,
+          categories: { necessary: { readOnly: true, enabled: true }, analytics: {}, marketing: {} },
+          language: { default: 'en', translations: { en: {
+            consentModal: { title: 'Cookies', acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse' },
+            preferencesModal: {
+              acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse', savePreferencesBtn: 'Save',
+              sections: [
+                { title: 'Analytics', linkedCategory: 'analytics' }, { title: 'Marketing', linkedCategory: 'marketing' },
+              ],
+            },
+          } } },
+        })
+      </script>`,
+    accept: page => click(page, '#cc-main .cm [data-role=all]'),
+    refuse: page => click(page, '#cc-main .cm [data-role=necessary]'),
+    change: async page => {
+      await click(page, '#settings')
+      await page.locator('#cc-main .pm input[value=marketing]').setChecked(false, { force: true })
+      await click(page, '#cc-main .pm [data-role=save]')
+    },
+    withdraw: async page => {
+      await click(page, '#settings')
+      await click(page, '#cc-main .pm [data-role=necessary]')
+    },
+    preferences: withNecessary('necessary'),
+  },
+  klaro: {
+    html: `
+      <script>
+        var klaroConfig = {
+          acceptAll: true,
+          groupByPurpose: false,
+          translations: { zz: { privacyPolicyUrl: '/privacy' } },
+          services: [
+            { name: 'session', required: true, purposes: ['shop'] },
+            { name: 'analytics', purposes: ['statistics'] },
+            { name: 'marketing', purposes: ['advertising'] },
+          ],
+        }
+      </script>
+      <script defer src="/node_modules/klaro/dist/klaro.js"></script>
+      <button type="button" onclick="klaro.show()" id="settings">Cookies</button>`,
+    accept: page => click(page, '#klaro .cookie-notice .cm-btn-success'),
+    refuse: page => click(page, '#klaro .cookie-notice .cn-decline'),
+    change: async page => {
+      await click(page, '#settings')
+      await click(page, 'label[for=service-item-marketing]')
+      await click(page, '#klaro .cookie-modal .cm-btn-accept')
+    },
+    withdraw: async page => {
+      await click(page, '#settings')
+      for (const name of ['analytics', 'marketing'])
+        if (await page.locator(`#service-item-${name}`).isChecked())
+          await click(page, `label[for=service-item-${name}]`)
+      await click(page, '#klaro .cookie-modal .cm-btn-accept')
+    },
+    preferences: withNecessary('session'),
+  },
+  osano: {
+    html: `
+      <script src="/node_modules/cookieconsent/build/cookieconsent.min.js"></script>
+      <script>var cookieconsentOptions = { type: 'opt-in', revokable: true, animateRevokable: false }</script>`,
+    accept: page => click(page, '.cc-window .cc-allow'),
+    refuse: page => click(page, '.cc-window .cc-deny'),
+    withdraw: async page => {
+      await click(page, '.cc-revoke')
+      await click(page, '.cc-window .cc-deny')
+    },
+    preferences: { all: { cookies: true }, none: { cookies: false } },
+  },
+  tarteaucitron: {
+    html: `
+      <script src="/node_modules/tarteaucitronjs/tarteaucitron.js"></script>
+      <script>
+        tarteaucitron.init({ useExternalCss: true, removeCredit: true, orientation: 'bottom' })
+        tarteaucitron.events.load = () => document.body.classList.add('ready') // its buttons do nothing before
+        window.addEventListener('tac.root_available', () => {
+          for (const key of ['analytics', 'marketing']) {
+            tarteaucitron.services[key] = {
+              key, type: key === 'analytics' ? 'analytic' : 'ads', name: key, needConsent: true, cookies: [], js() {}, fallback() {},
+            }
+          }
+        })
+        tarteaucitron.job = ['analytics', 'marketing']
+      </script>`,
+    ready: '.ready',
+    accept: page => click(page, '#tarteaucitronPersonalize2'),
+    refuse: page => click(page, '#tarteaucitronAllDenied2'),
+    change: async page => {
+      await click(page, '.ready #tarteaucitronManager')
+      await click(page, '#marketingDenied')
+      await click(page, '#tarteaucitronClosePanel')
+    },
+    withdraw: async page => {
+      await click(page, '.ready #tarteaucitronManager')
+      await click(page, '#tarteaucitronAllDenied')
+    },
+    preferences: { ...optional, part: { analytics: true, marketing: false } },
+  },
+  c15t: {
+    html: `
+      <script type="module" src="/c15t.js"></script>
+      <button type="button" id="accept">Accept</button>
+      <button type="button" id="refuse">Refuse</button>
+      <button type="button" id="change">No marketing</button>`,
+    accept: page => click(page, '#accept'),
+    refuse: page => click(page, '#refuse'),
+    change: page => click(page, '#change'),
+    withdraw: page => click(page, '#refuse'),
+    preferences: {
+      all: { necessary: true, measurement: true, marketing: true },
+      none: { necessary: true, measurement: false, marketing: false },
+      part: { necessary: true, measurement: true, marketing: false },
+    },
+  },
+}
+
+/** The package has no buttons: a page brings its own. */
+const c15tSetup = `
+import { getOrCreateConsentRuntime } from 'c15t'
+const { consentStore } = getOrCreateConsentRuntime({
+  mode: 'offline', consentCategories: ['necessary', 'measurement', 'marketing'],
+})
+const on = (id, act) => document.getElementById(id).addEventListener('click', () => act(consentStore.getState()))
+on('accept', state => state.saveConsents('all'))
+on('refuse', state => state.saveConsents('necessary'))
+on('change', state => state.setConsent('marketing', false))
+`
+
+export interface BannerShop {
+  readonly origin: string
+  close(): Promise<void>
+}
+
+const root = new URL('../../', import.meta.url)
+const types: Record<string, string> = { js: 'text/javascript', css: 'text/css' }
+
+/** Serves a page of each banner, /klaro for example, with its snippet as a module, and / without any, on a free port. */
+export async function serveBanners(snippet: (name: BannerName) => string): Promise<BannerShop> {
+  const { outputFiles } = await build({
+    stdin: { contents: c15tSetup, resolveDir: fileURLToPath(root) },
+    bundle: true,
+    format: 'esm',
+    write: false,
+  })
+  const serve = (path: string): [type: string, body: string | Uint8Array] | undefined => {
+    const name = path.slice(1).replace(/\.js$/, '') as BannerName
+    if (path === '/') return ['text/html', '<!doctype html><title>A shop</title>']
+    if (path === '/c15t.js') return ['text/javascript', outputFiles[0]?.contents ?? '']
+    if (path.startsWith('/node_modules/') && !path.includes('..'))
+      return [types[path.split('.').at(-1) ?? ''] ?? 'text/plain', readFileSync(new URL(`.${path}`, root))]
+    if (path.startsWith('/consent-')) return ['text/javascript', snippet(path.slice(9, -3) as BannerName)]
+    if (!Object.hasOwn(banners, name)) return undefined
+    const { html } = banners[name]
+    return [
+      'text/html',
+      `<!doctype html><html lang="en"><meta charset="utf-8"><title>A shop</title><body>${html}
+      <script type="module" src="/consent-${name}.js"></script></body></html>`,
+    ]
+  }
+  const server = createServer(({ url = '' }, response) => {
+    const [type, body] = serve(url.split('?')[0] ?? '') ?? ['text/plain', '']
+    response.writeHead(body === '' ? 404 : 200, {
+      'content-type': `${type}; charset=utf-8`,
+      'cache-control': 'no-store',
+    })
+    response.end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
+}
