@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { BatchRow } from './batch.ts'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
@@ -13,9 +12,13 @@ export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, 
     .regex(/^ct-[\w-]{60}$/, invalidConsentToken)
     .optional()
     .describe('Of the last answer to this visitor: changes that record instead of making one; what is absent stays.'),
-  idempotency_key: BatchRow.shape.idempotency_key.describe(
-    'Makes one record of the same content within 24 hours, so that a page whose answer was lost can send it again. Of no meaning beside a `consent_token`.',
-  ),
+  idempotency_key: z
+    .string('must be text')
+    .regex(/^[\x20-\x7e]{16,255}$/, 'must be 16 to 255 printable ASCII characters, made at random')
+    .optional()
+    .describe(
+      'Makes one record of the same content within 24 hours, so that a page whose answer was lost can send it again. It gets the `consent_token` again, so make it at random (`crypto.randomUUID()`). Of no meaning beside a `consent_token`.',
+    ),
 })
 export type BannerDraft = z.output<typeof BannerDraft>
 

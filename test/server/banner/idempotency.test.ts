@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { newShop, type Shop } from './shop.ts'
@@ -9,7 +10,7 @@ beforeEach(async () => {
   shop = await newShop(service)
 })
 
-const body = { subject_id: 'maria', accepted: true, preferences: { ads: true }, idempotency_key: 'first' }
+const body = { subject_id: 'maria', accepted: true, preferences: { ads: true }, idempotency_key: randomUUID() }
 
 describe('POST /api/v1/public/consent › idempotency_key', () => {
   it('gets the record of the first answer again, with a token that changes it', async () => {
@@ -17,7 +18,7 @@ describe('POST /api/v1/public/consent › idempotency_key', () => {
     const again = await shop.visit(body)
     expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id])
     const { consent_token } = again.body
-    const changed = await shop.visit({ ...body, accepted: false, consent_token, idempotency_key: 'second' })
+    const changed = await shop.visit({ ...body, accepted: false, consent_token, idempotency_key: randomUUID() })
     expect([changed.status, changed.body.id]).toEqual([201, first.body.id])
     expect(await shop.count()).toBe(1)
   })
@@ -46,4 +47,16 @@ describe('POST /api/v1/public/consent › idempotency_key', () => {
     expect([own.status, (await shop.visit(body)).status]).toEqual([201, 201])
     expect(await shop.count()).toBe(2)
   })
+
+  it.each(['', '1', 'x'.repeat(15), 'é'.repeat(16), 'x'.repeat(256)])(
+    'is refused if others could guess it, or if it is malformed: %.20j',
+    async key => {
+      const answer = await shop.visit({ ...body, idempotency_key: key })
+      expect([answer.status, answer.body.message]).toEqual([
+        400,
+        expect.stringContaining('idempotency_key: must be 16 to 255'),
+      ])
+      expect(await shop.count()).toBe(0)
+    },
+  )
 })
