@@ -26,6 +26,7 @@ const slow = [
   'test/src/evidence/verifier.test.ts',
   'test/src/output/{hostile-strings,safe}.test.ts',
   'test/src/commands/consents/import/{,formats/}round-trip.test.ts',
+  'test/src/commands/consents/import/prepare/*.test.ts',
   'test/src/io/io.test.ts',
   'test/src/settings/store-shared.test.ts',
   'test/server/accounts/*.test.ts',

@@ -35,7 +35,10 @@ export function openDecisions(map: ImportMap) {
     const known = values.get(value)
     if (known) return known
     if (values.size >= maxValues)
-      throw dataError(`the map's ${table} would have over ${maxValues} values`, 'the map may name the wrong column')
+      throw dataError(
+        `the map's ${table} would have over ${maxValues.toLocaleString('en-US')} values`,
+        'the map may name the wrong column',
+      )
     const counted = { decision: deciders[table](value), count: 0 }
     if (counted.decision === undefined) undecided += 1
     values.set(value, counted)

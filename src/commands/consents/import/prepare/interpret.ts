@@ -68,7 +68,7 @@ interface Getters {
 }
 
 /**
- * Returns a function that says what a row means.
+ * Returns a function that says what the rows of a part mean; it throws a UsageError if a column is missing.
  *
  * @throws UsageError if the options do not complete the map
  */
@@ -167,10 +167,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
 
   let present: Columns | null = null
   let getters: Getters | null = null
-  return (row: Row, columns: Columns): Interpretation => {
-    if (!getters || columns !== present) getters = compile(columns)
+  return (columns: Columns): ((row: Row) => Interpretation) => {
+    const own = getters && columns === present ? getters : compile(columns)
+    getters = own
     present = columns
-    return interpret(getters, row)
+    return row => interpret(own, row)
   }
 }
 

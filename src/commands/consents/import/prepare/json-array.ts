@@ -122,7 +122,7 @@ function findList(path: readonly string[], name: string) {
 
 function splitElements(name: string) {
   const text = stringScanner()
-  let [depth, number, isCommaNext] = [0, 1, false]
+  let [depth, number] = [0, 1]
   let start = -1
   let rest: Buffer[] = []
   let restBytes = 0
@@ -134,20 +134,14 @@ function splitElements(name: string) {
     rest = []
     restBytes = 0
     start = -1
-    isCommaNext = true
     return line
-  }
-  const begin = (at: number) => {
-    if (isCommaNext) throw invalid(name)
-    start = at
   }
   const endElement = (chunk: Buffer, at: number, elements: Line[]) => {
     if (start !== -1) elements.push(take(chunk, at))
-    else if (chunk[at] === bytes.comma && !isCommaNext) throw invalid(name)
-    isCommaNext = false
+    else if (chunk[at] === bytes.comma) throw invalid(name)
   }
   const readByte = (byte: number, at: number) => {
-    if (start === -1 && !isBlank(byte)) begin(at)
+    if (start === -1 && !isBlank(byte)) start = at
     if (byte === bytes.quote) text.open()
     else if (byte === bytes.open || byte === bytes.openList) depth += 1
     else if (byte === bytes.close || byte === bytes.closeList) depth -= 1

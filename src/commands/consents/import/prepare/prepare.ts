@@ -6,7 +6,6 @@ import type { Event } from './event.ts'
 import { digestOf } from './formats.ts'
 import { type Interpretation, type LeftOut, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
-import type { Columns } from './paths.ts'
 import { openPersons, type Person } from './persons.ts'
 import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
@@ -90,8 +89,9 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
       parts.push({ name: part.name, sha256 })
       for await (const { columns, rows } of readRows(part, { map, unguard: options.unguard })) {
         options.signal.throwIfAborted()
+        const interpret = run.interpret(columns)
         for (const row of rows) {
-          const pending = readRow(run, row, columns) // only sometimes, because waiting takes longer than the rest
+          const pending = readRow(run, row, interpret) // only sometimes, because waiting takes longer than the rest
           if (pending) await pending
         }
         options.onProgress?.(tally.counts().read)
@@ -104,12 +104,10 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
 }
 
 /** Returns a promise only if it has to be waited for. */
-function readRow(run: Run, row: ReadRow, columns: Columns): Promise<void> | null {
+function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>): Promise<void> | null {
   const { tally, decisions, parts, options } = run
   const read: Interpretation =
-    'problem' in row
-      ? { kind: 'refused', originId: null, reason: 'invalid', message: row.problem }
-      : run.interpret(row.row, columns)
+    'problem' in row ? { kind: 'refused', originId: null, reason: 'invalid', message: row.problem } : interpret(row.row)
   tally.read()
   if (read.kind === 'refused') {
     tally.refuse(read.reason, 1)

@@ -28,7 +28,7 @@ const chunkBytes = 65_536
 
 /** A compressed file may become so many times its size, and this at least: more is made to exhaust machines. */
 const maxRatio = 250
-const minUnpackedBytes = 64 * 1024 * 1024
+const minUnpackedBytes = 16 * 1024 * 1024
 
 /** @throws UsageError if it is not a file that can be read */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {

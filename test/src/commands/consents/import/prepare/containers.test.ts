@@ -1,0 +1,215 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import type { ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
+import { removePrepared } from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
+import { zip as zipBuffers } from '../formats/zip.ts'
+import { parts, usePreparation, wholeAnswers } from './support.ts'
+
+const { prepare, write, state } = usePreparation()
+
+const csv = 'person,time,marketing,analytics\na,2024-01-01T00:00:00Z,yes,no\nb,2024-01-01T00:00:00Z,no,no\n'
+/** Its lines are blank, and take no time. */
+const bomb = Buffer.concat([Buffer.from(csv), Buffer.alloc(20 * 1024 * 1024, `${' '.repeat(999)}\n`)])
+const json: ImportMapInput = { ...wholeAnswers, container: { kind: 'json' } }
+const objects = [
+  { person: 'a', time: '2024-01-01T00:00:00Z', marketing: 'yes', analytics: 'no' },
+  { person: 'b', time: '2024-01-01T00:00:00Z', marketing: 'no', analytics: 'no' },
+]
+const ndjson = objects.map(each => JSON.stringify(each)).join('\n')
+
+async function idsOf(content: string | Uint8Array, map: ImportMapInput = wholeAnswers) {
+  const { rows, refusals } = await prepare(write(content), map)
+  expect(refusals).toEqual([])
+  return rows.map(({ origin, accepted }) => [origin.id, accepted])
+}
+
+const both = [
+  ['a', true],
+  ['b', false],
+]
+
+describe('a container', () => {
+  it.each<[string, string | Uint8Array, Partial<ImportMapInput>]>([
+    ['CSV', csv, {}],
+    ['CSV with CRLF and a byte order mark', `\ufeff${csv.replaceAll('\n', '\r\n')}`, {}],
+    ['CSV in UTF-16', Buffer.from(`\ufeff${csv}`, 'utf16le'), {}],
+    ['CSV with semicolons', csv.replaceAll(',', ';'), {}],
+    ['CSV with quotation marks', csv.replaceAll(/[a-z]+/g, '"$&"').replaceAll(/"(T|Z)"/g, '$1'), {}],
+    [
+      'CSV without a header',
+      csv.slice(csv.indexOf('\n') + 1),
+      { container: { kind: 'csv', columns: ['person', 'time', 'marketing', 'analytics'] } },
+    ],
+    ['gzip', gzipSync(csv), {}],
+    ['gzip of two members', Buffer.concat([gzipSync(csv.slice(0, 50)), gzipSync(csv.slice(50))]), {}],
+    ['NDJSON', ndjson, { container: { kind: 'ndjson' } }],
+    ['gzipped NDJSON', gzipSync(ndjson), { container: { kind: 'ndjson' } }],
+    ['a JSON list', JSON.stringify(objects, null, 2), { container: { kind: 'json' } }],
+    [
+      'a JSON list deep in a document',
+      JSON.stringify({ data: { items: [1, ['x'], '"]'] }, result: { 'a"b': 1, data: { items: objects } }, next: null }),
+      { container: { kind: 'json', at: 'result.data.items' } },
+    ],
+    [
+      'an entry of a ZIP',
+      zip({ 'x/export.csv': csv, 'readme.txt': 'no rows' }),
+      { container: { kind: 'csv', entries: ['*.csv'] } },
+    ],
+    ['a ZIP of gzip', zip({ 'export.csv.gz': gzipSync(csv) }), {}],
+    ['a ZIP in a ZIP', zip({ 'day.zip': zip({ 'export.csv': csv }) }), {}],
+  ])('is %s', async (_, content, map) => {
+    expect(await idsOf(content, { ...wholeAnswers, ...map })).toEqual(both)
+  })
+
+  it('may be split anywhere', async () => {
+    const long = objects.map(each => ({ ...each, note: '\\"]}{[,\u00e9'.repeat(20_000) }))
+    expect(await idsOf(JSON.stringify(long), json)).toEqual(both)
+  })
+
+  it('names rows by file, entry and line', async () => {
+    const { refusals } = await prepare(
+      write(zip({ 'a.csv': csv, 'b.csv': `${csv}c,never,yes,no\n` }), 'x.zip'),
+      wholeAnswers,
+    )
+    expect(refusals.map(({ where }) => where.replace(/.*x\.zip/, ''))).toEqual(['/b.csv:4'])
+  })
+
+  it.each<[string, string | Uint8Array, Partial<ImportMapInput>, string]>([
+    ['a gzip that is cut off', gzipSync(csv).subarray(0, -12), {}, 'is damaged'],
+    ['something after a gzip', Buffer.concat([gzipSync(csv), Buffer.from('more rows')]), {}, 'is damaged'],
+    ['a gzip bomb', gzipSync(bomb), {}, 'over 250 times its size'],
+    ['a ZIP bomb', zip({ 'a.csv': bomb }), {}, 'over 250 times its size'],
+    ['a ZIP that is cut off', zip({ 'a.csv': csv }).subarray(0, -10), {}, 'not a ZIP file that can be read'],
+    ['a ZIP with a wrong checksum', corrupted(zip({ 'a.csv': csv })), {}, 'checksum is wrong'],
+    [
+      'a ZIP without a wanted entry',
+      zip({ 'a.txt': csv }),
+      { container: { kind: 'csv', entries: ['*.csv'] } },
+      'has no entry',
+    ],
+    ['a ZIP whose entry leaves it', zip({ '../../a.csv': csv }), {}, 'not a ZIP file that can be read'],
+    ['a line over 1 MiB', `${csv}${'x'.repeat(3 * 1024 * 1024)}`, {}, 'longer than 1 MiB'],
+    ['a quotation mark that is never closed', `${csv}"${'x\n'.repeat(1024 * 1024)}`, {}, 'longer than 1 MiB'],
+    [
+      'an element over 1 MiB',
+      JSON.stringify([{ note: 'x'.repeat(3 * 1024 * 1024) }]),
+      { container: { kind: 'json' } },
+      'longer than 1 MiB',
+    ],
+    [
+      'a JSON that is cut off',
+      JSON.stringify(objects).slice(0, -30),
+      { container: { kind: 'json' } },
+      'ends in the middle',
+    ],
+    [
+      'a JSON that is cut off after the list',
+      '{"a":[]',
+      { container: { kind: 'json', at: 'a' } },
+      'ends in the middle',
+    ],
+    ['a JSON without the list', '{"a":[]}', { container: { kind: 'json', at: 'b' } }, 'has no list at b'],
+    ['a JSON with the list twice', '{"a":[],"a":[]}', { container: { kind: 'json', at: 'a' } }, 'two lists at a'],
+    [
+      'a JSON that is nested deeply',
+      '['.repeat(100_000),
+      { container: { kind: 'json', at: 'a' } },
+      'nested too deeply',
+    ],
+    ['two JSON documents', '[][]', { container: { kind: 'json' } }, 'not valid JSON'],
+    ['elements without text', '[{},,{}]', { container: { kind: 'json' } }, 'not valid JSON'],
+    ['a missing column', 'person,time,marketing\n', {}, 'has no column "analytics"'],
+    [
+      'a column twice',
+      'person,time,marketing,analytics,Person\nperson',
+      { fields: { origin_id: 'PERSON', given_at: 'time' } },
+      '"PERSON" twice',
+    ],
+    ['UTF-16 that is cut off', Buffer.from(`\ufeff${csv}`, 'utf16le').subarray(0, -1), {}, 'not valid UTF-16'],
+  ])('stops at %s, and leaves nothing', async (_, content, map, problem) => {
+    await expect(prepare(write(content), { ...wholeAnswers, ...map })).rejects.toThrow(problem)
+    expect(readdirSync(state())).toEqual([])
+  })
+
+  it.each([
+    ['is not JSON', '{"person":'],
+    ['has a key twice', '{"person":"a","person":"b","time":"2024-01-01T00:00:00Z"}'],
+    ['is deep', `{"person":"a","time":"2024-01-01T00:00:00Z","x":${'['.repeat(5000)}${']'.repeat(5000)}}`],
+    ['is no object', '["a"]'],
+    ['has a number that would change', '{"person":12345678901234567890,"time":"2024-01-01T00:00:00Z"}'],
+    ['has a lone surrogate', '{"person":"\\ud800","time":"2024-01-01T00:00:00Z","marketing":"yes"}'],
+    ['has an object as a text', '{"person":{"id":1},"time":"2024-01-01T00:00:00Z","marketing":"yes"}'],
+  ])('refuses a row that %s', async (_, line) => {
+    const { refusals, counts } = await prepare(write(`${line}\n${ndjson}`), {
+      ...wholeAnswers,
+      container: { kind: 'ndjson' },
+    })
+    expect([refusals.length, counts.records, counts.read]).toEqual([1, 2, 3])
+  })
+
+  it('refuses elements that no comma separates', async () => {
+    const { refusals } = await prepare(write(JSON.stringify(objects).replace('},{', '}{')), json)
+    expect(refusals.map(({ reason }) => reason)).toEqual(['invalid'])
+  })
+
+  it('removes the apostrophe that spreadsheets need, with --csv-unguard', async () => {
+    const guarded = csv.replace('\na,', "\n'=a,")
+    const [plain, unguarded] = [
+      await prepare(write(guarded), wholeAnswers),
+      await prepare(write(guarded), wholeAnswers, { unguard: true }),
+    ]
+    expect([plain.rows[0]?.origin.id, unguarded.rows[0]?.origin.id]).toEqual(["'=a", '=a'])
+  })
+
+  it('takes names of purposes that objects have themselves', async () => {
+    const rows =
+      'person,time,purpose,value\na,2024-01-01T00:00:00Z,constructor,yes\na,2024-01-01T00:00:00Z,__proto__,yes\n'
+    const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
+    expect([made[0]?.preferences, refusals[0]?.message]).toEqual([
+      { constructor: true },
+      'a purpose is named __proto__',
+    ])
+  })
+
+  it('stops at a column with over 10,000 values', async () => {
+    const rows = Array.from({ length: 10_001 }, (_, n) => `a,2024-01-01T00:00:00Z,yes,v${n}`)
+    await expect(prepare(write(`${csv}${rows.join('\n')}\n`), wholeAnswers)).rejects.toThrow('over 10,000 values')
+  })
+})
+
+describe('the files of a preparation', () => {
+  it('are removed once their process has ended, unless a job needs them', async () => {
+    const folder = join(state(), 'others')
+    const made = (name: string, owner: object) => {
+      mkdirSync(join(folder, name), { recursive: true })
+      writeFileSync(join(folder, name, 'owner.json'), JSON.stringify(owner))
+      return join(folder, name, 'rows.ndjson')
+    }
+    const { identify } = await import('../../../../../../src/jobs/process.ts')
+    const me = await identify(process.pid)
+    made('alive.import', me)
+    made('dead.import', { ...me, started: '1' })
+    const needed = made('needed.import', { ...me, started: '1' })
+    made('elsewhere.import', { ...me, host: 'elsewhere' })
+    made('gone-elsewhere.import', { ...me, host: 'elsewhere' })
+    utimesSync(join(folder, 'gone-elsewhere.import'), 1, 1)
+    const { path } = await prepare(write(csv), wholeAnswers, { folder, inUse: [needed] })
+    await removePrepared(path as string)
+    await removePrepared(join(folder, 'alive.import', 'owner.json')) // no rows
+    expect(readdirSync(folder).sort()).toEqual(['alive.import', 'elsewhere.import', 'needed.import'])
+  })
+})
+
+function zip(entries: Readonly<Record<string, string | Uint8Array>>): Buffer {
+  return zipBuffers(Object.fromEntries(Object.entries(entries).map(([name, content]) => [name, Buffer.from(content)])))
+}
+
+/** With another checksum in the directory. */
+function corrupted(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes)
+  const at = copy.indexOf('PK\x01\x02') + 16
+  copy[at] = (copy[at] as number) ^ 1
+  return copy
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { timeReader } from '../../../../../../src/commands/consents/import/prepare/time.ts'
+
+function read(text: string, format: string, zone?: string, repeatedHour: 'refuse' | 'earlier' | 'later' = 'refuse') {
+  const at = timeReader({ formats: [format], zone, repeatedHour })(text)
+  return typeof at === 'number' ? new Date(at).toISOString() : at.problem
+}
+
+describe('timeReader', () => {
+  it.each([
+    ['rfc3339', '2024-03-01T10:00:00.5+02:00', '2024-03-01T08:00:00.500Z'],
+    ['epoch_s', '1709280000', '2024-03-01T08:00:00.000Z'],
+    ['epoch_s', '1709280000.25', '2024-03-01T08:00:00.250Z'],
+    ['epoch_ms', '1709280000123', '2024-03-01T08:00:00.123Z'],
+    ['YYYY-MM-DD HH:mm:ss Z', '2024-03-01 08:00:00 UTC', '2024-03-01T08:00:00.000Z'],
+    ['YYYY-MM-DD HH:mm:ssZ', '2024-03-01 08:00:00.123456+0130', '2024-03-01T06:30:00.123Z'],
+    ['D MMM YYYY h:mm A Z', '1 Mar 2024 12:05 AM GMT', '2024-03-01T00:05:00.000Z'],
+  ])('reads %s', (format, text, expected) => {
+    expect(read(text, format)).toBe(expected)
+  })
+
+  it.each([
+    ['in winter', '2024-01-15 12:00:00', '2024-01-15T11:00:00.000Z'],
+    ['in summer', '2024-07-15 12:00:00', '2024-07-15T10:00:00.000Z'],
+    ['on the day of a change, before it', '2024-03-31 01:59:59', '2024-03-31T00:59:59.000Z'],
+    ['on the day of a change, after it', '2024-03-31 03:00:00', '2024-03-31T01:00:00.000Z'],
+    ['after a repeated hour', '2024-10-27 03:00:00', '2024-10-27T02:00:00.000Z'],
+    ['before a repeated hour', '2024-10-27 01:59:59', '2024-10-26T23:59:59.000Z'],
+  ])('reads the clocks of Berlin %s', (_, text, expected) => {
+    expect(read(text, 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin')).toBe(expected)
+  })
+
+  it('refuses a time that a change of clocks skipped', () => {
+    expect(read('2024-03-31 02:30:00', 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin', 'earlier')).toContain('put forward')
+  })
+
+  it('refuses a time that happened twice, unless the map decides', () => {
+    const at = (repeated: 'refuse' | 'earlier' | 'later') =>
+      read('2024-10-27 02:30:00', 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin', repeated)
+    expect(at('refuse')).toContain('put back')
+    expect([at('earlier'), at('later')]).toEqual(['2024-10-27T00:30:00.000Z', '2024-10-27T01:30:00.000Z'])
+  })
+
+  it('agrees with the zone at every hour of a year', () => {
+    for (const zone of ['America/St_Johns', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
+      const toInstant = timeReader({ formats: ['YYYY-MM-DD HH:mm:ss'], zone, repeatedHour: 'refuse' })
+      const clock = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
+      let known = 0
+      for (let at = Date.UTC(2024, 0, 1); at < Date.UTC(2025, 0, 1); at += 3_600_000) {
+        const instant = toInstant(clock.format(at))
+        if (typeof instant !== 'number') continue
+        expect(instant).toBe(at)
+        known += 1
+      }
+      expect(known).toBeGreaterThan(8778)
+    }
+  })
+
+  it.each([
+    ['2024-02-30 10:00:00', 'YYYY-MM-DD HH:mm:ss'],
+    ['2024-01-01 24:00:00', 'YYYY-MM-DD HH:mm:ss'],
+    ['13:00 PM 2024-01-01', 'hh:mm A YYYY-MM-DD'],
+    ['-5', 'epoch_s'],
+    ['1e9', 'epoch_s'],
+  ])('refuses %s', (text, format) => {
+    expect(read(text, format, 'UTC')).toContain('is not a time')
+  })
+
+  it('needs a zone for local times, of the IANA database', () => {
+    expect(() => read('', 'YYYY-MM-DD HH:mm')).toThrow('have no zone')
+    expect(() => read('', 'YYYY-MM-DD HH:mm', 'Europe/Nowhere')).toThrow('unknown time zone')
+    expect(() => read('', 'YYYY-MM-DD HH:mm', '+02:00')).toThrow('unknown time zone')
+  })
+
+  it('refuses a pattern that is no time', () => {
+    expect(() => read('', 'YYYY-MM-DD', 'UTC')).toThrow('no year, month, day, hour or minute')
+    expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('twice')
+    expect(() => read('', 'YYYY-MM-DD hh:mm', 'UTC')).toThrow('together')
+  })
+})
