@@ -2,7 +2,15 @@ import type { Sql } from 'postgres'
 import { request } from 'undici'
 import type { EntryRow, StateRow } from '../../server/consents/rows.ts'
 import type { AuditEntry, Consent } from '../../src/contract/index.ts'
-import { type Actor, hashEntry, hashHistory, hashPayload, hashRecord, type Identity } from '../../src/evidence/chain.ts'
+import {
+  type Actor,
+  hashEntry,
+  hashHistory,
+  hashPayload,
+  hashRecord,
+  type Identity,
+  readFacts,
+} from '../../src/evidence/chain.ts'
 import type { Ledger, RecordHistory, Target } from './ledger.ts'
 
 /** Every record of an account, the removed ones too, as the service lists them. */
@@ -160,7 +168,9 @@ export function chainProblems(row: Stored, entries: StoredEntry[]): string[] {
     const version = index + 1
     const { salt, action, created_at: at, consent_id: id } = entry
     const actor = { kind: entry.changed_by, id: entry.actor_id } as Actor
-    const hash = hashEntry(2, { id, version, action, actor, at, previous, state: entry }, entry.payload_hash)
+    const facts = readFacts(entry)
+    const event = { id, version, action, actor, at, previous, state: entry, facts }
+    const hash = hashEntry(facts ? 3 : 2, event, entry.payload_hash)
     if (entry.version !== version) problems.push(`has version ${entry.version} in place of ${version}`)
     if (version < purge) {
       if (salt || Object.keys(entry.preferences).length) problems.push(`is purged, but not at ${version}`)
@@ -214,7 +224,20 @@ function responseProblems(row: Stored, entries: StoredEntry[], consent: Consent,
 function identityOf(record: Stored): Identity {
   const { site_id, consent_id, subject_id, country, region, user_agent, ip_network, ...notice } = record
   const { notice_locale = null, notice_entry = null } = notice
-  return { site_id, consent_id, subject_id, country, region, user_agent, ip_network, notice_locale, notice_entry }
+  const { origin_system = null, origin_id = null, origin_evidence = null } = notice
+  const origin = { origin_system, origin_id, origin_evidence }
+  return {
+    site_id,
+    consent_id,
+    subject_id,
+    country,
+    region,
+    user_agent,
+    ip_network,
+    notice_locale,
+    notice_entry,
+    ...origin,
+  }
 }
 
 function stateOf({ accepted, preferences, policy_version }: State) {

@@ -28,7 +28,7 @@ export async function allowNulls(sql: Sql): Promise<void> {
 
 /** Words that checks allow. */
 const words: Record<string, readonly string[]> = {
-  action: ['created', 'updated', 'deleted', 'purged', 'restored', 'restored_despite_erasure'],
+  action: ['created', 'imported', 'updated', 'deleted', 'purged', 'restored', 'restored_despite_erasure'],
   changed_by: ['api_key', 'user', 'site_token', 'system'],
 }
 

@@ -82,7 +82,7 @@ const remove: Edit = async (sql, chance, one) => {
   if (kind.startsWith('record') || kind === 'everything')
     await sql`delete from consents where account_id = ${account_id} and id = ${id}`
   return kind === 'everything'
-    ? edited(`${kind} deleted`, one, { records: [], leaves })
+    ? edited(`${kind} deleted`, one, { records: [], leaves, madeUp: [id] }) // which an origin may still name
     : edited(`${kind} deleted (${version})`, one)
 }
 
@@ -99,6 +99,7 @@ const truncate: Edit = async (sql, chance, one) => {
   await sql`
     update consents c set version = h.version, chain_head = h.hash, accepted = h.accepted, preferences = h.preferences,
       policy_version = h.policy_version, updated_at = h.created_at, purged_at = null,
+      given_at = coalesce(h.given_at, c.given_at),
       deleted_at = case when h.action = 'deleted' then h.created_at end
     from consent_history h
     where c.account_id = ${account_id} and c.id = ${id} and h.account_id = ${account_id} and h.consent_id = ${id} and h.version = ${end}`
@@ -173,9 +174,27 @@ const forge: Edit = async (sql, chance, one) => {
   return edited('an entry forged', one)
 }
 
+/**
+ * The origin of an imported record is gone, so that it could be imported again, or leads elsewhere. Of a purged one nothing
+ * tells what it was, and of the hash of what was imported only whether it is there is known.
+ */
+const moveOrigin: Edit = async (sql, chance, one, other) => {
+  const { account_id, id } = one
+  const where = sql`where account_id = ${account_id} and consent_id = ${id}`
+  const [row] = await sql`select body_hash from origins ${where}`
+  if (!row) return await change(sql, chance, one, other)
+  const kind = chance.one(['removed', 'body', ...(one.purged ? [] : ['changed'])])
+  if (kind === 'removed') await sql`delete from origins ${where}`
+  if (kind === 'changed') await sql`update origins set origin = ${chance.bytes(32)} ${where}`
+  if (kind === 'body') await sql`update origins set body_hash = ${row['body_hash'] ? null : chance.bytes(32)} ${where}`
+  return edited(`its origin: ${kind}`, one)
+}
+
 const left = [
-  ...['accepted', 'policy_version', 'created_at'].map(column => ['consent_history', column] as const),
-  ...['accepted', 'policy_version', 'created_at', 'updated_at', 'deleted_at'].map(
+  ...['accepted', 'policy_version', 'created_at', 'given_at', 'file_sha256', 'gpc'].map(
+    column => ['consent_history', column] as const,
+  ),
+  ...['accepted', 'policy_version', 'created_at', 'updated_at', 'deleted_at', 'given_at', 'gpc', 'origin_system'].map(
     column => ['consents', column] as const,
   ),
 ]
@@ -229,6 +248,7 @@ export const edits: readonly Edit[] = [
   swapEntries,
   swapSubjects,
   forge,
+  moveOrigin,
 ]
 
 async function leavesOf(sql: Sql, { account_id, id }: Victim, version: number | null): Promise<number[]> {

@@ -2,14 +2,16 @@ import type { Sql } from 'postgres'
 import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
+import { importRows } from '../../../server/consents/imports.ts'
 import { Policies } from '../../../server/consents/policies.ts'
+import type { Created } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/net/geo.ts'
 import { PublishedNotices } from '../../../server/notices/published.ts'
-import type { Consent } from '../../../src/contract/index.ts'
+import type { Consent, ConsentDraft } from '../../../src/contract/index.ts'
 import { inTurns } from '../../server/consents/records.ts'
 import { purgeNow } from '../../server/purge/purge.ts'
 import { newAccount } from '../../support/service.ts'
@@ -46,19 +48,18 @@ export async function populate(
       10,
       async index => {
         const caller = chance.one(callers)
-        const { json } = await createConsent(
-          deps,
-          caller,
-          {
-            site_id: caller.siteId,
-            subject_id: `subject ${stage} ${index}`,
-            consent_id: index % 2 ? 'banner' : undefined,
-            user_agent: index % 3 ? 'Mozilla/5.0' : undefined,
-            ip_address: index % 5 ? '203.0.113.7' : undefined,
-            preferences: { index, marketing: index % 2 === 0 },
-          },
-          null,
-        )
+        const draft = {
+          site_id: caller.siteId,
+          subject_id: `subject ${stage} ${index}`,
+          consent_id: index % 2 ? 'banner' : undefined,
+          user_agent: index % 3 ? 'Mozilla/5.0' : undefined,
+          ip_address: index % 5 ? '203.0.113.7' : undefined,
+          preferences: { index, marketing: index % 2 === 0 },
+        }
+        const { json } =
+          chance.below(4) === 0
+            ? await importOne(deps, caller, draft, `${stage} ${index}`)
+            : await createConsent(deps, caller, draft, null)
         const consent = JSON.parse(json) as Consent
         const changes = chance.below(4)
         for (let n = 0; n < changes; n += 1) {
@@ -74,4 +75,16 @@ export async function populate(
     if (stage === 0) await purgeNow(sql)
     await coverAll({ sql, signer })
   }
+}
+
+/** A record of up to three answers. */
+async function importOne(deps: Deps, caller: Caller, draft: ConsentDraft, id: string): Promise<Created> {
+  const changes = Array.from({ length: id.length % 3 }, (_, n) => ({
+    ...{ given_at: `202${n + 1}-05-01T12:00:00Z`, accepted: n === 0, preferences: { n } },
+  }))
+  const origin = { system: 'elsewhere', id, ...(changes.length > 0 && { evidence: `proof of ${id}` }) }
+  const told = { policy_version: 1, given_at: '2020-05-01T12:00:00Z', file_sha256: 'ab'.repeat(32), origin, changes }
+  const [result] = await importRows(deps, caller, [{ ...draft, ...told }], 'whole')
+  if (!result || result instanceof Error) throw result
+  return result
 }

@@ -275,7 +275,7 @@ describe('import › scope', () => {
     const writer = { key: importer.key, body: { records: [importer.row('forbidden')] } }
     const [refused, plain] = [
       await service.call('POST', `${root}/batch`, writer),
-      await importer.send([{ site_id: importer.siteId }]),
+      await importer.sendRows([{ site_id: importer.siteId }]),
     ]
     expect([refused.status, refused.body.message]).toEqual([403, 'The API key lacks the scope import.'])
     expect([plain.status, plain.body.message]).toEqual([403, 'The API key lacks the scope write.'])
@@ -291,7 +291,7 @@ describe('import › scope', () => {
 
   it('is for batches of import rows alone: a mixed one is refused whole', async () => {
     const before = await countOf('consents', importer)
-    expectRefused(await importer.send([importer.row('mixed'), { site_id: importer.siteId }]), 'origin')
+    expectRefused(await importer.sendRows([importer.row('mixed'), { site_id: importer.siteId }]), 'origin')
     expect(await countOf('consents', importer)).toBe(before)
   })
 })
@@ -308,6 +308,69 @@ describe('import › quota', () => {
     expect(statuses(later)).toEqual([...Array(100).fill(201), ...Array(102).fill(429)])
     expect(later.at(-1)).toMatchObject({ retry_after: expect.any(Number) })
     expect(await used(poor)).toBe(3)
-    expect((await poor.send([poor.row('1')])).status).toBe(429)
+    expect((await poor.sendRows([poor.row('1')])).status).toBe(429)
+  })
+})
+
+describe('import › limits', () => {
+  it('accepts thousands of answers of one person in a body of 1 MiB, and purges them all', async () => {
+    const own = await newImporter(service)
+    const changes = Array.from({ length: 3000 }, (_, n) => ({
+      given_at: new Date(Date.UTC(2022, 0, 1) + n).toISOString(),
+      accepted: n % 2 === 0,
+      preferences: { marketing: n % 3 === 0 },
+    }))
+    const body = JSON.stringify({ records: [own.row('long', { changes })] }).padEnd(1024 * 1024)
+    expect(body.length).toBe(1024 * 1024)
+    const answer = await service.call('POST', `${root}/batch`, { key: own.importKey, body })
+    expect(answer.status, answer.text).toBe(200)
+    const [{ consent }] = answer.body.results
+    expect(consent).toMatchObject({ given_at: changes.at(-1)?.given_at, accepted: false })
+    const [history] = await service.sql`
+      select count(*)::int as count from consent_history where consent_id = ${consent.id} and action = 'imported'`
+    expect(history).toEqual({ count: 3001 })
+    expect((await service.call('POST', `${root}/batch`, { key: own.importKey, body: `${body} ` })).status).toBe(413)
+    await expectSound(own)
+    await own.remove(consent.id)
+    expect((await purgeNow(service.sql)).get(own.accountId)).toBe(1)
+    await expectSound(own)
+  })
+})
+
+describe('import › list', () => {
+  it('tells imported records from the others, in pages, as a stream, counted and with other filters', async () => {
+    const own = await newImporter(service)
+    const rows = Array.from({ length: 7 }, (_, n) => own.row(`${n}`, { accepted: n % 2 === 0, consent_id: `${n % 2}` }))
+    const ids = (await own.sendAll(rows)).map(({ consent }) => consent.id).reverse()
+    const others = [
+      (await own.create({ consent_id: '1' })).id,
+      (await own.create({ subject_id: 'subject of 1' })).id,
+    ].reverse()
+    await own.remove(ids[0] ?? '')
+    const idsOf = async (query: Record<string, string>) =>
+      (await own.list(query)).body.data.map(({ id }: { id: string }) => id)
+    expect(await idsOf({ imported: 'true' })).toEqual(ids.slice(1))
+    expect(await idsOf({ imported: 'true', include_deleted: 'true' })).toEqual(ids)
+    expect(await idsOf({ imported: 'false', include_deleted: 'true' })).toEqual(others)
+    expect(await idsOf({ imported: 'true', subject_id: 'subject of 1' })).toEqual([ids[5]])
+    expect(await idsOf({ imported: 'false', subject_id: 'subject of 1' })).toEqual([others[0]])
+    expect(await idsOf({ imported: 'true', site_id: own.siteId, consent_id: '1' })).toEqual([ids[1], ids[3], ids[5]])
+    expect(await idsOf({ imported: 'true', accepted: 'false' })).toEqual([ids[1], ids[3], ids[5]])
+    const first = (await own.list({ imported: 'true', limit: '4' })).body
+    expect(first.data).toHaveLength(4)
+    const cursor = first.next_cursor
+    expect(await idsOf({ imported: 'true', cursor })).toEqual(ids.slice(5))
+    for (const filters of [{}, { imported: 'false' }]) expectRefused(await own.list({ ...filters, cursor }), 'cursor')
+    expectRefused(await own.list({ imported: 'true', expiry: 'P30D' }), 'expiry')
+    const stream = await fetch(`${service.url}${root}?imported=true&limit=2`, {
+      headers: { authorization: `Bearer ${own.key}`, accept: 'application/x-ndjson' },
+    })
+    const pages = (await stream.text())
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(pages.flatMap(({ data }) => data.map(({ id }: { id: string }) => id))).toEqual(ids.slice(1))
+    const count = await service.call('GET', '/api/v1/stats/count?imported=true', { key: own.key })
+    expect(count.body).toEqual({ count: 6 })
   })
 })

@@ -31,12 +31,12 @@ export async function newImporter(service: TestService, scopes: readonly string[
     preferences: { marketing: true },
     ...fields,
   })
-  const send = (records: readonly unknown[], node: TestNode = service): Promise<ServiceResponse> =>
+  const sendRows = (records: readonly unknown[], node: TestNode = service): Promise<ServiceResponse> =>
     node.call('POST', `${root}/batch`, { key: importKey, body: { records } })
   const sendAll = async (records: readonly unknown[], node?: TestNode): Promise<Outcome[]> => {
-    const answer = await send(records, node)
+    const answer = await sendRows(records, node)
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.body.results
   }
-  return { ...owner, importKeyId, importKey, row, send, sendAll }
+  return { ...owner, importKeyId, importKey, row, sendRows, sendAll }
 }

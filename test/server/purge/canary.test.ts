@@ -7,7 +7,8 @@ import { expect, inject, it } from 'vitest'
 import { isLongRun } from '../../e2e/campaign.ts'
 import { findPrograms } from '../../support/postgres.ts'
 import { type TestNode, useService } from '../../support/service.ts'
-import { inTurns, newOwner, type Owner } from '../consents/records.ts'
+import { type Importer, newImporter } from '../consents/imports.ts'
+import { inTurns } from '../consents/records.ts'
 import { brokenChains, purgeNow } from './purge.ts'
 
 const service = useService()
@@ -25,6 +26,9 @@ interface Canaries {
   readonly key: string
   readonly network: string
   readonly locale: string
+  readonly origin: string
+  readonly evidence: string
+  readonly told: string
 }
 
 function newCanaries(): Canaries {
@@ -40,11 +44,14 @@ function newCanaries(): Canaries {
     key: canary(),
     network: `${one}:${two}:${three}:`,
     locale: `de-${randomBytes(4).toString('hex')}`, // a variant of a language
+    origin: canary(),
+    evidence: canary(),
+    told: canary(),
   }
 }
 
-/** A record with every canary, changed once, and deleted. */
-async function eraseOne(node: TestNode, { key, siteId }: Owner, canaries: Canaries): Promise<void> {
+/** A record with every canary, changed once, and an imported one. Both are deleted. */
+async function eraseOne(node: TestNode, { key, siteId, row, importKey }: Importer, canaries: Canaries): Promise<void> {
   const { subject, label, agent, name, value, later, network, locale } = canaries
   const body = {
     site_id: siteId,
@@ -60,6 +67,11 @@ async function eraseOne(node: TestNode, { key, siteId }: Owner, canaries: Canari
   const change = { body: { preferences: { [later]: [later] } }, key }
   expect((await node.call('PUT', `/api/v1/consents/${id}`, change)).status).toBe(200)
   expect((await node.call('DELETE', `/api/v1/consents/${id}`, { key })).status).toBe(200)
+  const { origin, evidence, told } = canaries
+  const imported = row(origin, { origin: { system: 'elsewhere', id: origin, evidence }, preferences: { [told]: told } })
+  const records = [{ ...imported, subject_id: subject }]
+  const { results } = (await node.call('POST', '/api/v1/consents/batch', { key: importKey, body: { records } })).body
+  expect((await node.call('DELETE', `/api/v1/consents/${results[0].consent.id}`, { key })).status).toBe(200)
 }
 
 /** Every row of every table and of the planner's statistics as text. */
@@ -137,7 +149,7 @@ const leftIn = (text: string, canaries: readonly Canaries[]) =>
 
 it(`a purge leaves no personal data of ${subjects} subjects in any table, catalogue or file, and every chain verifies`, async () => {
   const raw = await service.addNode({ config: { ipStorage: 'raw' } })
-  const owner = await newOwner(service)
+  const owner = await newImporter(service)
   const [alive, ...gone] = Array.from({ length: subjects + 1 }, newCanaries)
   await inTurns(gone, 8, canaries => eraseOne(Math.random() < 0.5 ? raw : service, owner, canaries))
   await owner.create({ subject_id: alive?.subject })
@@ -147,7 +159,7 @@ it(`a purge leaves no personal data of ${subjects} subjects in any table, catalo
   for (const text of [await everyRow(), await dumped()].filter(Boolean))
     expect([...new Set(leftIn(text, gone).map(([place]) => place))].sort()).toEqual(places)
 
-  expect(await purgeNow(service.sql)).toEqual(new Map([[owner.accountId, subjects]]))
+  expect(await purgeNow(service.sql)).toEqual(new Map([[owner.accountId, 2 * subjects]]))
   for (const text of [await everyRow(), await dumped()].filter(Boolean)) {
     expect(leftIn(text, gone)).toEqual([])
     expect(text).toContain(alive?.subject)
