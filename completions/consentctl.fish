@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --to --at --expiring --limit --cursor --max-requests --where --confirm --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -11,6 +11,8 @@ function __consentctl_at
         switch "$at $word"
             case ' create'
                 set at 'create'
+            case ' import'
+                set at 'import'
             case ' list'
                 set at 'list'
             case ' ls'
@@ -226,6 +228,7 @@ complete -c consentctl -l verbose -d 'log settings, requests and retries to stde
 complete -c consentctl -l debug -d 'also log headers and bodies; without secrets and personal data'
 complete -c consentctl -l help -s h -d 'print help'
 complete -c consentctl -n '__consentctl_at \'\'' -a create -d 'Create a consent record, or many from a file'
+complete -c consentctl -n '__consentctl_at \'\'' -a import -d 'Import records and their history from other tools'
 complete -c consentctl -n '__consentctl_at \'\'' -a list -d 'List records, newest first'
 complete -c consentctl -n '__consentctl_at \'\'' -a ls -d 'List records, newest first'
 complete -c consentctl -n '__consentctl_at \'\'' -a get -d 'Show records by id'
@@ -281,6 +284,21 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l ignore-quota -d 'start
 complete -c consentctl -n '__consentctl_at \'create\'' -l map-init -r -F -d 'write a map of the columns to a new file, to edit; nothing is sent'
 complete -c consentctl -n '__consentctl_at \'create\'' -l no-batch -d 'send each line with its own request, even if the instance takes batches'
 complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothing: print the request, or check every line of a file'
+complete -c consentctl -n '__consentctl_at \'import\'' -F
+complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -d 'the tool that wrote the files, or csv'
+complete -c consentctl -n '__consentctl_at \'import\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'the site the records belong to, by its name or id'
+complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send nothing: print each value of the files and what it becomes'
+complete -c consentctl -n '__consentctl_at \'import\'' -l map -r -F -d 'a JSON file that says what the columns and values mean'
+complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'write a map of the values that nothing decides to a new file'
+complete -c consentctl -n '__consentctl_at \'import\'' -l policy-version -x -d 'the version of the policy that all of them answered'
+complete -c consentctl -n '__consentctl_at \'import\'' -l timezone -x -d 'the zone of local times, such as Europe/Berlin'
+complete -c consentctl -n '__consentctl_at \'import\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
+complete -c consentctl -n '__consentctl_at \'import\'' -l failed-out -r -F -d 'write the records that the instance refused to a new file'
+complete -c consentctl -n '__consentctl_at \'import\'' -l receipt-out -r -F -d 'write a copy of the receipt to a new file'
+complete -c consentctl -n '__consentctl_at \'import\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume an import that was stopped'
+complete -c consentctl -n '__consentctl_at \'import\'' -l ignore-quota -d 'start even if the monthly quota is too small'
+complete -c consentctl -n '__consentctl_at \'import\'' -l yes -s y -d 'skip the confirmation prompt'
+complete -c consentctl -n '__consentctl_at \'import\'' -l confirm -x -d 'skip the prompt, but stop unless exactly n records match'
 complete -c consentctl -n '__consentctl_at \'list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site, by its name or id'
 complete -c consentctl -n '__consentctl_at \'list\'' -l subject -x -d 'only records of this data subject'
 complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only records with this label'
@@ -649,4 +667,4 @@ complete -c consentctl -n '__consentctl_at \'completion\'' -a values -d 'Print w
 complete -c consentctl -n '__consentctl_at \'completion install\'' -a 'bash zsh fish powershell'
 complete -c consentctl -n '__consentctl_at \'completion install\'' -l yes -s y -d 'skip the confirmation prompt'
 complete -c consentctl -n '__consentctl_at \'completion values\'' -a 'profiles sites settings imports erasures receipts tickets'
-complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment import erasure create list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands'
+complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment files erasure create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands'

@@ -293,6 +293,10 @@ export const tree: Group = {
     summary: 'Create a consent record, or many from a file',
     load: async () => (await import('./commands/consents/create.ts')).create,
   },
+  import: {
+    summary: 'Import records and their history from other tools',
+    load: async () => (await import('./commands/consents/import.ts')).importHistory,
+  },
   list: {
     summary: 'List records, newest first',
     aliases: ['ls'],

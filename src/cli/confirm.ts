@@ -88,7 +88,7 @@ export async function promptToConfirm<Row>(
   const single = total === 1
   const { columns, color } = io.err
   const format = await formats.table(single)
-  await io.err.write(`${format(view, { single, columns, color, header: false }).rows(rows)}\n`)
+  if (rows.length > 0) await io.err.write(`${format(view, { single, columns, color, header: false }).rows(rows)}\n`)
   if (rows.length < total && rows.length > 0) await io.err.write(`the first ${rows.length} of ${total} are shown\n`)
   for (const note of notes) await io.err.write(`${note}\n`)
   if (single) {

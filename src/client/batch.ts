@@ -1,11 +1,23 @@
+import type * as z from 'zod'
 import { type BatchRow, createBatch, idsOf, type RowRefused } from '../contract/batch.ts'
-import type { Endpoint } from '../contract/index.ts'
+import type { Endpoint, ImportRow } from '../contract/index.ts'
 import { ApiError, type Call, type CallError, isCallError } from './errors.ts'
 import type { Input, ResponseInfo } from './request.ts'
 import { type Backoff, backoffSeconds } from './retry.ts'
 
 /** A record's id, or the error that its own create would have had. */
-export type RowResult = { readonly id: string; readonly error: null } | { readonly id: null; readonly error: CallError }
+export type RowResult = RowDone | { readonly id: null; readonly error: CallError }
+
+interface RowDone {
+  readonly id: string
+  readonly error: null
+  /** True if the record was there before the answered request. */
+  readonly replayed: boolean
+  /** True if an earlier attempt of this call may have made it. */
+  readonly maybeOwn: boolean
+}
+
+export type Row = BatchRow | z.input<typeof ImportRow>
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
@@ -14,10 +26,11 @@ interface BatchOptions extends Backoff {
 }
 
 interface RowState {
-  readonly row: BatchRow
+  readonly row: Row
   /** The first error after which the row may have been created: later ones say nothing about that attempt. */
   lost: CallError | undefined
   id: string | null
+  replayed: boolean
   /** Of the latest attempt. */
   error: CallError | null
 }
@@ -27,8 +40,8 @@ interface RowState {
  *
  * @throws the error of the first request, if that fails as a whole.
  */
-export async function createRows(options: BatchOptions, rows: readonly BatchRow[]): Promise<RowResult[]> {
-  const states = rows.map((row): RowState => ({ row, lost: undefined, id: null, error: null }))
+export async function createRows(options: BatchOptions, rows: readonly Row[]): Promise<RowResult[]> {
+  const states = rows.map((row): RowState => ({ row, lost: undefined, id: null, replayed: false, error: null }))
   await sendRows(options, states)
   let pending = await waitForRetry(options, states, 1)
   for (let attempt = 2; pending.length > 0; attempt += 1) {
@@ -40,7 +53,12 @@ export async function createRows(options: BatchOptions, rows: readonly BatchRow[
     }
     pending = await waitForRetry(options, pending, attempt)
   }
-  return states.map(({ id, error, lost }) => ({ id, error: id === null ? (lost ?? error) : null }) as RowResult)
+  return states.map(toResult)
+}
+
+function toResult({ id, error, lost, replayed }: RowState): RowResult {
+  if (id === null) return { id, error: lost ?? (error as CallError) }
+  return { id, error: null, replayed, maybeOwn: lost !== undefined }
 }
 
 /** Waits, and returns the rows to retry; none if the user interrupts. */
@@ -61,7 +79,7 @@ async function waitForRetry(
   )
 }
 
-type Outcome = { readonly consent: { readonly id: string } } | RowRefused
+type Outcome = { readonly consent: { readonly id: string }; readonly replayed?: boolean } | RowRefused
 
 async function sendRows({ send, call }: BatchOptions, states: readonly RowState[]): Promise<void> {
   let info: ResponseInfo | undefined
@@ -84,6 +102,7 @@ async function sendRows({ send, call }: BatchOptions, states: readonly RowState[
     state.lost ??= lost
     if ('consent' in outcome) {
       state.id = outcome.consent.id
+      state.replayed = outcome.replayed === true
       state.error = null
       continue
     }

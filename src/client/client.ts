@@ -1,8 +1,7 @@
 import type * as z from 'zod'
-import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
-import type { RowResult } from './batch.ts'
+import type { Row, RowResult } from './batch.ts'
 import { type Extent, type PageResponse, type WalkedPage, walk } from './pages.ts'
 import type { Connection, Input } from './request.ts'
 import type { Parameter, RawResponse, Transport } from './transport.ts'
@@ -28,7 +27,7 @@ export interface Client {
     ): ReturnType<Methods['create']>
   }
   /** Creates records with one request, if the instance supports that. */
-  createRows(rows: readonly BatchRow[]): Promise<RowResult[]>
+  createRows(rows: readonly Row[]): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** Returns the text of a signed response unchanged, checked to be JSON and no more. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import type { BatchRow } from '../contract/batch.ts'
 import { consents } from '../contract/consents.ts'
 import type { Endpoint } from '../contract/endpoint.ts'
-import type { RowResult } from './batch.ts'
+import type { Row, RowResult } from './batch.ts'
 import { isCallError } from './errors.ts'
 import { attempt, type Headers, type HttpClient, header, openDirect, openProxied } from './http.ts'
 import {
@@ -20,7 +19,7 @@ import { type Backoff, repeat, withRetries } from './retry.ts'
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
-  createRows(rows: readonly BatchRow[]): Promise<RowResult[]>
+  createRows(rows: readonly Row[]): Promise<RowResult[]>
   probe(path: string, timeoutMs: number): Promise<RawResponse>
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   close(): void
@@ -32,9 +31,9 @@ export interface RawResponse {
   readonly text: string
 }
 
-/** A parameter as OpenAPI names it, or a field of a JSON body. */
+/** A parameter as OpenAPI names it, a field of a JSON body, or a schema that the description has. */
 export interface Parameter {
-  readonly in: 'query' | 'header' | 'body'
+  readonly in: 'query' | 'header' | 'body' | 'schemas'
   readonly name: string
 }
 
@@ -81,7 +80,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     return isDescribed(await description, endpoint, parameter)
   }
 
-  async function createRows(rows: readonly BatchRow[]): Promise<RowResult[]> {
+  async function createRows(rows: readonly Row[]): Promise<RowResult[]> {
     const { createRows } = await import('./batch.ts')
     return await createRows({ ...backoff, send, call: callOf(connection, consents.create, {}) }, rows)
   }
@@ -149,6 +148,7 @@ async function readDescription(send: Deliver): Promise<unknown> {
 function isDescribed(description: unknown, { path, method }: Endpoint, parameter?: Parameter): boolean {
   const operation = at(description, 'paths', path.replace(/:(\w+)/g, '{$1}'), method.toLowerCase())
   if (parameter === undefined) return operation !== undefined
+  if (parameter.in === 'schemas') return at(description, 'components', 'schemas', parameter.name) !== undefined
   if (parameter.in === 'body') {
     const schema = at(operation, 'requestBody', 'content', 'application/json', 'schema')
     const [, name = ''] = /^#\/components\/schemas\/(\w+)$/.exec(String(at(schema, '$ref'))) ?? []

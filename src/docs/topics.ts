@@ -86,11 +86,11 @@ export const topics: Readonly<Record<string, Topic>> = {
       'consentctl serve reads others: see server/README.md.',
     ],
   },
-  import: {
+  files: {
     summary: 'create many records from a file',
     commands: ['create'],
     text: [
-      'Import: consentctl create --file consents.ndjson|consents.csv|-',
+      'Files: consentctl create --file consents.ndjson|consents.csv|-',
       '',
       'NDJSON: {"subject_id":"maria@example.com","accepted":true,"preferences":{"a":1}}',
       'CSV: a header names the fields; pref.NAME is one preference, empty is not given.',
@@ -108,7 +108,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       'Exit code 8: some lines were rejected. 11: some responses were lost; --resume',
       'settles these within 23 hours. Standard input cannot be resumed.',
       '',
-      'Every option: consentctl help create',
+      'Every option: consentctl help create. The history of another tool: help import.',
     ],
   },
   erasure: {

@@ -9,9 +9,10 @@ import { parseInstant } from '../contract/values.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf, explain } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
+import { choose } from '../receipts/sentence.ts'
 import { type ErasureState, mayBeDeleted, type RunningJob, record } from './job.ts'
 import { showsDeleted, type Target } from './records.ts'
-import { choose, type RecordSeen, recordSentences } from './sentences.ts'
+import { type RecordSeen, recordSentences } from './sentences.ts'
 
 export interface Deletion {
   readonly target: Target

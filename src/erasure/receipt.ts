@@ -4,12 +4,13 @@ import { dueAfter } from '../contract/deadline.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { describeDeletion } from '../contract/documents/fields.ts'
 import { signDocument } from '../evidence/signed.ts'
+import { choose } from '../receipts/sentence.ts'
 import type { ErasureState } from './job.ts'
 import { countNearMatches } from './near.ts'
 import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
 import { askForErasable, listHolding } from './records.ts'
 import type { ErasureRequest } from './request.ts'
-import { choose, resultSentences } from './sentences.ts'
+import { resultSentences } from './sentences.ts'
 
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]

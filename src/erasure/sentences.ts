@@ -1,14 +1,10 @@
 import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { Sentence } from '../receipts/sentence.ts'
 
 /**
  * Every sentence that a receipt can say, with the observation that entitles it. A receipt cannot be taken back: it says
  * only what is in these tables, and a test holds each sentence to be false for any other observation.
  */
-
-interface Sentence<Seen> {
-  readonly entitledBy: string
-  holds(seen: Seen): boolean
-}
 
 export interface RecordSeen {
   /** `absent` if the record is not there. */
@@ -310,12 +306,4 @@ export const purgeSentences = {
 
 function some(ids: readonly string[]): string {
   return `${ids.slice(0, 3).join(', ')}${ids.length > 3 ? ` and ${ids.length - 3} more` : ''}`
-}
-
-/** Returns the one name whose sentence holds. @throws Error if it is none or several: a bug, never signed */
-export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
-  const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
-  if (name === undefined || another !== undefined)
-    throw new Error(`the sentences contradict each other, and none is signed: ${JSON.stringify(seen)}`)
-  return name
 }

@@ -35,6 +35,8 @@ export interface Jobs<Header, Event> {
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
+  /** The same, also while another process holds the job. */
+  peekHeader(job: string): Promise<Header>
   /** @throws CliError io (exit 1) if the file is damaged */
   events(job: string): AsyncGenerator<Event>
   create(header: Header): Promise<HeldJob<Header, Event>>
@@ -126,6 +128,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
     find: wanted => findJob(kind, wanted, parse),
     list: async () => (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
     readHeader,
+    peekHeader: parse,
     events: job => eventsOf(logOf(job)),
     create: async header => {
       const claim = await makeClaim(kind.host, null, 1)

@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os'
 import type { Client } from '../client/client.ts'
+import type { ResponseInfo } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { caller } from '../contract/caller.ts'
 import { explain } from '../errors/explain.ts'
@@ -28,19 +29,23 @@ export interface Signer extends Operator, Identity {
 }
 
 /** Reads or creates the signing key, and asks for the account. @throws CliError if it can be neither */
-export async function openSigner(ctx: Context, store: ReceiptStore = locateReceipts(ctx)): Promise<Signer> {
+export async function openSigner(
+  ctx: Context,
+  store: ReceiptStore = locateReceipts(ctx),
+  onResponse?: (response: ResponseInfo) => void,
+): Promise<Signer> {
   const instance = requireBaseUrl(ctx.settings)
   const key = await openReceiptKey(store)
-  return { ...findOperator(), instance, profile: store.profile, store, key, ...(await identify(ctx.api)) }
+  return { ...findOperator(), instance, profile: store.profile, store, key, ...(await identify(ctx.api, onResponse)) }
 }
 
 const unknown: Identity = { account_id: null, api_key_id: null }
 
 /** Asks the instance for the account and the key, which nothing else tells: a record of another account is a 404. */
-export async function identify(api: Client): Promise<Identity> {
+export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<Identity> {
   if (!(await api.supports(caller.get))) return unknown
   try {
-    const { account_id, kind, id } = await api.call(caller.get, {})
+    const { account_id, kind, id } = await api.call(caller.get, { onResponse })
     return { account_id, api_key_id: kind === 'api_key' ? id : null }
   } catch (error) {
     if (explain(error).code === 'forbidden') return unknown // a key that may write and not read

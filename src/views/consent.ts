@@ -129,7 +129,7 @@ export function auditView(change?: DescribeChange, manyRecords = false): View<Au
 export interface LineResult {
   readonly line: number
   /** `unknown`: the response was lost, so the record may exist or not. `unchanged`: it was already as wanted. */
-  readonly result: 'created' | 'updated' | 'deleted' | 'unchanged' | 'failed' | 'unknown'
+  readonly result: 'created' | 'updated' | 'deleted' | 'imported' | 'unchanged' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null
 }

@@ -87,7 +87,8 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     for (const [path, { load }] of leaves(tree)) {
       const command = new Command()
       ;(await load())(command, {} as Context)
-      const isDestructive = command.options.some(({ long }) => long === '--confirm') && path[0] !== 'update'
+      const isDestructive =
+        command.options.some(({ long }) => long === '--confirm') && !['update', 'import'].includes(path[0] ?? '')
       if (isDestructive) destructive.push(path)
     }
     expect(destructive.map(path => path.join(' '))).toEqual(expect.arrayContaining(['rm', 'delete', 'subject erase']))

@@ -5,6 +5,7 @@ import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.
 import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
 import { EvidencePack } from './evidence-pack.ts'
 import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
+import { ImportReceipt } from './import-receipt.ts'
 import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
@@ -41,6 +42,12 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   erasure_receipt: {
     title: 'Erasure receipt',
     schemas: [ErasureReceiptV1, ErasureReceipt],
+    issuedAt: 'finished_at',
+    signer: 'profile',
+  },
+  import_receipt: {
+    title: 'Import receipt',
+    schemas: [ImportReceipt],
     issuedAt: 'finished_at',
     signer: 'profile',
   },

@@ -58,7 +58,7 @@ describe('a screen of help fits 24 lines of 80 columns, with the prompt below it
       expect({ name, lines: tooWide(at(columns, render), columns) }).toEqual({ name, lines: [] })
   })
 
-  it.each(['list --help', '', 'config', 'options', 'help import'])(
+  it.each(['list --help', '', 'config', 'options', 'help files'])(
     'which is what the program prints: %s',
     async line => {
       const render = screens.get(line || '') ?? (() => '')

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { type ErasureReceipt, erasureResults } from '../../../src/contract/documents/erasure-receipt.ts'
 import {
   certificateSentences,
-  choose,
   describeOnPage,
   describeOnTerminal,
   describeVerification,
@@ -17,6 +16,7 @@ import {
   resultSentences,
   verificationSentences,
 } from '../../../src/erasure/sentences.ts'
+import { choose } from '../../../src/receipts/sentence.ts'
 
 const answers = ['deleted', 'absent'] as const
 const instants = ['before', 'since', null] as const

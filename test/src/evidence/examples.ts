@@ -9,6 +9,7 @@ import type { ErasureCertificate } from '../../../src/contract/documents/erasure
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { EvidencePack } from '../../../src/contract/documents/evidence-pack.ts'
 import type { ExportManifest } from '../../../src/contract/documents/export-manifest.ts'
+import type { ImportReceipt } from '../../../src/contract/documents/import-receipt.ts'
 import { type PurgeCertificate, purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import type { AuditEntry, InclusionProof } from '../../../src/contract/index.ts'
 import {
@@ -406,6 +407,35 @@ const secondReceipt = erasureReceipt({
   near_matches: 1,
 })
 
+const importReceipt: Omit<ImportReceipt, 'key_id'> = {
+  type: 'import_receipt',
+  version: 1,
+  number: 1,
+  job: '0198f0aa-0000-4000-8000-000000000003',
+  ...about,
+  api_key_id: apiKey.id,
+  account_id: account,
+  format: 'usercentrics',
+  system: 'usercentrics',
+  map_sha256: sha256('{}'),
+  policy_version: 3,
+  timezone: null,
+  files: [{ name: 'consents.csv', size: 120_000, sha256: sha256('consents') }],
+  rows: { read: 1010, records: 300, changes: 40, merged: 660, duplicates: 1, left_out: 7, refused: 2 },
+  left_out: [{ table: 'event', value: 'IMPLICIT', rows: 7 }],
+  refused_rows: [{ reason: 'time', rows: 2 }],
+  first_given_at: '2019-05-25T08:00:00.000Z',
+  last_given_at: '2026-01-30T17:45:12.000Z',
+  started_at: '2026-02-02T09:29:58.412Z',
+  began_at: '2026-02-02T09:29:59.000Z',
+  site_id: site,
+  sent_sha256: sha256('sent'),
+  records: { made: 290, made_unanswered: 12, known: 9, refused: 1 },
+  refused_records: [{ code: 'conflict', message: 'its origin is known with another content', records: 1 }],
+  finished_at: '2026-02-02T09:30:04.127Z',
+  previous: null,
+}
+
 const pack: Omit<EvidencePack, 'key_id'> = {
   type: 'evidence_pack',
   version: 1,
@@ -486,5 +516,6 @@ export const examples: Readonly<Record<string, string>> = {
   'next erasure receipt': secondReceipt,
   export: exportText,
   'export manifest': signed(manifest, profileKey),
+  'import receipt': signed(importReceipt, profileKey),
   'evidence pack': signed(pack, profileKey),
 }

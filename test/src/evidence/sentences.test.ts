@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { importSentences } from '../../../src/commands/consents/import/sentences.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import {
@@ -33,18 +34,20 @@ interface Telling<Sentence> {
   readonly trust: string
   /** Of the tests in sentences.test.ts. */
   readonly name: string
+  /** File of the tests. Default: sentences.test.ts of erasures. */
+  readonly file?: string
   /** The sentence as it is said of an example. Default: its name. */
   readonly tell?: (sentence: Sentence) => string
 }
 
-/** Rows of a table of src/erasure/sentences.ts, which says nothing else. */
-function rowsOf<Sentence>(table: Table<Sentence>, by: string, { trust, name, tell }: Telling<Sentence>): Row[] {
+/** Rows of a table of sentences, besides which nothing is said. */
+function rowsOf<Sentence>(table: Table<Sentence>, by: string, { trust, name, file, tell }: Telling<Sentence>): Row[] {
   return Object.entries(table).map(([key, sentence]) => ({
     by,
     says: tell ? `“${tell(sentence)}”` : `\`${key}\``,
     seen: sentence.entitledBy,
     trust,
-    test: [sentencesTest, name],
+    test: [file ?? sentencesTest, name],
   }))
 }
 
@@ -164,6 +167,18 @@ const rows: Row[] = [
     trust: profile,
     name: 'the number of deleted records only if the instance showed them',
     tell: ({ text }) => text(verification),
+  }),
+  {
+    by: 'import receipt',
+    says: '`files`, `rows`, `left_out`, `refused_rows`, `first_given_at`, `last_given_at`: these files have so many rows and answers',
+    seen: 'the bytes of the files, read once with the map; not that what they say is true',
+    trust: 'the machine and the key of the profile; the source of the files, for what they say',
+    test: ['test/e2e/history-import.test.ts', 'signs a receipt that is true to the database'],
+  },
+  ...rowsOf(importSentences, 'import receipt, `records`', {
+    trust: profile,
+    name: 'the outcome of a record in an import receipt',
+    file: 'test/src/commands/consents/import/sentences.test.ts',
   }),
   {
     by: 'export manifest',

@@ -49,7 +49,7 @@ async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
   const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
   const before = await api.consents.get({ params: { id } })
   const body = changeOf(before, { accepted, preferences, replace_preferences: replace })
-  if (body === null) return { id, isUnchanged: true }
+  if (body === null) return { id, how: 'unchanged' }
   if (earlier && (await entriesSince(ctx, id, earlier)).length > 0) throw changedMeanwhile()
   await api.consents.update({ params: { id }, body })
   return { id }
@@ -106,13 +106,13 @@ async function remove(ctx: Context, { entry, earlier }: Item, ignoreMissing: boo
   try {
     const actions = earlier ? (await entriesSince(ctx, id, earlier)).map(({ action }) => action) : []
     if (actions.includes('deleted') && ['deleted', 'purged'].includes(actions.at(-1) ?? ''))
-      return { id, isUnchanged: true }
+      return { id, how: 'unchanged' }
     if (actions.some(action => !['created', 'updated', 'purged'].includes(action ?? ''))) throw changedMeanwhile()
     await ctx.api.consents.remove({ params: { id } })
     return { id }
   } catch (error) {
     if (exitOf(error) !== exit.notFound || !ignoreMissing) throw error
-    return { id, isUnchanged: true }
+    return { id, how: 'unchanged' }
   }
 }
 
@@ -150,7 +150,7 @@ function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
     }
   }
   return {
-    takesMany: async () => false,
+    maxLines: async () => 1,
     isRepeatable: () => true,
     mayResend: async () => true,
     send: items => Promise.all(items.map(inOrder)),

@@ -1,6 +1,6 @@
 import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
-import type { BatchRow } from '../../../contract/batch.ts'
+import { type BatchRow, batchLimits } from '../../../contract/batch.ts'
 import { type ConsentDraft, consents } from '../../../contract/consents.ts'
 import { explain } from '../../../errors/explain.ts'
 import { newRecords } from './drafts.ts'
@@ -20,7 +20,7 @@ export function creates(site: string | undefined): Operation {
     connect: (ctx, options, job) => {
       const instance = detectCapabilities(ctx, options, job)
       return {
-        takesMany: async () => (await instance.forNextRequest()).batches,
+        maxLines: async () => ((await instance.forNextRequest()).batches ? batchLimits.rows : 1),
         isRepeatable: instance.isRepeatable,
         mayResend: async earlier => isKeyValid(earlier) && (await honoursKeys(ctx)),
         send: items => post(ctx, job, items, instance),

@@ -10,7 +10,7 @@ import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { importView, type LineResult } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
 import { type FailedLines, openFailedLines } from './failed-lines.ts'
-import { openJob } from './job.ts'
+import { openJob, preparedFolder } from './job.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
@@ -41,7 +41,7 @@ export function importConsents(
   if (!options.dryRun) requireApiKey(ctx.settings)
   limitHeapGrowth()
   const progress = newProgress(ctx)
-  return many(importView, pages(ctx, operation, options, progress), {
+  return many(importView, sendLines(ctx, operation, options, progress), {
     mutates: true,
     resumes: true,
     exit: () => exitOf(progress),
@@ -57,7 +57,8 @@ interface Run {
   readonly failedLines: FailedLines | null
 }
 
-async function* pages(
+/** Does the operation of each line, and yields the results in their order. */
+export async function* sendLines(
   ctx: Context,
   operation: Operation,
   options: ImportOptions,
@@ -85,12 +86,12 @@ async function* pages(
     yield* sendAll(run, interruption.signal)
   } finally {
     await job?.reader.close()
-    if (!job && options.snapshot !== undefined) await rm(options.snapshot, { force: true })
+    if (!job && options.snapshot !== undefined) await removeOwnFile(ctx, options.snapshot)
     await failedLines?.close(true) // the lines of a file that cannot be sent; else it is closed
   }
 }
 
-const verbs = { create: 'create', update: 'change', rm: 'delete' } as const
+const verbs = { create: 'create', update: 'change', rm: 'delete', import: 'import' } as const
 
 async function preview(
   ctx: Context,
@@ -124,14 +125,16 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     // Without a job that can be resumed, they are all that is left of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
-    if (isDone) await removeSnapshot(ctx, job)
+    if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.reader.path)
     if (progress.last > 0 || progress.broken === null) await printSummary(ctx, options, job, progress, isDone)
   }
 }
 
-/** Removes the file of ids that a command has made for this job alone. */
-async function removeSnapshot({ settings }: Context, { reader: { path } }: ImportJob): Promise<void> {
-  if (path !== null && dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
+/** Removes a file that a command has made for its job alone: ids, or prepared rows. */
+async function removeOwnFile({ settings }: Context, path: string): Promise<void> {
+  if (dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
+  else if (dirname(dirname(path)) === preparedFolder(settings))
+    await (await import('./prepare/work-folder.ts')).removePrepared(path)
 }
 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
@@ -168,13 +171,20 @@ async function reportOutcome(
     return null
   }
   if (ctx.io.out.isTerminal || error !== null) await line.hide()
-  await countOutcome(progress, outcome, options.maxErrors).catch(stop)
+  await countOutcome(progress, job.operation, outcome, options.maxErrors).catch(stop)
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
   return { line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }
 }
 
 /** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */
 async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
+  const { complete } = job.operation
+  if (complete) {
+    const isDone = progress.stop === null && progress.unfinished === 0
+    if (isDone) await complete(ctx, job, progress)
+    await failedLines?.close(isDone)
+    return isDone
+  }
   const canBeFound = async () => progress.unknown > progress.lost && (await honoursKeys(ctx).catch(() => true))
   const isResumable = job.state !== null && (progress.stop !== null || (await canBeFound()))
   if (!isResumable) progress.lost = progress.unknown

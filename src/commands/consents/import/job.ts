@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
@@ -33,9 +33,11 @@ const Header = z.object({
   base_url: z.string(),
   site: z.string().optional(),
   /** Missing for `create`, as in jobs of earlier versions. */
-  command: z.enum(['create', 'update', 'rm']).optional(),
+  command: z.enum(['create', 'update', 'rm', 'import']).optional(),
   /** Of `update` and `rm`: fields of lines that do not have them. */
   defaults: z.record(z.string(), z.unknown()).optional(),
+  /** Of `import`: what its receipt says of the files. */
+  about: z.record(z.string(), z.unknown()).optional(),
   created_at: z.string(),
 })
 type Header = z.output<typeof Header>
@@ -58,18 +60,20 @@ export async function openJob(
   if (resumed) requireSame(ctx, begun, resumed, options, map)
   const operation = resumed?.defaults ? { ...begun, defaults: resumed.defaults } : begun
   const readerOptions = toReaderOptions(operation, options, resumed, map)
-  if (resumed) await ctx.say(`resuming the ${nouns[operation.command]} of ${resumed.file} of ${resumed.created_at}`)
+  if (resumed && !resumed.about)
+    await ctx.say(`resuming the ${nouns[operation.command]} of ${resumed.file} of ${resumed.created_at}`)
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
-      return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0 }
+      return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0, about: undefined }
     }
     const extent = await validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
-    const before = resumed ? await countDone(jobs, resumed.job) : { doneBefore: 0, unchangedBefore: 0 }
+    const before = await readEarlier(jobs, begun, resumed)
     if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, ...before }
-    if (!options.ignoreQuota) await requireQuota(ctx, operation.requests * (extent.lines - before.doneBefore))
+    if (!options.ignoreQuota)
+      await requireQuota(ctx, Math.ceil(operation.requests * (extent.lines - before.doneBefore)))
     const job = resumed
       ? await jobs.resume(resumed.job)
       : await begin(jobs, options, newHeader(ctx, operation, reader.path, extent, readerOptions), reader)
@@ -104,7 +108,20 @@ export function importJobs({ settings, host }: Context, command?: Operation['com
   })
 }
 
-const nouns = { create: 'import', update: 'changes', rm: 'deletions' } as const
+/** Where the rows of foreign files are until they are sent. */
+export function preparedFolder({ stateFolder }: Context['settings']): string {
+  return resolve(stateFolder, 'imports')
+}
+
+/** Returns the paths of the prepared rows that jobs still need. */
+export async function preparedInUse(ctx: Context): Promise<string[]> {
+  const jobs = importJobs(ctx, 'import')
+  // One that another process ends meanwhile needs none.
+  const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(() => null)))
+  return headers.flatMap(header => (header?.command === 'import' ? [header.file] : []))
+}
+
+const nouns = { create: 'import', update: 'changes', rm: 'deletions', import: 'import' } as const
 
 function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): string {
   return `consentctl ${command ?? 'create'} --resume ${job}`
@@ -134,14 +151,14 @@ function toReaderOptions(
 
 function newHeader(
   { settings }: Context,
-  { command, defaults }: Operation,
+  { command, defaults, about }: Operation,
   file: string,
   { lines, sha256 }: Extent,
   { format, site, unguard, map }: JobOptions,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
-  const own = command === 'create' ? { site } : { command, defaults }
+  const own = command === 'create' ? { site } : { command, defaults, about }
   return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 
@@ -171,13 +188,14 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
 }
 
 /** A line that is done is not sent again, so it has one such event. */
-async function countDone(jobs: Jobs<Header, Event>, job: string) {
+async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resumed: Header | null) {
   let [doneBefore, unchangedBefore] = [0, 0]
-  for await (const [kind, , , how] of jobs.events(job)) {
+  if (!resumed) return { doneBefore, unchangedBefore, about }
+  for await (const [kind, , , how] of jobs.events(resumed.job)) {
     if (kind === 'd') doneBefore += 1
     if (how === 'unchanged') unchangedBefore += 1
   }
-  return { doneBefore, unchangedBefore }
+  return { doneBefore, unchangedBefore, about: resumed.about }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Context } from '../../../context.ts'
 import type { LineKind } from './lines.ts'
 import type { ImportOptions } from './options.ts'
 import type { Entry, Extent, Reader } from './reader.ts'
-import type { JobState, SentLine } from './state.ts'
+import type { How, JobState, SentLine } from './state.ts'
 
 export interface Item {
   readonly entry: Entry<object>
@@ -11,27 +11,46 @@ export interface Item {
   readonly maySend: boolean
 }
 
-/** Of a line: the id of its record, `unchanged` if that was already as wanted; or why nothing is known to be done. */
-export type Answer = { readonly id: string; readonly isUnchanged?: boolean } | { readonly error: unknown }
+/** Of a line: the id of its record; or why nothing is known to be done. */
+export type Answer = { readonly id: string; readonly how?: How | undefined } | { readonly error: unknown }
 
 /** Done once for each line of a file. */
 export interface Operation {
   /** Stored in the header of a job. */
-  readonly command: 'create' | 'update' | 'rm'
+  readonly command: 'create' | 'update' | 'rm' | 'import'
   readonly lines: LineKind<object>
-  readonly done: 'created' | 'updated' | 'deleted'
+  readonly done: 'created' | 'updated' | 'deleted' | 'imported'
   /** Fields of lines that do not have them; stored in the header of a job. */
   readonly defaults: Readonly<Record<string, unknown>>
-  /** Most requests that a line takes, unless an answer to it was lost. */
+  /** Stored in the header of a job, for `complete`. */
+  readonly about?: Readonly<Record<string, unknown>> | undefined
+  /** Most units of the quota that a line takes, unless an answer to it was lost. */
   readonly requests: number
   /** True if `send` finds out itself what an earlier run has done of a line. */
   readonly isIdempotent: boolean
   connect(ctx: Context, options: ImportOptions, job: ImportJob): Sending
+  /** Returns the name of a line for people. Default: its number. */
+  nameOf?(entry: Entry<object>): string
+  /** Returns true if all further lines would fail for the same reason, besides those that end every import. */
+  failsAll?(error: unknown): boolean
+  /** Called when every line is done or refused, before the job is removed: a refused line does not keep it. */
+  complete?(ctx: Context, job: ImportJob, counts: Counts): Promise<void>
+}
+
+/** Lines of a job, of all its runs. */
+export interface Counts {
+  /** Created, changed or deleted. */
+  readonly done: number
+  /** Those that were already as wanted. */
+  readonly unchanged: number
+  /** Those done of which no answer says so. */
+  readonly unanswered: number
+  readonly failed: number
 }
 
 export interface Sending {
-  /** True if the next request may have many lines. */
-  takesMany(): Promise<boolean>
+  /** Returns the most lines that the next request may have. */
+  maxLines(): Promise<number>
   /** True if a line whose result is lost may be sent again. */
   isRepeatable(): boolean
   /** False if sending a line again could do it twice. Not asked if the operation is idempotent. */
@@ -50,4 +69,6 @@ export interface ImportJob {
   readonly doneBefore: number
   /** Those of them whose record was already as wanted. */
   readonly unchangedBefore: number
+  /** Of the operation that it was begun with. */
+  readonly about: Operation['about']
 }

@@ -3,24 +3,27 @@ import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report, reportsByKind } from '../../../errors/report.ts'
-import type { ImportJob } from './operation.ts'
+import type { Counts, ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import type { Reader } from './reader.ts'
 import { failsAll, type Outcome } from './sender.ts'
 
-export interface Progress {
-  /** Created, changed or deleted. */
+export interface Progress extends Counts {
   done: number
-  /** Those that were already as wanted. */
   unchanged: number
+  unanswered: number
   failed: number
   unknown: number
   /** Unknown ones that no later run sends again. */
   lost: number
+  /** Lines that a later run sends again if there is a job: not done, and not refused. */
+  unfinished: number
   /** 0 before the first. */
   last: number
   /** Follows "stopped after line N: "; null while lines are sent. */
   stop: string | null
+  /** Of the error that all further lines would have; null if there was none. */
+  stopExit: Exit | null
   /** Not of a line. */
   broken: unknown
   /** Of the first line with an error. */
@@ -31,27 +34,38 @@ export interface Progress {
 }
 
 export function newProgress(ctx: Context): Progress {
-  const counts = { done: 0, unchanged: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
-  return { ...counts, stop: null, broken: null, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
+  const counts = { done: 0, unchanged: 0, unanswered: 0, failed: 0, unknown: 0, lost: 0, unfinished: 0, last: 0 }
+  const stops = { stop: null, stopExit: null, broken: null }
+  return { ...counts, ...stops, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
 /** Counts a line, and reports its error unless that repeats the one that stopped the import. */
 export async function countOutcome(
   progress: Progress,
-  { entry, result, error }: Outcome,
+  operation: Operation,
+  { entry, result, error, how }: Outcome,
   maxErrors: number,
 ): Promise<void> {
   progress.last = entry.line.number
   if (result !== 'unsent') progress[result in progress ? (result as 'failed') : 'done'] += 1
+  if (how === 'unanswered') progress.unanswered += 1
   if (error === null) return
   const { code, exit: exitCode } = explain(error)
+  const endsImport = failsAll(operation, error)
+  if (endsImport || exitCode === exit.temporary || exitCode === exit.unknown) progress.unfinished += 1
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
-  if (progress.stop === null || !failsAll(error))
-    await progress.errors.add(error, `line ${entry.line.number}`, { isHinted })
-  if (failsAll(error)) progress.stop ??= 'the lines after it would fail for the same reason'
+  if (progress.stop === null || !endsImport) await progress.errors.add(error, nameOf(operation, entry), { isHinted })
+  if (endsImport) {
+    progress.stop ??= 'the lines after it would fail for the same reason'
+    progress.stopExit ??= exitCode
+  }
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
+}
+
+function nameOf(operation: Operation, entry: Outcome['entry']): string {
+  return operation.nameOf?.(entry) ?? `line ${entry.line.number}`
 }
 
 /** Returns 8 if some lines are done and some not, 11 if none failed but some answers were lost. */
@@ -125,7 +139,8 @@ export async function printSummary(
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const earlier = job.doneBefore - job.unchangedBefore
   const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
-  const same = unchanged > 0 ? `${unchanged} already as wanted, ` : ''
+  const same =
+    unchanged > 0 ? `${unchanged} already ${job.operation.command === 'import' ? 'known' : 'as wanted'}, ` : ''
   const others = `${same}${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
@@ -142,6 +157,7 @@ const lookUps = {
   create: 'list before you create',
   update: 'history before you change',
   rm: 'history before you delete',
+  import: 'list before you import',
 } as const
 
 async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {

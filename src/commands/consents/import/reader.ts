@@ -51,7 +51,7 @@ export async function openReader<Fields>(
   let hash = createHash('sha256')
   async function* entries(isValidated = false): AsyncGenerator<readonly Entry<Fields>[]> {
     hash = createHash('sha256')
-    const parseLine = chooseParser(format, isValidated)
+    const parseLine = chooseParser(format, kind, isValidated)
     let parse = csv ? null : parseLine
     let isUnseen = !options.isResumed
     const isOnce = kind.isOfIds && handle !== null && isUnseen && !isValidated
@@ -85,9 +85,13 @@ const parseJson: LineParser = ({ number, bytes }) => {
   return readObject(decode(bytes, name), name)
 }
 
-function chooseParser(format: ReaderOptions['format'], isValidated: boolean): LineParser {
+function chooseParser(
+  format: ReaderOptions['format'],
+  { isOwn }: Pick<LineKind<unknown>, 'isOwn'>,
+  isValidated: boolean,
+): LineParser {
   if (format === 'ids') return parseId
-  return isValidated ? parseValidated : parseJson
+  return isValidated || isOwn ? parseValidated : parseJson
 }
 
 /** As `list -q` prints them. */

@@ -9,7 +9,7 @@ import type { LineResult } from '../../../views/consent.ts'
 import type { Answer, ImportJob, Item, Operation, Sending } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
-import { type Event, maxLinesInFlight } from './state.ts'
+import { type Event, type How, maxLinesInFlight } from './state.ts'
 
 /** `unsent`: it could not be written ahead. */
 export interface Outcome {
@@ -17,6 +17,7 @@ export interface Outcome {
   readonly result: LineResult['result'] | 'unsent'
   readonly id: string | null
   readonly error: unknown
+  readonly how?: How | undefined
 }
 
 interface Group {
@@ -37,7 +38,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   let [failed, isStopped] = [0, false]
 
   const nextRequestSize = async () => {
-    const items = (await sending.takesMany()) ? Math.max(1, Math.min(maxRows, maxErrors - failed)) : 1
+    const items = Math.max(1, Math.min(await sending.maxLines(), maxErrors - failed))
     return { items, bytes: maxBodyBytes }
   }
   const writeAhead = async (items: readonly Item[]): Promise<Group> => {
@@ -60,7 +61,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     const outcomes =
       typeof written === 'object' ? unsentOutcomes(operation, items, written.failed) : await sendItems(items)
     failed += outcomes.filter(({ result }) => result === 'failed').length
-    if (failed >= maxErrors || outcomes.some(stopsAll)) isStopped = true
+    if (failed >= maxErrors || outcomes.some(outcome => stopsAll(operation, outcome))) isStopped = true
     return outcomes
   }
   const sendItems = async (items: readonly Item[]): Promise<readonly Outcome[]> => {
@@ -135,9 +136,13 @@ function mustSend(operation: Operation, item: Item): boolean {
 
 /** Returns null for a line that has to be sent. */
 function knownOutcome({ done }: Operation, { entry, earlier, maySend }: Item): Outcome | null {
-  if (earlier?.id) return { entry, result: earlier.isUnchanged ? 'unchanged' : done, id: earlier.id, error: null }
+  if (earlier?.id) return doneOutcome(done, entry, earlier.id, earlier.how)
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
   return entry.draft === null ? { entry, result: 'failed', id: null, error: entry.error } : null
+}
+
+function doneOutcome(done: Operation['done'], entry: Item['entry'], id: string, how: How | undefined): Outcome {
+  return { entry, result: how === 'unchanged' ? how : done, id, error: null, how }
 }
 
 function unsentOutcomes(operation: Operation, items: readonly Item[], error: unknown): Outcome[] {
@@ -152,10 +157,9 @@ function lostError(): CliError {
 function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, answer: Answer): [Outcome, Event] {
   const { number } = entry.line
   if ('id' in answer) {
-    const { id, isUnchanged } = answer
-    // Done, so that no later run undoes what somebody else changes meanwhile.
-    if (isUnchanged) return [{ entry, result: 'unchanged', id, error: null }, ['d', number, id, 'unchanged']]
-    return [{ entry, result: done, id, error: null }, ['d', number, id]]
+    const { id, how } = answer
+    // Also an unchanged one is done, so that no later run undoes what somebody else changes meanwhile.
+    return [doneOutcome(done, entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
   }
   const { error } = answer
   const { code, exit: exitCode } = explain(error)
@@ -167,18 +171,17 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
 }
 
-function stopsAll({ result, error }: Outcome): boolean {
-  return result === 'unsent' || (error !== null && failsAll(error))
+function stopsAll(operation: Operation, { result, error }: Outcome): boolean {
+  return result === 'unsent' || (error !== null && failsAll(operation, error))
 }
 
 /** Returns true if all further lines would fail for the same reason. */
-export function failsAll(error: unknown): boolean {
-  return isUnreachable(error) || endsAll(explain(error).exit)
+export function failsAll(operation: Operation, error: unknown): boolean {
+  return isUnreachable(error) || endsAll(explain(error).exit) || operation.failsAll?.(error) === true
 }
 
-/** Of one request: an instance takes up to 1 MiB and 1,000 rows. */
+/** Of one request: an instance takes up to 1 MiB. */
 const maxBodyBytes = 900_000
-const maxRows = 1000
 
 /** For the key and the site, which are added to a line. */
 const rowOverheadBytes = 160

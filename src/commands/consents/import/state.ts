@@ -2,21 +2,23 @@ import { parse, v5 } from 'uuid'
 import type { HeldJob } from '../../../jobs/jobs.ts'
 
 /**
- * Of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and `unchanged` if it was already as wanted);
- * `f`, failed (code); `u`, unknown.
+ * Of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and how if it was not simply done); `f`, failed
+ * (code); `u`, unknown.
  */
 export type Event =
   | readonly ['s', line: number, at: number]
-  | readonly ['d', line: number, id: string, how?: 'unchanged']
+  | readonly ['d', line: number, id: string, how?: How]
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
+
+/** `unchanged`: its record was already as wanted. `unanswered`: done, as its record shows and no answer says. */
+export type How = 'unchanged' | 'unanswered'
 
 export interface SentLine {
   readonly line: number
   /** Of its record; null if it may or may not have been created. */
   readonly id: string | null
-  /** True if its record was already as wanted. */
-  readonly isUnchanged?: true
+  readonly how?: How
   /** Unix time of its first send, in milliseconds. */
   readonly sentAt: number
 }
@@ -34,6 +36,8 @@ export interface JobState {
   sending(lines: readonly number[]): void
   /** Records the result of a line. With `isRepeatable` it may be lost. */
   ended(event: Event, isRepeatable: boolean): void
+  /** @throws CliError busy (exit 7) if another process has taken the job over */
+  requireHeld(): Promise<void>
   /** With `isDone` the job is removed. */
   close(isDone: boolean): Promise<void>
 }
@@ -59,6 +63,7 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
       if (isRepeatable) job.appendSoon(event)
       else void job.append(event).catch(() => {}) // the next write-ahead fails with the same error
     },
+    requireHeld: () => job.requireHeld(),
     close: async isDone => {
       await earlier.close()
       for (const line of unsent) job.appendSoon(['f', line, 'unsent'])
@@ -144,5 +149,5 @@ function applyResult(lines: Map<number, SentLine>, event: Event): void {
   const [kind, line] = event
   const sent = lines.get(line)
   if (sent && kind === 'f') lines.delete(line)
-  else if (sent && kind === 'd') lines.set(line, { ...sent, id: event[2], ...(event[3] && { isUnchanged: true }) })
+  else if (sent && kind === 'd') lines.set(line, { ...sent, id: event[2], ...(event[3] && { how: event[3] }) })
 }

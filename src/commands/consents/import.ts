@@ -1,0 +1,168 @@
+import type { Command } from 'commander'
+import * as z from 'zod'
+import { action, nonEmpty } from '../../cli/action.ts'
+import { addConfirmFlags, confirmOptions, mustPrompt } from '../../cli/confirm.ts'
+import { formatCount } from '../../cli/messages.ts'
+import { many, type Output, pagesOf } from '../../cli/output.ts'
+import { siteIdOf } from '../../cli/sites.ts'
+import type { Context } from '../../context.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
+import { report, reportsByKind } from '../../errors/report.ts'
+import { limitHeapGrowth } from '../../io/memory.ts'
+import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
+import { importedView, valueView } from '../../views/import.ts'
+import { type FormatName, formatNames } from './import/prepare/formats.ts'
+import type { ImportMap } from './import/prepare/map.ts'
+import type { Prepared } from './import/prepare/prepared.ts'
+
+const Options = z.strictObject({
+  operands: z.array(nonEmpty).default([]),
+  from: z.enum(formatNames, `must be one of ${formatNames.join(', ')}`).optional(),
+  map: nonEmpty.optional(),
+  mapOut: nonEmpty.optional(),
+  site: nonEmpty.optional(),
+  policyVersion: z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, 'must be a whole number')
+    .transform(Number)
+    .optional(),
+  timezone: nonEmpty.optional(),
+  csvUnguard: z.literal(true).optional(),
+  dryRun: z.literal(true).optional(),
+  failedOut: nonEmpty.optional(),
+  receiptOut: nonEmpty.optional(),
+  resume: nonEmpty.optional(),
+  ignoreQuota: z.literal(true).optional(),
+  ...confirmOptions,
+})
+type ImportFlags = z.output<typeof Options>
+
+const help = `
+Takes over what another system knows, with the time at which each person answered: a record a person, and a change of it
+for each later answer. Records keep where they come from and are told apart everywhere: "list --imported" shows them.
+An API key needs the scope import: keys create --name import --scope import --scope read.
+
+--dry-run prints every distinct value with its count and what it becomes, and sends nothing. A value that nothing
+decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. Local times need
+--timezone. --policy-version is of answers whose file has no version of the policy: nobody may invent one.
+
+A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
+--resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
+"consentctl verify" verifies: its path is printed. Exit code 8: some rows or records were refused. 6: the quota is
+used up, resume it later.
+
+Formats: ${formatNames.join(', ')}. Any CSV: --from csv --map FILE.
+
+Examples:
+  $ consentctl import export.csv --from usercentrics --site Shop --dry-run
+  $ consentctl import export.zip --from cookie-script --site Shop --timezone Europe/Berlin --policy-version 3
+  $ consentctl import people.csv --from csv --map map.json --site Shop --yes
+  $ consentctl import --resume last`
+
+const viewOf = ({ dryRun }: ImportFlags) => (dryRun ? valueView : importedView)
+
+export function importHistory(command: Command, ctx: Context): void {
+  command
+    .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
+    .option('--from <format>', 'the tool that wrote the files, or csv')
+    .option('--site <site>', 'the site the records belong to, by its name or id')
+    .option('--dry-run', 'send nothing: print each value of the files and what it becomes')
+    .option('--map <file>', 'a JSON file that says what the columns and values mean')
+    .option('--map-out <path>', 'write a map of the values that nothing decides to a new file')
+    .option('--policy-version <n>', 'the version of the policy that all of them answered')
+    .option('--timezone <zone>', 'the zone of local times, such as Europe/Berlin')
+    .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
+    .option('--failed-out <path>', 'write the records that the instance refused to a new file')
+    .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
+    .option('--resume <job|last>', 'resume an import that was stopped')
+    .option('--ignore-quota', 'start even if the monthly quota is too small')
+  addConfirmFlags(command, 'record')
+    .addHelpText('after', help)
+    .action(action(ctx, Options, viewOf, run))
+}
+
+async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>> {
+  const { resume, dryRun } = options
+  if (resume !== undefined) return await resumeImport(ctx, options, resume)
+  const { format, map } = await readMap(ctx, options)
+  if (dryRun) return await preview(ctx, options, format, map)
+  const asks = mustPrompt(ctx, options, { action: 'import' })
+  requireBaseUrl(ctx.settings)
+  requireApiKey(ctx.settings)
+  const site = options.site ?? ctx.settings.site?.value
+  if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
+  limitHeapGrowth()
+  const { openDestination, sendPrepared } = await import('./import/send.ts')
+  const destination = await openDestination(ctx)
+  const siteId = await siteIdOf(ctx, site)
+  const prepared = await prepareFiles(ctx, options, map)
+  if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
+  return await sendPrepared(ctx, { ...destination, options, site: siteId, asks, format, system: map.system, prepared })
+}
+
+async function resumeImport(ctx: Context, options: ImportFlags, job: string): Promise<Output<unknown>> {
+  const { operands, resume: _, failedOut: __, receiptOut: ___, ignoreQuota: ____, yes: _____, ...others } = options
+  const isOther = operands.length > 0 || Object.values(others).some(value => value !== undefined)
+  if (isOther)
+    throw usageError('a job has its files, site and map', `leave them out: consentctl import --resume ${job}`)
+  requireBaseUrl(ctx.settings)
+  requireApiKey(ctx.settings)
+  limitHeapGrowth()
+  return await (await import('./import/send.ts')).resumeSending(ctx, options, job)
+}
+
+async function readMap({ io }: Context, { operands, from, map }: ImportFlags) {
+  if (operands.length === 0) throw usageError('no file to import', 'name it: consentctl import FILE --from FORMAT')
+  if (from === undefined)
+    throw usageError('--from is missing', `the tool that wrote the files: ${formatNames.join(', ')}`)
+  const { loadMap } = await import('./import/prepare/formats.ts')
+  return { format: from, map: await loadMap(io, from, map) }
+}
+
+async function preview(ctx: Context, options: ImportFlags, format: FormatName, map: ImportMap) {
+  const prepared = await prepareFiles(ctx, options, map)
+  const [{ removePrepared }, { describePrepared }] = await Promise.all([
+    import('./import/prepare/prepare.ts'),
+    import('./import/send.ts'),
+  ])
+  if (prepared.path !== null) await removePrepared(prepared.path)
+  await ctx.warn(`${format}: ${describePrepared(prepared).join('; ')}; nothing was sent`)
+  return prepared.undecided > 0
+    ? await stopUndecided(ctx, options, prepared)
+    : many(valueView, pagesOf(prepared.values))
+}
+
+async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap): Promise<Prepared> {
+  const [{ prepare }, { preparedFolder, preparedInUse }] = await Promise.all([
+    import('./import/prepare/prepare.ts'),
+    import('./import/job.ts'),
+  ])
+  const refused = reportsByKind(ctx)
+  const prepared = await prepare(options.operands, map, {
+    folder: preparedFolder(ctx.settings),
+    inUse: await preparedInUse(ctx),
+    policyVersion: options.policyVersion,
+    timezone: options.timezone,
+    unguard: options.csvUnguard ?? false,
+    now: new Date(),
+    host: ctx.host,
+    signal: ctx.interruption,
+    onRefused: ({ where, message }) => refused.add(dataError(message), where),
+  })
+  await refused.finish()
+  return prepared
+}
+
+/** Shows the values, and writes those without a decision to the file of `--map-out`. */
+async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { values, undecided }: Prepared) {
+  const open = values.filter(({ becomes }) => becomes === null)
+  if (mapOut !== undefined) {
+    const { writeUndecided } = await import('./import/map-undecided.ts')
+    await writeUndecided(ctx.io, open, { path: mapOut, map })
+  }
+  const hint =
+    mapOut === undefined ? 'write them into a map to edit: --map-out FILE' : `edit ${mapOut}, then use --map ${mapOut}`
+  const message = `${formatCount(undecided, 'value')} of the files ${undecided === 1 ? 'has' : 'have'} no decision: nothing was sent`
+  await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
+  return many(valueView, pagesOf(values), { exit: () => exit.rejected })
+}

@@ -1,0 +1,134 @@
+import type { RowResult } from '../../../client/batch.ts'
+import type { Context } from '../../../context.ts'
+import { batchLimits } from '../../../contract/batch.ts'
+import type { ImportRow } from '../../../contract/imports.ts'
+import { exit } from '../../../errors/errors.ts'
+import { explain } from '../../../errors/explain.ts'
+import { choose } from '../../../receipts/sentence.ts'
+import type { Answer, Counts, ImportJob, Item, Operation } from './operation.ts'
+import { importSentences } from './sentences.ts'
+import type { How } from './state.ts'
+
+/** What the service refused. The message is null for more kinds than are told apart. */
+export interface Refusal {
+  readonly code: string
+  readonly message: string | null
+  records: number
+}
+
+interface ImportKind {
+  /** The id of the site; undefined for that of a resumed job. */
+  readonly site: string | undefined
+  /** See `ImportAbout`; undefined for that of a resumed job. */
+  readonly about: Readonly<Record<string, unknown>> | undefined
+  /** Unix time in milliseconds, by the clock of the service, before anything was sent. */
+  readonly beganAt: number
+  complete(job: ImportJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
+}
+
+/** Rows for each unit of the quota. */
+const rowsPerUnit = 100
+
+/** `import`: the origin of a row makes it one record without end, so that all of them can be sent again at any time. */
+export function imports({ site, about, beganAt, complete }: ImportKind): Operation {
+  const refusals = new Map<string, Refusal>()
+  return {
+    command: 'import',
+    lines: { noun: 'a record', fields: [], silenceRefuses: false, isOwn: true, check: () => {} },
+    done: 'imported',
+    defaults: { site_id: site },
+    about,
+    requests: 1 / rowsPerUnit,
+    isIdempotent: true,
+    nameOf: ({ draft }) => `origin ${(draft as ImportRow).origin.id}`,
+    // All rows are of one site.
+    failsAll: error => explain(error).exit === exit.notFound,
+    connect: ctx => {
+      const size = batchSizes()
+      return {
+        maxLines: async () => size.next(),
+        isRepeatable: () => true,
+        mayResend: async () => true,
+        send: async items => {
+          const answers = await post(ctx, items, size, beganAt)
+          for (const answer of answers) if ('error' in answer) countRefusal(refusals, answer.error)
+          return answers
+        },
+      }
+    },
+    complete: async (_, job, counts) => await complete(job, counts, [...refusals.values()]),
+  }
+}
+
+type Sizes = ReturnType<typeof batchSizes>
+
+const targetMs = 1000
+
+/** So many rows that a request takes a second, because the service gives up a statement after five. */
+function batchSizes() {
+  let size = 2 * rowsPerUnit
+  return {
+    next: () => size,
+    took: (rows: number, ms: number) => {
+      const fitting = Math.floor((rows * targetMs) / ms / rowsPerUnit) * rowsPerUnit
+      if (rows >= size || fitting < size) size = Math.max(rowsPerUnit, Math.min(batchLimits.rows, fitting, 2 * size))
+    },
+    failed: () => {
+      size = rowsPerUnit
+    },
+  }
+}
+
+/** In the order of the items. Never rejects. */
+async function post(ctx: Context, items: readonly Item[], size: Sizes, beganAt: number): Promise<readonly Answer[]> {
+  const start = performance.now()
+  try {
+    const results = await ctx.api.createRows(items.map(({ entry }) => entry.draft as ImportRow))
+    size.took(items.length, performance.now() - start)
+    return results.map((result, index) => toAnswer(result, items[index] as Item, beganAt))
+  } catch (error) {
+    size.failed()
+    if (explain(error).status !== 413 || items.length === 1) return items.map(() => ({ error }))
+    const middle = Math.ceil(items.length / 2)
+    const first = await post(ctx, items.slice(0, middle), size, beganAt)
+    return [...first, ...(await post(ctx, items.slice(middle), size, beganAt))]
+  }
+}
+
+function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer {
+  if (result.error !== null) return { error: result.error }
+  const { id, replayed, maybeOwn } = result
+  try {
+    const mayBeOwn = earlier !== null || maybeOwn
+    const seen = replayed
+      ? ({ answer: 'replayed', mayBeOwn, madeAt: timeOf(id) < beganAt ? 'before' : 'since' } as const)
+      : ({ answer: 'made', mayBeOwn, madeAt: null } as const)
+    const outcome = choose(importSentences, seen)
+    return { id, how: howByOutcome[outcome] }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const howByOutcome: Readonly<Record<string, How>> = { made_unanswered: 'unanswered', known: 'unchanged' }
+
+/** Returns the milliseconds since 1970 of a UUID of version 7 (RFC 9562 section 5.7). @throws Error for another id */
+function timeOf(id: string): number {
+  const [, high, low] = /^([\da-f]{8})-([\da-f]{4})-7/i.exec(id) ?? []
+  if (!high) throw new Error(`the id ${id} does not say when the record was made: nothing is signed`)
+  return Number.parseInt(`${high}${low}`, 16)
+}
+
+const maxKinds = 20
+
+/** Messages differ in values of rows, which no receipt must have. */
+function countRefusal(refusals: Map<string, Refusal>, error: unknown): void {
+  const { code, ...explained } = explain(error)
+  const text = explained.message.replace(/"[^"]*"|[\da-f]{8}-[\da-f-]{27}|\d+/g, '#')
+  const isTold = refusals.has(`${code} ${text}`) || refusals.size < maxKinds
+  const message = isTold ? text : null
+  const key = isTold ? `${code} ${text}` : code
+  const refusal = refusals.get(key) ?? { code, message, records: 0 }
+  refusal.records += 1
+  refusals.set(key, refusal)
+}

@@ -1,0 +1,37 @@
+import { readText } from '../../../io/input.ts'
+import type { Io } from '../../../io/io.ts'
+import { openOutFile } from '../../../io/new-file.ts'
+import { readObject } from '../fields.ts'
+import type { DecidedValue } from './prepare/prepared.ts'
+
+type Fields = Record<string, unknown>
+
+/** Writes the map of `--map`, or an empty one, with `null` for each value that nothing decides. @throws UsageError if `path` exists */
+export async function writeUndecided(
+  io: Io,
+  values: readonly DecidedValue[],
+  { path, map }: { readonly path: string; readonly map: string | undefined },
+): Promise<void> {
+  const file = await openOutFile(path, '--map-out')
+  try {
+    const written: Fields = map === undefined ? {} : { ...readObject(await readText(io, map), map) }
+    for (const { table, value } of values) tableOf(written, table)[value] = null
+    await file.write(`${JSON.stringify(written, null, 2)}\n`)
+    await file.commit()
+  } finally {
+    await file.abandon(false)
+  }
+}
+
+/** Returns the table of the values, which it adds if it is missing. */
+function tableOf(map: Fields, table: DecidedValue['table']): Fields {
+  const isNested = table === 'event' || table === 'accepted'
+  const holder = isNested ? copyOf(map, table) : map
+  return copyOf(holder, isNested ? 'values' : table)
+}
+
+function copyOf(holder: Fields, name: string): Fields {
+  const copy = { ...(holder[name] as Fields | undefined) }
+  holder[name] = copy
+  return copy
+}

@@ -1,0 +1,234 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { promptToConfirm, requireConfirmedCount } from '../../../cli/confirm.ts'
+import { formatCount, instanceLabel } from '../../../cli/messages.ts'
+import { many, type Output } from '../../../cli/output.ts'
+import type { Context } from '../../../context.ts'
+import { createBatch } from '../../../contract/batch.ts'
+import { ImportAbout } from '../../../contract/documents/import-receipt.ts'
+import { CliError, type Exit, exit, usageError } from '../../../errors/errors.ts'
+import { type OutFile, openOutFile } from '../../../io/new-file.ts'
+import { requireAppendable } from '../../../receipts/chain.ts'
+import { openSigner, type Signer } from '../../../receipts/signer.ts'
+import { locateImportReceipts } from '../../../receipts/store.ts'
+import { type ImportedRow, importedView } from '../../../views/import.ts'
+import { sendLines } from './import.ts'
+import { imports, type Refusal } from './imports.ts'
+import { importJobs } from './job.ts'
+import type { Counts, ImportJob } from './operation.ts'
+import type { ImportOptions } from './options.ts'
+import type { Prepared } from './prepare/prepared.ts'
+import { exitOf, newProgress, type Progress } from './progress.ts'
+import { makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
+
+/** Of the command. */
+interface SendOptions {
+  readonly site?: string | undefined
+  readonly policyVersion?: number | undefined
+  readonly timezone?: string | undefined
+  readonly failedOut?: string | undefined
+  readonly receiptOut?: string | undefined
+  readonly ignoreQuota?: true | undefined
+  readonly confirm?: number | undefined
+}
+
+interface Destination {
+  readonly signer: Signer
+  readonly startedAt: Date
+  /** Of the service, in whole seconds: every record that is made a second after `startedAt` or later is not older. */
+  readonly beganAt: Date
+}
+
+/** Checks all that can be known before the files are read. @throws CliError not_offered (exit 2) */
+export async function openDestination(ctx: Context): Promise<Destination> {
+  if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
+    throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
+      hint: 'create records of today from a file: consentctl create --file',
+    })
+  const store = locateImportReceipts(ctx)
+  await requireAppendable(store)
+  let second: number | null = null
+  const signer = await openSigner(ctx, store, ({ at }) => {
+    second = at
+  })
+  if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
+  return { signer, startedAt: new Date(), beganAt: new Date(second + 1000) }
+}
+
+interface Sending extends Destination {
+  readonly options: SendOptions
+  readonly site: string
+  /** True to ask the user before anything is sent. */
+  readonly asks: boolean
+  readonly format: string
+  readonly system: string
+  readonly prepared: Prepared
+}
+
+/** Sends the records of files, and signs the receipt. */
+export async function sendPrepared(ctx: Context, sending: Sending): Promise<Output<ImportedRow>> {
+  const { signer, startedAt, options, site, prepared } = sending
+  const approve = async (lines: number) => {
+    requireConfirmedCount(options, lines, 'record', 'imported')
+    if (sending.asks) await confirm(ctx, sending)
+    await delay(Math.max(0, startedAt.getTime() + 1000 - Date.now())) // so that nothing is sent before `beganAt`
+  }
+  if (prepared.path === null) {
+    await ctx.warn(`no record to import: ${describePrepared(prepared).join('; ')}; nothing was sent`)
+    return many(importedView, noPages(), { exit: () => (prepared.counts.refused > 0 ? exit.rejected : exit.done) })
+  }
+  const file = { file: prepared.path, snapshot: prepared.path, resume: undefined, approve }
+  return await send(ctx, options, { signer, site, about: toAbout(sending), file })
+}
+
+/** Resumes a job. @throws CliError other_account (exit 10) with a key of another account */
+export async function resumeSending(ctx: Context, options: SendOptions, wanted: string): Promise<Output<ImportedRow>> {
+  const jobs = importJobs(ctx, 'import')
+  const job = await jobs.find(wanted)
+  const header = await jobs.readHeader(job)
+  const { data: about } = ImportAbout.safeParse(header.about)
+  if (!about)
+    throw usageError('the job is of another command', `consentctl ${header.command ?? 'create'} --resume ${job}`)
+  const signer = await openSigner(ctx, locateImportReceipts(ctx))
+  const isOther = about.account_id !== null && signer.account_id !== null && about.account_id !== signer.account_id
+  if (isOther)
+    throw new CliError(
+      'other_account',
+      exit.changed,
+      `the key is of the account ${signer.account_id}, and the job of ${about.account_id}: nothing was sent`,
+      { hint: 'resume it with a key of the account that it was begun with' },
+    )
+  const names = about.files.map(({ name }) => name).join(', ')
+  await ctx.say(`resuming the import of ${names} of ${about.started_at}`)
+  const file = { file: undefined, resume: job, approve: undefined }
+  return await send(ctx, options, { signer, site: undefined, about, file })
+}
+
+interface Import {
+  readonly signer: Signer
+  /** Undefined for that of the job. */
+  readonly site: string | undefined
+  readonly about: ImportAbout
+  readonly file: Pick<ImportOptions, 'file' | 'snapshot' | 'resume' | 'approve'>
+}
+
+async function send(ctx: Context, options: SendOptions, { signer, site, about, file }: Import) {
+  const progress = newProgress(ctx)
+  const { failedOut, receiptOut, ignoreQuota = false } = options
+  const copy = receiptOut === undefined ? null : await openOutFile(receiptOut, '--receipt-out')
+  let stored: StoredImportReceipt | null = null
+  const operation = imports({
+    site,
+    about,
+    beganAt: Date.parse(about.began_at),
+    complete: async (job, counts, refusals) => {
+      await job.state?.requireHeld()
+      stored = await makeImportReceipt(signer, toFinished(job, about, counts, refusals))
+    },
+  })
+  const lineOptions: ImportOptions = {
+    ...file,
+    ...{ format: undefined, map: undefined, true: undefined, false: undefined, csvUnguard: false, batch: true },
+    ...{ site, siteFlag: undefined, concurrency, maxErrors: Number.POSITIVE_INFINITY, failedOut, ignoreQuota },
+    dryRun: false,
+  }
+  async function* pages(): AsyncGenerator<readonly ImportedRow[]> {
+    try {
+      for await (const _ of sendLines(ctx, operation, lineOptions, progress));
+      if (stored === null) return
+      await copyReceipt(stored, copy)
+      yield [toRow(stored)]
+    } finally {
+      await copy?.abandon(false)
+    }
+  }
+  return many(importedView, pages(), { single: true, mutates: true, exit: () => toExit(progress, about) })
+}
+
+/** Requests in flight at once: each may take a second of the service. */
+const concurrency = 4
+
+async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null): Promise<void> {
+  if (!copy) return
+  await copy.write(bytes)
+  await copy.commit()
+}
+
+function toExit(progress: Progress, { rows }: ImportAbout): Exit {
+  const { signalExit, stopExit, broken } = progress
+  const code = exitOf(progress)
+  if (signalExit === null && broken === null && stopExit !== null) return stopExit
+  return code === exit.done && rows.refused > 0 ? exit.partial : code
+}
+
+function toAbout({ signer, options, prepared, format, system, startedAt, beganAt }: Sending): ImportAbout {
+  const { files, mapSha256, counts, leftOut, refused, given } = prepared
+  return {
+    account_id: signer.account_id,
+    format,
+    system,
+    map_sha256: mapSha256,
+    policy_version: options.policyVersion ?? null,
+    timezone: options.timezone ?? null,
+    files: files.map(({ name, bytes, sha256 }) => ({ name, size: bytes, sha256 })),
+    rows: counts,
+    left_out: leftOut.map(({ table, value, count }) => ({ table, value, rows: count })),
+    refused_rows: Object.entries(refused).map(([reason, rows]) => ({ reason, rows })),
+    first_given_at: given?.first ?? null,
+    last_given_at: given?.last ?? null,
+    started_at: startedAt.toISOString(),
+    began_at: beganAt.toISOString(),
+  }
+}
+
+function toFinished(
+  { state, operation, extent }: ImportJob,
+  about: ImportAbout,
+  { done, unanswered, unchanged, failed }: Counts,
+  refusals: readonly Refusal[],
+) {
+  if (!state || !extent) throw new Error('an import without a job has no receipt')
+  const records = { made: done, made_unanswered: unanswered, known: unchanged, refused: failed }
+  const site_id = String(operation.defaults['site_id'])
+  return { job: state.job, site_id, sent_sha256: extent.sha256, about, records, refused_records: [...refusals] }
+}
+
+function toRow({ path, receipt }: StoredImportReceipt): ImportedRow {
+  const { number, job, rows, records, first_given_at, last_given_at } = receipt
+  const { made, known, refused } = records
+  const { read, left_out, refused: refused_rows } = rows
+  return {
+    receipt: path,
+    number,
+    job,
+    read,
+    left_out,
+    refused_rows,
+    made,
+    known,
+    refused,
+    first_given_at,
+    last_given_at,
+  }
+}
+
+async function confirm(ctx: Context, { prepared, site, options }: Sending): Promise<void> {
+  const where = instanceLabel(ctx)
+  const name = options.site && options.site !== site ? `${options.site} (${site})` : site
+  const notes = [...describePrepared(prepared), `to the site ${name}`]
+  await promptToConfirm(ctx, importedView, [], {
+    ...{ action: 'import', noun: 'record', where, notes, total: prepared.counts.records },
+  })
+}
+
+/** In lines for people. */
+export function describePrepared({ counts, files, given }: Prepared): string[] {
+  const { read, records, changes, left_out, refused } = counts
+  const parts = [
+    `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`,
+    ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
+    ...(refused > 0 ? [`${formatCount(refused, 'row')} refused`] : []),
+  ]
+  return given ? [...parts, `answered from ${given.first} to ${given.last}`] : parts
+}
+
+async function* noPages(): AsyncGenerator<readonly never[]> {}

@@ -1,0 +1,34 @@
+import type { Sentence } from '../../../receipts/sentence.ts'
+
+export interface ImportSeen {
+  /** Of the last answer: `made`, by the request that it answers; `replayed`, if the record was there before that. */
+  readonly answer: 'made' | 'replayed' | 'refused'
+  /** True if an earlier request of the import may have made the record, because its answer was lost. */
+  readonly mayBeOwn: boolean
+  /** By the id of the record, relative to `began_at`; null if the answer has none. */
+  readonly madeAt: 'before' | 'since' | null
+}
+
+export type ImportOutcome = 'made' | 'made_unanswered' | 'known' | 'refused'
+
+/** The counts of an import receipt: of each record that was sent exactly one holds. */
+export const importSentences: Readonly<Record<ImportOutcome, Sentence<ImportSeen>>> = {
+  made: {
+    entitledBy: 'the service answered that it made the record',
+    holds: ({ answer }) => answer === 'made',
+  },
+  made_unanswered: {
+    entitledBy:
+      'an answer to the import was lost, and when the record was sent again it was there, with an id of a time since `began_at`',
+    holds: ({ answer, mayBeOwn, madeAt }) => answer === 'replayed' && mayBeOwn && madeAt === 'since',
+  },
+  known: {
+    entitledBy:
+      'the service answered that the record was there, and no answer to the import was lost that may have made it, or its id is of a time before `began_at`',
+    holds: ({ answer, mayBeOwn, madeAt }) => answer === 'replayed' && (!mayBeOwn || madeAt === 'before'),
+  },
+  refused: {
+    entitledBy: 'the service refused the record when it was last sent, and not only for a time',
+    holds: ({ answer }) => answer === 'refused',
+  },
+}

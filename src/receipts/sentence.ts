@@ -1,0 +1,13 @@
+/** What a signed document may say, with the observation that entitles it. */
+export interface Sentence<Seen> {
+  readonly entitledBy: string
+  holds(seen: Seen): boolean
+}
+
+/** Returns the one name whose sentence holds. @throws Error if it is none or several: a bug, never signed */
+export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
+  const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
+  if (name === undefined || another !== undefined)
+    throw new Error(`the sentences contradict each other, and none is signed: ${JSON.stringify(seen)}`)
+  return name
+}
