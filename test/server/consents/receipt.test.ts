@@ -179,6 +179,27 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
   })
 })
 
+describe('GET /api/v1/consents/{id}/receipt › 200 › a browser', () => {
+  it('says that a signal came with an answer, and of no other answer', async () => {
+    const answer = (headers: Record<string, string>) =>
+      service.call('POST', '/api/v1/public/consent', {
+        body: { accepted: true },
+        headers: { 'x-site-token': owner.siteToken, ...headers },
+      })
+    for (const [value, expected] of [
+      ['1', true],
+      ['0', false],
+      ['', false],
+    ] as const) {
+      const { body } = await answer({ 'sec-gpc': value })
+      const { events, origin } = await receiptOf(body.id)
+      expect([events[0].gpc, events[0].event_state, origin]).toEqual([expected, 'dpv:ConsentGiven', null])
+      await owner.update(body.id, { accepted: false })
+      expect((await receiptOf(body.id)).events.map(({ gpc }: { gpc: boolean }) => gpc)).toEqual([expected, false])
+    }
+  })
+})
+
 describe('GET /api/v1/consents/{id}/receipt › 200 › inclusion', () => {
   it('proves the last entry under the newest checkpoint, and not one that no checkpoint has yet', async () => {
     const { id } = await owner.create()

@@ -99,6 +99,13 @@ const rows: Row[] = [
     ],
   },
   {
+    by: 'consent receipt, `gpc` of an event',
+    says: 'the answer came with the header `Sec-GPC: 1`',
+    seen: 'the header of the request that the public route took, as it is in the hash of the entry; `false` is no such header, or no such request',
+    trust: `${service}; who sent the request, for the header`,
+    test: ['test/server/consents/receipt.test.ts', 'says that a signal came with an answer, and of no other answer'],
+  },
+  {
     by: 'erasure certificate',
     says: `\`erased\`, \`records\`: ${statement}`,
     seen: 'the entries of the deletions, in the transaction that wrote them; N is the setting of the service',
