@@ -49,6 +49,7 @@ export const consentView: View<ConsentRow> = {
     field('given_at', { onRequest: true }),
     field('origin', { onRequest: true, parts: originParts }),
     field('gpc', { onRequest: true }),
+    field('word', { onRequest: true }),
   ],
 }
 
@@ -120,6 +121,9 @@ const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean):
   field('record_hash'),
   field('payload_hash'),
   field('hash'),
+  field('given_at', { text: row => second(row.given_at ?? ''), rank: 1.5, onRequest: true }),
+  field('file_sha256', { onRequest: true }),
+  field('gpc', { text: row => yesNo(row.gpc), rank: 7, onRequest: true }),
 ]
 
 export function auditView(change?: DescribeChange, manyRecords = false): View<AuditEntry> {

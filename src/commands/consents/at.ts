@@ -94,7 +94,7 @@ export interface At {
 
 /** A record as it was, with warnings about it; or why there is none. */
 type Moment =
-  | { readonly row: ConsentRow; readonly notes: readonly string[] }
+  | { readonly row: ConsentRow; readonly word: NonNullable<ConsentRow['word']>; readonly notes: readonly string[] }
   | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
 
 type State = Pick<Required<ConsentRow>, 'accepted' | 'preferences' | 'policy_version' | 'updated_at'>
@@ -118,7 +118,7 @@ function momentOf(id: string, record: Consent | null, entries: readonly AuditEnt
   const word = isImportersWord(past?.entry, at) ? 'importer' : 'service'
   if (word === 'importer' && past) notes.push(describeImporter(id, record, past.entry))
   const { given_at: _, gpc: __, ...unchanging } = record ?? fromHistory(id, entries)
-  return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts, word }, notes }
+  return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts }, word, notes }
 }
 
 /** True if the entry was imported after the instant, so that the service has seen nothing of the state. */
@@ -199,12 +199,12 @@ export async function readAt(ctx: Context, flag: string, includeDeleted: boolean
   return { text, instant: parseInstant(text) ?? 0, includeDeleted: includeDeleted ?? false }
 }
 
-/** Returns a record as it was. @throws CliError if it did not exist then, or its state is unknown */
+/** Returns a record as it was, and whose word that is. @throws CliError if it did not exist then, or its state is unknown */
 export async function getAt(ctx: Context, id: string, at: At): Promise<ConsentRow> {
   const moment = await readMoment(ctx, id, null, at)
   if ('row' in moment) {
     for (const note of moment.notes) await ctx.warn(`warning: ${note}`)
-    return moment.row
+    return { ...moment.row, word: moment.word }
   }
   if (moment.absent === 'unknown') throw unknownError(id, at, moment.why)
   const hint = moment.absent === 'deleted' ? { hint: '--include-deleted shows it' } : {}

@@ -58,6 +58,31 @@ it('on a terminal shows which preferences an entry changed', async () => {
   expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)[1].preferences).toEqual(states[1])
 })
 
+it('of an imported record shows when each answer was given and when it was recorded', async () => {
+  const file_sha256 = 'f1'.repeat(32)
+  const told = { given_at: '2021-03-04T05:06:07.891Z', file_sha256 }
+  const [imported, changed] = [entry({ action: 'imported', id: uuid(31) }), entry({ action: 'updated', id: uuid(32) })]
+  const data = [
+    { ...imported, ...told },
+    { ...changed, gpc: true },
+  ]
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 110 })
+  const [head = '', first = '', second = ''] = stdout.trimEnd().split('\n')
+  expect(head).toMatch(/^CREATED_AT +GIVEN_AT +ACTION /)
+  expect(first).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +2021-03-04 05:06:07\.?\d*Z +imported /)
+  expect(second).toMatch(/ yes$/)
+  const rows = JSON.parse((await cli.run(['history', '7', '--json'])).stdout)
+  expect(rows.map(({ given_at, gpc }: Record<string, unknown>) => [given_at, gpc])).toEqual([
+    [told.given_at, undefined],
+    [undefined, true],
+  ])
+  const chosen = await cli.run(['history', '7', '-o', 'tsv', '--columns', 'created_at,given_at,file_sha256'])
+  expect(chosen.stdout).toBe(`${imported.created_at}\t${told.given_at}\t${file_sha256}\n${changed.created_at}\t\t\n`)
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
+  expect((await cli.run(['history', '7'], { ...screen, columns: 110 })).stdout).not.toContain('GIVEN_AT')
+})
+
 it('on a terminal shows the preferences of a purged record as purged', async () => {
   const data = ['created', 'deleted', 'purged'].map((action, index) => entry({ id: uuid(40 + index), action }))
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))

@@ -127,7 +127,7 @@ describe('of a record that was imported at 9 o’clock', () => {
       return JSON.parse(stdout)
     }
     expect(await list(8)).toEqual([])
-    expect(await list(10)).toMatchObject([{ id: 'r', accepted: true, given_at: at(4), word: 'service' }])
+    expect(await list(10)).toMatchObject([{ id: 'r', accepted: true, given_at: at(4) }])
   })
 
   it('after its deletion an instance that shows no deleted record tells of it by its history', async () => {
