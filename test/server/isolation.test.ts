@@ -213,8 +213,8 @@ function comparable(answer: ServiceResponse, sent: string) {
   if (answer.body?.reason) return { status, text: withoutQuestion(answer.body) }
   if (status !== 201) return { status, headers, text }
   const { 'content-length': _length, ...others } = headers
-  const { id, created_at, updated_at } = answer.body
-  const masked = [id, created_at, updated_at, sent].reduce(
+  const { id, created_at, updated_at, consent_token } = answer.body
+  const masked = [id, created_at, updated_at, sent, consent_token].reduce(
     (masked, value, index) => (value === undefined ? masked : masked.replaceAll(value, `<${index}>`)),
     text,
   )

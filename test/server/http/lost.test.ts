@@ -11,11 +11,13 @@ let account: TestAccount
 /** One whose key and quota the service has not looked at. */
 let stranger: TestAccount
 let id: string
+let consentToken: string
 
 beforeEach(async () => {
   account = await service.newAccount()
   stranger = await service.newAccount({ monthlyQuota: 100 })
   id = (await create()).body.id
+  consentToken = (await visit({})).body.consent_token
   await service.quota.settle() // which would else come to wait in the middle of a test
 })
 
@@ -23,6 +25,8 @@ afterEach(() => heal())
 
 const create = (headers = {}, { key, siteId } = account) =>
   service.call('POST', root, { key, body: { site_id: siteId }, headers })
+const visit = (body: object) =>
+  service.call('POST', '/api/v1/public/consent', { body, headers: { 'x-site-token': account.siteToken } })
 const createAsStranger = () => create({}, stranger)
 const update = () => service.call('PUT', `${root}/${id}`, { key: account.key, body: { accepted: true } })
 const get = () => service.call('GET', `${root}/${id}`, { key: account.key })
@@ -34,6 +38,7 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections ›
   it.each<[what: string, send: () => Promise<ServiceResponse>, table: string, status: number]>([
     ['a read', get, 'consents', 200],
     ['a change', update, 'consents', 503],
+    ['a change by a visitor', () => visit({ consent_token: consentToken, accepted: true }), 'consents', 201],
     ['a deletion', () => service.call('DELETE', `${root}/${id}`, { key: account.key }), 'consents', 200],
     ['a create with an Idempotency-Key', () => create({ 'idempotency-key': id }), 'consents', 201],
     ['a create without', create, 'consents', 503],
