@@ -33,14 +33,13 @@ const minUnpackedBytes = 16 * 1024 * 1024
 /** @throws UsageError if it is not a file that can be read */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
   const rethrow = (error: unknown): never => {
-    throw unreadable(path, error)
+    throw error instanceof CliError ? error : unreadable(path, error)
   }
   const handle = await open(path).catch(rethrow)
   try {
     const stat = await handle.stat({ bigint: true })
     if (!stat.isFile()) throw usageError(`${path} is not a file`, 'save it as a file: it is read twice')
-    const read = () => readFrom(handle, signal)
-    const sha256 = await digest(read()).catch(rethrow)
+    const sha256 = await digest(handle, signal).catch(rethrow)
     const budget = { left: Math.max(minUnpackedBytes, maxRatio * Number(stat.size)) }
     return {
       name: path,
@@ -49,7 +48,7 @@ export async function openSource(path: string, signal: AbortSignal): Promise<Sou
       parts: async function* (entries) {
         const start = (await handle.read(Buffer.alloc(4), 0, 4, 0)).buffer
         if (isZip(start)) yield* zipParts(await openZip(path), path, entries, budget)
-        else yield { name: path, chunks: unpacked(read(), path, budget) }
+        else yield { name: path, chunks: unpacked(readFrom(handle, signal), path, budget) }
         const now = await handle.stat({ bigint: true })
         if (now.mtimeNs !== stat.mtimeNs || now.size !== stat.size) throw changed(path)
       },
@@ -71,10 +70,17 @@ async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerato
   }
 }
 
-async function digest(chunks: AsyncIterable<Buffer>): Promise<string> {
+/** In one buffer: new ones would stay in memory until there are many. */
+async function digest(handle: FileHandle, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of chunks) hash.update(chunk)
-  return hash.digest('hex')
+  const buffer = Buffer.alloc(chunkBytes)
+  for (let position = 0; ; ) {
+    signal.throwIfAborted()
+    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position)
+    if (bytesRead === 0) return hash.digest('hex')
+    position += bytesRead
+    hash.update(buffer.subarray(0, bytesRead))
+  }
 }
 
 function changed(path: string): CliError {
