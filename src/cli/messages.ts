@@ -64,8 +64,13 @@ export function quoteForShell(word: string): string {
 }
 
 /** A `subject` command for a shell, with this one's --profile and --base-url. */
-export function subjectCommand({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
+export function subjectCommand(ctx: Pick<Context, 'globals'>, ...words: string[]): string {
+  return commandLike(ctx, 'subject', ...words)
+}
+
+/** A command for a shell, with this one's --profile and --base-url. */
+export function commandLike({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]
-  return ['consentctl', 'subject', ...words, ...flags].map(quoteForShell).join(' ')
+  return ['consentctl', ...words, ...flags].map(quoteForShell).join(' ')
 }

@@ -136,8 +136,12 @@ function whyRejected(call: Call): string | undefined {
   return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
 }
 
-/** No key has the scope `notices` unless it was asked for. */
+const importHint = 'consentctl keys create --name import --scope import,read'
+
+/** No key has the scopes `notices` and `import` unless they were asked for. */
 function scopeHint(message: string): string {
+  if (/\bscope import\b/.test(message)) return `make a key for this with ${importHint}`
+  if (/\bor import\b/.test(message)) return `use a key with the scope write; for an import make one with ${importHint}`
   return /\bscope notices\b/.test(message)
     ? 'make a key for this with consentctl keys create --name ci --scope notices, or sign in with --email'
     : 'use a key with the scope for this: consentctl keys list shows the scopes'

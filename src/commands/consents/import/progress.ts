@@ -1,4 +1,4 @@
-import { formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
+import { commandLike, formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
@@ -188,13 +188,14 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
 }
 
 export function resumeCommand(
-  { host }: Context,
+  ctx: Context,
   { resume, snapshot }: ImportOptions,
-  { state }: ImportJob,
+  { state, operation }: ImportJob,
 ): string | null {
   if (!state) return null
+  if (operation.lines.isOwn) return commandLike(ctx, operation.command, '--resume', state.job) // it has no other flags
   const more = resume === undefined ? ['--resume', state.job] : []
-  const words = host.argv.slice(2)
+  const words = ctx.host.argv.slice(2)
   return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')
 }
 

@@ -1,0 +1,148 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
+import { beforeEach, expect, it } from 'vitest'
+import type { ImportReceipt } from '../../../../../src/contract/documents/import-receipt.ts'
+import { answers, consentsPath, site, useCli, uuid } from '../../../support.ts'
+
+const cli = useCli()
+const account = uuid(1)
+let [folder, state] = ['', '']
+
+beforeEach(() => {
+  folder = cli.freshFolder()
+  state = join(folder, 'state')
+  mkdirSync(folder, { recursive: true })
+})
+
+const map = {
+  system: 'crm',
+  container: { kind: 'csv' },
+  rows: 'answer',
+  fields: { origin_id: 'person', given_at: 'at' },
+  time: { formats: ['rfc3339'] },
+  accepted: { path: 'answer', values: { yes: 'yes', no: 'no' } },
+}
+
+function put(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+/** A file of so many persons, by default with answers that the map knows. */
+function people(count: number, answer = 'yes'): string {
+  const rows = Array.from({ length: count }, (_, index) => `person-${index},2024-03-01T09:00:00Z,${answer}\n`)
+  return put('people.csv', `person,at,answer\n${rows.join('')}`)
+}
+
+const date = () => ({ date: new Date().toUTCString() })
+const description = {
+  paths: { '/api/v1/consents/batch': { post: {} }, '/api/v1/caller': { get: {} } },
+  components: { schemas: { ImportRow: {} } },
+}
+
+interface Row {
+  readonly origin: { readonly id: string }
+}
+
+/** An instance that answers each row of an import with what `outcome` says of it. */
+function importing(outcome: (row: Row, index: number) => object) {
+  let rows = 0
+  cli.instance.use(
+    answers('get', '*/api/v1/openapi.json', description),
+    answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404),
+    http.get('*/api/v1/caller', () =>
+      HttpResponse.json({ account_id: account, kind: 'api_key', id: uuid(2) }, { headers: date() }),
+    ),
+    http.post(`${consentsPath}/batch`, async ({ request }) => {
+      const { records } = (await request.json()) as { records: Row[] }
+      return HttpResponse.json({ results: records.map(row => outcome(row, rows++)) })
+    }),
+  )
+}
+
+const made = () => ({ status: 201, consent: { id: uuid(7) }, replayed: false })
+const refused = (status: number, error: string, message: string) => ({ status, error: { error, message } })
+
+function run(...args: string[]) {
+  return cli.run(['import', ...args], {
+    env: { CONSENTCTL_CONFIG_DIR: join(folder, 'config'), CONSENTCTL_STATE_DIR: state },
+  })
+}
+
+const flags = () => [
+  '--from',
+  'csv',
+  '--map',
+  put('map.json', JSON.stringify(map)),
+  '--site',
+  site,
+  '--policy-version',
+  '1',
+]
+const posts = () => cli.sent().filter(({ method }) => method === 'POST').length
+
+it('import › exit 2 › of an instance without imports, before anything is sent', async () => {
+  cli.instance.use(answers('get', '*/api/v1/openapi.json', { paths: { '/api/v1/consents/batch': { post: {} } } }))
+  const { code, stderr } = await run(people(1), ...flags(), '--yes')
+  expect([code, posts()]).toEqual([2, 0])
+  expect(stderr).toContain('does not take imports with their origin')
+})
+
+it('import › exit 2 › without a terminal and --yes, before any request', async () => {
+  const { code, stderr } = await run(people(1), ...flags())
+  expect([code, cli.sent()]).toEqual([2, []])
+  expect(stderr).toContain('cannot prompt')
+})
+
+it('import › exit 5 › of values that nothing decides, which --map-out writes into a map to edit', async () => {
+  importing(made)
+  const file = people(3, 'seen')
+  const edited = join(folder, 'edited.json')
+  const stopped = await run(file, ...flags(), '--yes', '--map-out', edited, '--json')
+  expect([stopped.code, posts()]).toEqual([5, 0])
+  expect(JSON.parse(stopped.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: null }])
+  const written = JSON.parse(readFileSync(edited, 'utf8'))
+  expect(written).toEqual({ ...map, accepted: { ...map.accepted, values: { ...map.accepted.values, seen: null } } })
+  written.accepted.values.seen = 'no'
+  const again = ['--from', 'csv', '--map', put('again.json', JSON.stringify(written)), '--policy-version', '1']
+  const before = cli.sent().length
+  const dry = await run(file, ...again, '--dry-run', '--json')
+  expect(dry, dry.stderr).toMatchObject({ code: 0 })
+  expect(JSON.parse(dry.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: 'no' }])
+  expect([cli.sent().length - before, readdirSync(join(state, 'imports'))]).toEqual([0, []])
+})
+
+it('import › exit 4 › of a key without the scope, with the command that makes one', async () => {
+  importing(() => refused(403, 'forbidden', 'The API key lacks the scope import.'))
+  const { code, stderr } = await run(people(2), ...flags(), '--yes')
+  expect(code, stderr).toBe(4)
+  expect(stderr).toContain('try: make a key for this with consentctl keys create --name import --scope import,read')
+})
+
+it('import › exit 6 › when the quota is used up; resumed, it signs a receipt with each refusal by its reason', async () => {
+  importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
+  const stopped = await run(people(300), ...flags(), '--yes', '--json')
+  expect([stopped.code, stopped.stdout], stopped.stderr).toEqual([6, ''])
+  const [, job = ''] = /to resume: consentctl import --resume ([\da-f-]{36})/.exec(stopped.stderr) ?? []
+  expect(job).not.toBe('')
+  importing(({ origin }) =>
+    origin.id === 'person-299' ? refused(409, 'conflict', 'This origin was imported with another content.') : made(),
+  )
+  const failed = join(folder, 'failed.ndjson')
+  const resumed = await run('--resume', job, '--failed-out', failed, '--json')
+  expect(resumed.code, resumed.stderr).toBe(8)
+  expect(resumed.stderr).toContain('origin person-299: This origin was imported with another content.')
+  expect(readFileSync(failed, 'utf8')).toContain('"person-299"')
+  const { receipt } = JSON.parse(resumed.stdout)
+  const signed = JSON.parse(readFileSync(receipt, 'utf8')) as ImportReceipt
+  expect(signed).toMatchObject({
+    job,
+    account_id: account,
+    records: { made: 299, made_unanswered: 0, known: 0, refused: 1 },
+    refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 1 }],
+  })
+  expect(readdirSync(join(state, 'jobs')).concat(readdirSync(join(state, 'imports')))).toEqual([])
+  expect(await run('--resume', job)).toMatchObject({ code: 2 })
+})
