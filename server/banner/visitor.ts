@@ -27,10 +27,10 @@ export async function findTokenHolder(
   deps: VisitorDeps,
   request: FastifyRequest,
   reply: FastifyReply,
+  token: string,
 ): Promise<Caller> {
-  const token = request.headers['x-site-token']
-  const ids = typeof token === 'string' ? siteOfToken(token) : null
-  if (!ids || typeof token !== 'string') throw invalidToken()
+  const ids = siteOfToken(token)
+  if (!ids) throw invalidToken()
   const tokenHash = hashOf(token)
   const site = await deps.tokens.get(tokenHash.toString('base64'), () =>
     // Anyone can make up well-formed tokens.

@@ -47,6 +47,20 @@ export const banner = {
     response: BannerConsent,
     errors: ['forbidden', 'conflict', 'rate_limited'],
   }),
+  klaro: endpoint({
+    summary: 'Record a consent as Klaro submits it to its `apiUrl`',
+    method: 'POST',
+    path: '/api/v1/public/klaro/v1/privacy-managers/:token/submit',
+    access: 'site_token',
+    params: z.object({
+      token: z.string().describe('The site’s token, and `;required=a,b` for services that nobody can refuse.'),
+    }),
+    query: NoQuery,
+    bodyMedia: ['text/plain'],
+    status: 200,
+    response: z.object({ id: Consent.shape.id.nullable().describe('Null if the notice was only shown.') }),
+    errors: ['forbidden', 'rate_limited'],
+  }),
 }
 
 export const bannerDocs: ResourceDocs<typeof banner> = {
@@ -56,6 +70,12 @@ export const bannerDocs: ResourceDocs<typeof banner> = {
       description:
         'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`. With the `consent_token` of the last answer the visitor’s record is changed instead, as by a PUT: absent fields stay as they are. A record never changes its notice: if the policy version (the named one, else that of the site) or `notice_locale` is another than the record’s, a new record is made, of the same `consent_id` and `subject_id`. Another `consent_id` or `subject_id` than the record’s is a 400. A token is of one version of its record. The same request again gets the same answer, so that it can be sent again if the answer was lost; if the record was changed otherwise, the answer is 409. A token that is malformed, forged, of another site, expired, or of a deleted record is one and the same 400. After either, record the consent without the token.',
       success: 'What is recorded now, and the token for the next change.',
+    },
+    klaro: {
+      description:
+        'What Klaro 0.7 sends with `data-klaro-api-url` `…/api/v1/public/klaro` and `data-klaro-id` `st-…`, and nothing else. Its services become the preferences, the id of its configuration the `consent_id`; the location is not kept. It is accepted if a service is that is not named as required. A notice that was shown is no consent and records nothing. Klaro keeps nothing of the answer: each choice is a record of its own, without a `subject_id`.',
+      success: 'The record that was made.',
+      text: '{"consent_data":{"consents":{"analytics":true},"changes":{"analytics":true},"type":"save"},"location_data":{"pathname":"/","port":0,"hostname":"shop.example","protocol":"https"},"user_data":{"client_version":"0.7.22","client_name":"klaro:web"}}',
     },
   },
 }

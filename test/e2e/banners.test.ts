@@ -20,10 +20,20 @@ async function start(): Promise<void> {
   server = await startServer(['--port', '0'], env)
   const snippet = (name: (typeof bannerNames)[number]) =>
     snippetFor(name, { service: server.url, token: account.site.token })
-  shop = await serveBanners(snippet)
+  shop = await serveBanners(snippet, { '/klaro-api': klaroPage })
   account = await createAccount(['--email', 'owner@example.com', '--site', 'Shop'], env)
   await allow(shop.origin)
   browser = await openBrowser()
+}
+
+/** Klaro with the address of the service and the token as attributes, and without a snippet. */
+function klaroPage(): string {
+  const attributes = `data-klaro-api-url="${server.url}/api/v1/public/klaro" data-klaro-id="${account.site.token};required=session"`
+  return `<!doctype html><title>A shop</title>${banners.klaro.html}
+    <script>window.klaroApiConfigs = [{ name: 'default', status: 'active', id: 'shop', ...klaroConfig }]</script>`.replace(
+    'defer src',
+    `defer ${attributes} src`,
+  )
 }
 
 /** Signs in, because no key may say which pages record consents. */
@@ -45,7 +55,7 @@ async function read(path: string) {
   return ((await response.json()) as { data: unknown[] }).data
 }
 
-/** The answers of each record since the last time, oldest first. */
+/** The answers of each record since the last time, and if `Sec-GPC` was on, oldest first. */
 async function newRecords() {
   const records = (await read('?limit=100')) as Consent[]
   const fresh = records.filter(({ id }) => !known.includes(id)).reverse()
@@ -54,7 +64,7 @@ async function newRecords() {
     fresh.map(async ({ id, accepted, preferences }) => {
       const history = (await read(`/${id}/history`)) as AuditEntry[]
       expect(history.at(-1)).toMatchObject({ accepted, preferences })
-      return history.map(entry => [entry.accepted, entry.preferences])
+      return history.map(entry => [entry.accepted, entry.preferences, entry.gpc ?? false])
     }),
   )
 }
@@ -131,17 +141,29 @@ describe.skipIf(!browserPath).each(bannerNames)('a page with the banner %s and i
     it('records a refusal, once', async () => {
       await first(() => refuse(page))
       await page.reload()
-      expect(await newRecords()).toEqual([[[false, none]]])
+      expect(await newRecords()).toEqual([[[false, none, gpc]]])
     })
 
     it('makes one record of a visitor, and a change of it by each later choice', async () => {
       await first(() => accept(page))
       if (change) await second(() => change(page))
       await third(() => withdraw(page))
-      const changes = part ? [[true, part]] : []
-      expect(await newRecords()).toEqual([[[true, all], ...changes, [false, none]]])
+      const changes = part ? [[true, part, gpc]] : []
+      expect(await newRecords()).toEqual([[[true, all, gpc], ...changes, [false, none, gpc]]])
     })
   })
+})
+
+it.skipIf(!browserPath)('Klaro itself records each choice as a record, if it is given the address', async () => {
+  page = await browser.context.newPage()
+  await page.goto(`${shop.origin}/klaro-api`)
+  const { accept, withdraw, preferences } = banners.klaro
+  for (const choose of [accept, withdraw]) {
+    const answered = page.waitForResponse('**/submit')
+    await choose(page)
+    expect((await answered).status()).toBe(200)
+  }
+  expect(await newRecords()).toEqual([[[true, preferences.all, false]], [[false, preferences.none, false]]])
 })
 
 beforeAll(async () => {

@@ -147,6 +147,7 @@ export function ownValue(
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,
+    token: own.siteToken,
     version: ownVersions[route] ?? '1',
     language: route === 'notices.removeText' ? 'de' : 'en',
   }
@@ -176,6 +177,15 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   received_on: () => '2026-03-01',
 }
 
+/** Bodies that are text, but for those that may be any. */
+const texts: Record<string, string> = {
+  'banner.klaro': JSON.stringify({
+    consent_data: { consents: { ads: true }, type: 'accept' },
+    location_data: { port: 0, hostname: 'shop.example', protocol: 'https' },
+    user_data: { client_version: '0.7.22', client_name: 'klaro:web' },
+  }),
+}
+
 /** What the query of a route must have. */
 const neededQueries: Record<string, (own: Holdings) => Record<string, string>> = {
   'log.inclusion': own => ({ record_id: own.live }),
@@ -197,7 +207,8 @@ export function requestFor(
   )
   const fields = { ...neededQueries[of.route]?.(own), ...(given?.place === 'query' && { [given.field]: given.value }) }
   const query = Object.keys(fields).length > 0 ? `?${new URLSearchParams(fields)}` : ''
-  if (endpoint.bodyMedia) return [endpoint.method, path + query, { body: mediaBytes('We do not', 'text/plain') }]
+  if (endpoint.bodyMedia)
+    return [endpoint.method, path + query, { body: mediaBytes(texts[of.route] ?? 'We do not', 'text/plain') }]
   if (!endpoint.body) return [endpoint.method, path + query, {}]
   const body: Record<string, unknown> = {}
   for (const [field, schema] of Object.entries(shapeOf(endpoint.body))) {

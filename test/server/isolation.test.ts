@@ -88,6 +88,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'consents.createBatch account',
     'consents.restore account params.id',
     'banner.create site_token body.subject_id body.consent_id',
+    'banner.klaro site_token',
     'session.create anyone',
     'session.get session',
     'session.remove session',

@@ -178,7 +178,11 @@ const root = new URL('../../', import.meta.url)
 const types: Record<string, string> = { js: 'text/javascript', css: 'text/css' }
 
 /** Serves a page of each banner, /klaro for example, with its snippet as a module, and / without any, on a free port. */
-export async function serveBanners(snippet: (name: BannerName) => string): Promise<BannerShop> {
+export async function serveBanners(
+  snippet: (name: BannerName) => string,
+  /** Pages besides, by path. */
+  pages: Readonly<Record<string, () => string>> = {},
+): Promise<BannerShop> {
   const { outputFiles } = await build({
     stdin: { contents: c15tSetup, resolveDir: fileURLToPath(root) },
     bundle: true,
@@ -188,6 +192,7 @@ export async function serveBanners(snippet: (name: BannerName) => string): Promi
   const serve = (path: string): [type: string, body: string | Uint8Array] | undefined => {
     const name = path.slice(1).replace(/\.js$/, '') as BannerName
     if (path === '/') return ['text/html', '<!doctype html><title>A shop</title>']
+    if (pages[path]) return ['text/html', pages[path]()]
     if (path === '/c15t.js') return ['text/javascript', outputFiles[0]?.contents ?? '']
     if (path.startsWith('/node_modules/') && !path.includes('..'))
       return [types[path.split('.').at(-1) ?? ''] ?? 'text/plain', readFileSync(new URL(`.${path}`, root))]

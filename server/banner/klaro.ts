@@ -1,0 +1,47 @@
+import * as z from 'zod'
+import { BannerDraft } from '../../src/contract/index.ts'
+import { Failure } from '../failure.ts'
+
+/** What KlaroApi of Klaro 0.7 sends (src/utils/api.js of the package `klaro`). Where the visitor was is not kept. */
+const Submission = z.strictObject({
+  consent_data: z.strictObject({
+    consents: z.record(z.string(), z.boolean()),
+    changes: z.record(z.string(), z.boolean()).optional(),
+    type: z.string().max(64),
+    config: BannerDraft.shape.consent_id,
+  }),
+  location_data: z.strictObject({
+    pathname: z.string().optional(),
+    port: z.int(),
+    hostname: z.string(),
+    protocol: z.string(),
+  }),
+  user_data: z.strictObject({ client_version: z.string(), client_name: z.string() }),
+})
+
+/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with the services that nobody can refuse. */
+export interface KlaroId {
+  readonly token: string
+  readonly required: readonly string[]
+}
+
+/** @throws Failure `invalid_request` for anything else after the token */
+export function parseKlaroId(text: string): KlaroId {
+  const [, token = '', more] = /^([^;]*)(?:;(.*))?$/s.exec(text) ?? []
+  if (more === undefined) return { token, required: [] }
+  const [, names] = /^required=(.+)$/s.exec(more) ?? []
+  if (names === undefined)
+    throw new Failure('invalid_request', 'After the token comes ;required= and names of services.')
+  return { token, required: names.split(',') }
+}
+
+/**
+ * Returns null if the notice was only shown. @throws ZodError for what Klaro does not send
+ */
+export function klaroDraft(body: unknown, { required }: Pick<KlaroId, 'required'>): BannerDraft | null {
+  const { consents, type, config } = Submission.parse(body).consent_data
+  if (type === 'show') return null
+  const isGiven = Object.entries(consents).some(([name, given]) => given && !required.includes(name))
+  const accepted = type !== 'decline' && isGiven
+  return BannerDraft.parse({ accepted, preferences: consents, ...(config !== undefined && { consent_id: config }) })
+}
