@@ -289,7 +289,7 @@ complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -d 'the tool t
 complete -c consentctl -n '__consentctl_at \'import\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'the site the records belong to, by its name or id'
 complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send nothing: print each value of the files and what it becomes'
 complete -c consentctl -n '__consentctl_at \'import\'' -l map -r -F -d 'a JSON file that says what the columns and values mean'
-complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'write a map of the values that nothing decides to a new file'
+complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'write a map to edit, of undecided values or of a CSV, to a new file'
 complete -c consentctl -n '__consentctl_at \'import\'' -l policy-version -x -d 'the version of the policy that all of them answered'
 complete -c consentctl -n '__consentctl_at \'import\'' -l timezone -x -d 'the zone of local times, such as Europe/Berlin'
 complete -c consentctl -n '__consentctl_at \'import\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { addConfirmFlags, confirmOptions, mustPrompt } from '../../cli/confirm.ts'
-import { formatCount } from '../../cli/messages.ts'
+import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
@@ -68,7 +68,7 @@ export function importHistory(command: Command, ctx: Context): void {
     .option('--site <site>', 'the site the records belong to, by its name or id')
     .option('--dry-run', 'send nothing: print each value of the files and what it becomes')
     .option('--map <file>', 'a JSON file that says what the columns and values mean')
-    .option('--map-out <path>', 'write a map of the values that nothing decides to a new file')
+    .option('--map-out <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
     .option('--policy-version <n>', 'the version of the policy that all of them answered')
     .option('--timezone <zone>', 'the zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
@@ -84,6 +84,8 @@ export function importHistory(command: Command, ctx: Context): void {
 async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>> {
   const { resume, dryRun } = options
   if (resume !== undefined) return await resumeImport(ctx, options, resume)
+  if (options.from === 'csv' && options.map === undefined && options.mapOut !== undefined)
+    return await initMap(ctx, options, options.mapOut)
   const { format, map } = await readMap(ctx, options)
   if (dryRun) return await preview(ctx, options, format, map)
   const asks = mustPrompt(ctx, options, { action: 'import' })
@@ -91,7 +93,6 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   requireApiKey(ctx.settings)
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
-  limitHeapGrowth()
   const { openDestination, sendPrepared } = await import('./import/send.ts')
   const destination = await openDestination(ctx)
   const siteId = await siteIdOf(ctx, site)
@@ -109,6 +110,17 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
   requireApiKey(ctx.settings)
   limitHeapGrowth()
   return await (await import('./import/send.ts')).resumeSending(ctx, options, job)
+}
+
+/** A CSV without a map has none of its own. */
+async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: string): Promise<Output<unknown>> {
+  if (file === undefined) throw usageError('no file to import', 'name it: consentctl import FILE --from csv')
+  const { writeCsvMap } = await import('./import/prepare/csv-map.ts')
+  await writeCsvMap(file, path, ctx.interruption)
+  const command = ['consentctl', 'import', file, '--from', 'csv', '--map', path, '--dry-run'].map(quoteForShell)
+  await ctx.say(`wrote ${path}, by the header and first rows of ${file}`)
+  await ctx.say(`edit it, then: ${command.join(' ')}`)
+  return many(valueView, pagesOf([]))
 }
 
 async function readMap({ io }: Context, { operands, from, map }: ImportFlags) {
@@ -137,6 +149,7 @@ async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap):
     import('./import/prepare/prepare.ts'),
     import('./import/job.ts'),
   ])
+  limitHeapGrowth()
   const refused = reportsByKind(ctx)
   const prepared = await prepare(options.operands, map, {
     folder: preparedFolder(ctx.settings),

@@ -101,7 +101,5 @@ function listOf(value: unknown, path: string): readonly unknown[] {
 
 function purpose(name: string, value: unknown, prefix = ''): PurposeValue {
   if (name === '') throw new RowProblem('field', 'a purpose has no name')
-  const whole = decidable(prefix + name)
-  if (whole === '__proto__') throw new RowProblem('field', 'a purpose is named __proto__')
-  return { name: whole, value: decidable(textOf(value, name)) }
+  return { name: decidable(prefix + name), value: decidable(textOf(value, name)) }
 }

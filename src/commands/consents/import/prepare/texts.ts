@@ -27,5 +27,6 @@ const longestValue = 255
 export function decidable(value: string): string {
   if (value.length > longestValue) throw new RowProblem('field', `it has a value over ${longestValue} characters`)
   if (!storable(value)) throw new RowProblem('field', 'it has a value that is not Unicode text without NUL')
+  if (value === '__proto__') throw new RowProblem('field', 'it has the name or value __proto__')
   return value
 }

@@ -169,7 +169,7 @@ describe('a container', () => {
     const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
     expect([made[0]?.preferences, refusals[0]?.message]).toEqual([
       { constructor: true },
-      'a purpose is named __proto__',
+      'it has the name or value __proto__',
     ])
   })
 
