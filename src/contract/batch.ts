@@ -87,7 +87,7 @@ export const createBatch = endpoint({
 
 export const createBatchDocs: EndpointDocs = {
   description:
-    'Each row is handled as a single create would be: an invalid one stops no other, and its `idempotency_key` stands for the header Idempotency-Key, which a batch must not have (400). Rows are created in their order. A body that is not as described, or is ambiguous JSON, is rejected as a whole. Each row takes a unit of the quota; if fewer are left, the first rows take them, and the others get 429.',
+    'Each row is handled as a single create would be: an invalid one stops no other, and its `idempotency_key` stands for the header Idempotency-Key, which a batch must not have (400). Rows are created in their order. A body that is not as described, or is ambiguous JSON, is rejected as a whole. Each row takes a unit of the quota; if fewer are left, the first rows take them, and the others get 429.\n\nRows with an `origin` are imports: records of another system, whose `given_at`, `origin` and `file_sha256` are the word of the importer. They need an API key with the scope `import`, other rows one with `write`, and a batch has rows of one kind alone. An origin makes one record of the account, without end: the same row again is replayed, also if its record was changed or deleted, whatever its file is; another content, or a purged record, is a `conflict`. Each answer is an entry `imported`. Import rows take a unit of the quota for each hundred rows begun, which is returned if all of these fail with a 5xx. An imported record has no notice and does not expire, and strict sites take it.',
   success: 'The result of each row, in their order. It is 200 even if every row was rejected.',
   requestHeaders: {
     Prefer: {

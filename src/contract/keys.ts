@@ -70,7 +70,7 @@ export const keysDocs: ResourceDocs<typeof keys> = {
   endpoints: {
     create: {
       description:
-        'It has the scopes read, write and erase and never expires unless given; an expiry must be in the future.',
+        'It has the scopes read, write and erase and never expires unless given; an expiry must be in the future. `notices` and `import` must be named.',
     },
     revoke: { description: 'It stops working within a second on every node.' },
   },

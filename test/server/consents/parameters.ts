@@ -32,6 +32,7 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   limit: ['', ...integers],
   accepted: booleans,
   include_deleted: booleans,
+  imported: booleans,
   from: instants,
   to: instants,
   site_id: ['', 'x', `urn:uuid:${unknownId}`, `${unknownId}%20`],
