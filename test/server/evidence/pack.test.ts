@@ -110,10 +110,12 @@ async function expectValid(path: string): Promise<void> {
   expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
 }
 
-async function newImport(index: number): Promise<{ readonly id: string }> {
+async function newImport(index: number, fields: object = {}): Promise<{ readonly id: string }> {
   const change = { given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: {}, file_sha256: 'f2'.repeat(32) }
   const origin = { system: hostile, id: `${index}`, ...(index % 2 === 0 && { evidence: hostile }) }
-  const [result] = await owner.sendAll([owner.row(`${index}`, { origin, policy_version: 2, changes: [change] })])
+  const [result] = await owner.sendAll([
+    owner.row(`${index}`, { origin, policy_version: 2, changes: [change], ...fields }),
+  ])
   if (!result?.consent) throw new Error(JSON.stringify(result))
   return result.consent
 }
@@ -186,6 +188,8 @@ describe('consentctl evidence', () => {
     ]
     await owner.remove(purged.id)
     await cover()
+    const imported = await newImport(99, { subject_id: 'jo' })
+    await owner.remove(imported.id)
     const before = await write('before', purged.id)
     await purgeNow(service.sql)
     await owner.remove(deleted.id)
@@ -196,7 +200,11 @@ describe('consentctl evidence', () => {
       await write('maria.tar', '--subject', subject_id),
     ]
     expect(readdirSync(path).sort()).toEqual([live.id, deleted.id].sort())
-    for (const each of [path, archive, await write('after', purged.id)]) await expectValid(each)
+    const afterPurge = [await write('after', purged.id), await write('after-import', imported.id)]
+    for (const each of [path, archive, ...afterPurge]) await expectValid(each)
+    if (!isSkipped) expect(verifyInPython(afterPurge).status).toBe(0)
+    const { subject_id: none, origin } = JSON.parse(String(read(afterPurge[1] ?? '').get('record.json')))
+    expect([none, origin]).toEqual([null, { system: hostile, id: null, evidence: null }])
     const [cut, link] = [join(folder.path, 'cut.tar'), join(folder.path, 'link')]
     writeFileSync(cut, readFileSync(archive).subarray(0, 513))
     expect(await cli(['verify', cut])).toMatchObject({ code: 5, stderr: expect.stringContaining('was cut off') })

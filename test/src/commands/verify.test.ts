@@ -2,6 +2,7 @@ import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { describeOrigin } from '../../../src/contract/documents/consent-receipt.ts'
 import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash } from '../../../src/evidence/merkle.ts'
 import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
@@ -235,6 +236,25 @@ describe('a receipt whose record is in the log', () => {
   })
 })
 
+const digest = 'f1'.repeat(32)
+const imported = {
+  ...{ system: 'acme', id: '4711', evidence: null },
+  ...{ imported_at: '2026-01-31T09:30:00.000Z', files: [digest] },
+}
+const importedEvents = receiptOf().events.map(event => ({ ...event, given_at: '2021-03-04T05:06:07.891Z' }))
+
+/** Its words are those of its fields, unless others are given. */
+function importedReceipt(changes: object = {}, events: readonly object[] = importedEvents): string {
+  const origin = { ...imported, ...changes }
+  return signedReceipt({ events, origin: { statement: describeOrigin(origin), ...origin } })
+}
+
+it('a receipt of an imported record is valid, and it is said whose word it is', async () => {
+  const { result, detail } = await verdict(importedReceipt())
+  expect(result).toBe('valid')
+  expect(detail).toContain(`as told by acme, imported on ${imported.imported_at}, file SHA-256 ${digest}`)
+})
+
 describe('what is not valid', () => {
   it('with any one byte changed, whatever it becomes', async () => {
     const bytes = Buffer.from(text)
@@ -287,6 +307,32 @@ describe('what is not valid', () => {
       'what its type does not have, though it is signed',
       () => signedReceipt({ consent_status: 'yes' }),
       /is signed, but not as its type says \(consent_status: /,
+    ],
+    [
+      'other words of an import than its fields, though it is signed',
+      () =>
+        importedReceipt({ statement: `as told by eve, imported on ${imported.imported_at}, file SHA-256 ${digest}` }),
+      /contradicts itself on the import/,
+    ],
+    [
+      'another time of an import than its events, though it is signed',
+      () => importedReceipt({ imported_at: '2026-01-31T09:30:00.001Z' }),
+      /contradicts itself on the import/,
+    ],
+    [
+      'an import without an origin, though it is signed',
+      () => signedReceipt({ events: importedEvents }),
+      /contradicts itself on the import/,
+    ],
+    [
+      'an origin without an import, though it is signed',
+      () => signedReceipt({ origin: { ...imported, statement: describeOrigin(imported) } }),
+      /contradicts itself on the import/,
+    ],
+    [
+      'an import after an answer that was seen, though it is signed',
+      () => importedReceipt({}, [...receiptOf().events, ...importedEvents]),
+      /contradicts itself on the import/,
     ],
     ['more than its type has, though it is signed', () => signedReceipt({ purpose: 'x' }), /not as its type says/],
   ])('%s', async (_what, content, why) => {

@@ -342,6 +342,19 @@ describe('a verifier written from the page', () => {
     })
   })
 
+  it('ties the origin of a receipt to the imported history', () => {
+    const origin = JSON.parse(block('origin of a receipt'))
+    const { origin_system, origin_id, origin_evidence } = JSON.parse(block('imported identity'))
+    const entries: Json[] = JSON.parse(block('imported history')).data.filter(
+      ({ action }: Json) => action === 'imported',
+    )
+    const [imported_at] = new Set(entries.map(({ created_at }) => created_at))
+    const files = [...new Set(entries.map(({ file_sha256 }) => file_sha256))]
+    const statement = `as told by ${origin_system}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
+    const told = { system: origin_system, id: origin_id, evidence: origin_evidence }
+    expect(origin).toEqual({ ...told, imported_at, files, statement })
+  })
+
   it('ties the consent receipt to the log', () => {
     const { chain_head, inclusion } = readSigned(block('consent receipt'))
     const { tree_size, root_hash } = readSigned(inclusion.checkpoint)
