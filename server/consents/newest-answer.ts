@@ -18,8 +18,8 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  * `subject` and `site` must not be `c` and `h`.
  *
  * Either is one look into an index, so that it does not matter how many records there are. The site and the id are compared as
- * a row, because for an equal site a plan for any subject prefers the index without the site. Of the past, every imported
- * record of the subject on the site is read, because it may have had another answer then.
+ * a row, because for an equal site a plan for any subject prefers the index without the site. Of the past, imported records
+ * with a later answer are read too, because they may have had another one then.
  */
 export function newestAnswer(sql: Sql, accountId: string, { subject, site, onlyWitnessed, at }: Answers): Fragment {
   const entries = sql`consent_history h where h.account_id = ${accountId} and h.consent_id = c.id`
@@ -40,15 +40,19 @@ export function newestAnswer(sql: Sql, accountId: string, { subject, site, onlyW
       and (c.given_at is null or ${isChanged})
     order by c.site_id desc, c.id desc limit 1`
   if (onlyWitnessed) return witnessed
-  const givenAt = at ? sql`(select max(h.given_at) from ${entries} and h.given_at <= ${at.instant})` : sql`c.given_at`
+  const imported = (givenAt: Fragment, condition: Fragment) => sql`
+    select ${columns}, ${givenAt} as answered_at, false as witnessed
+    from consents c ${state}
+    where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id = ${site}
+      and c.given_at is not null and ${isLive} and not ${isChanged} ${condition}
+    order by answered_at desc, c.id desc limit 1`
+  const givenThen = sql`(select max(h.given_at) from ${entries} ${untilThen})`
+  const last = sql`c.given_at`
+  const all = at
+    ? sql`(${imported(last, sql`and c.given_at <= ${at.instant}`)})
+        union all (${imported(givenThen, sql`and c.given_at > ${at.instant} and c.version > 1`)})`
+    : sql`(${imported(last, sql``)})`
   return sql`
-    select * from (
-      (${witnessed})
-      union all
-      (select ${columns}, ${givenAt} as answered_at, false as witnessed
-        from consents c ${state}
-        where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id = ${site}
-          and c.given_at is not null and ${isLive} and not ${isChanged}
-        order by answered_at desc, c.id desc limit 1)
-    ) c order by c.answered_at desc, c.witnessed desc limit 1`
+    select * from ((${witnessed}) union all ${all}) c
+    order by c.answered_at desc, c.witnessed desc, c.id desc limit 1`
 }

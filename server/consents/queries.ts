@@ -256,8 +256,7 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 
 /**
  * The newest records of a list. Most indexes separate live from deleted and accepted from other records, so each of these
- * runs is read in the order of its index and merged with the others. The primary key, a subject's index and that of imported
- * records do not.
+ * runs is read in the order of its index and merged with the others. The primary key and a subject's index do not.
  *
  * Each run has its own order and limit, because PostgreSQL would otherwise read all of it and sort. The limit is a constant
  * (a page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run has only
@@ -274,8 +273,8 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     accepted === undefined
       ? [andAccepted(sql), andNotAccepted(sql)]
       : [accepted ? andAccepted(sql) : andNotAccepted(sql)]
-  const isAll = includeDeleted && [siteId, consentId, accepted].every(filter => filter === undefined)
-  if (subjectId !== undefined || imported || isAll) {
+  const isAll = includeDeleted && [siteId, consentId, accepted, imported].every(filter => filter === undefined)
+  if (subjectId !== undefined || isAll) {
     const [answer = empty(sql)] = accepted === undefined ? [] : answers
     return run(includeDeleted ? empty(sql) : andLive(sql), answer)
   }

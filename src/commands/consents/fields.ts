@@ -30,6 +30,18 @@ export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefin
   return accepted ? true : refused ? false : undefined
 }
 
+/** Returns the filter of `--imported` or `--witnessed`. @throws UsageError for both */
+export function importedOf({
+  imported,
+  witnessed,
+}: {
+  readonly imported?: true | undefined
+  readonly witnessed?: true | undefined
+}): boolean | undefined {
+  if (imported && witnessed) throw usageError('--imported and --witnessed cannot be combined')
+  return imported ? true : witnessed ? false : undefined
+}
+
 /** `--pref` takes precedence over `--preferences`. */
 export async function preferencesOf(io: Io, { pref, preferences }: Acceptance): Promise<JsonObject | undefined> {
   if (preferences === undefined && pref === undefined) return undefined

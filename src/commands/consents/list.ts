@@ -14,11 +14,12 @@ import type { View } from '../../output/index.ts'
 import {
   type ConsentRow,
   consentView,
+  consentViewOfImports,
   consentViewWithDeleted,
   consentViewWithExpiry,
   countView,
 } from '../../views/consent.ts'
-import { acceptedOf } from './fields.ts'
+import { acceptedOf, importedOf } from './fields.ts'
 
 const Options = z.strictObject({
   site: nonEmpty.optional(),
@@ -26,6 +27,8 @@ const Options = z.strictObject({
   consentId: nonEmpty.optional(),
   accepted: z.literal(true).optional(),
   refused: z.literal(true).optional(),
+  imported: z.literal(true).optional(),
+  witnessed: z.literal(true).optional(),
   from: nonEmpty.optional(),
   to: nonEmpty.optional(),
   at: nonEmpty.optional(),
@@ -50,6 +53,8 @@ export function list(command: Command, ctx: Context): void {
     .option('--consent-id <label>', 'only records with this label')
     .option('--accepted', 'only accepted records')
     .option('--refused', 'only records that are not accepted')
+    .option('--imported', 'only imported records; tables show when and where their persons answered')
+    .option('--witnessed', 'only records that were not imported')
     .option('--from <time>', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
     .option('--to <time>', 'created at this time or earlier; a date includes its whole day')
     .option('--include-deleted', 'include deleted records')
@@ -76,6 +81,7 @@ Examples:
   $ consentctl list --subject maria@example.com
   $ consentctl list --subject maria@example.com --at 2026-03-03T10:00:00Z
   $ consentctl list --refused --from 7d -o ndjson > refused.ndjson
+  $ consentctl list --imported --from 1d
   $ consentctl list --count --site 0198f3a2-7c11-7def-8a5b-2f6f3c1e9d40`,
     )
     .action(action(ctx, Options, ({ count }): View<never> => (count ? countView : consentView), run))
@@ -96,6 +102,7 @@ async function run(
     subject_id: options.subject,
     consent_id: options.consentId,
     accepted: acceptedOf(options),
+    imported: importedOf(options),
     from: options.from && startInstant(options.from, now),
     to: options.to && endInstant(options.to, now),
     include_deleted: includeDeleted,
@@ -104,8 +111,9 @@ async function run(
   if (options.count) rejectPageOptions(options)
   if (options.at !== undefined) requireAtOptions(options)
   if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
+  if (query.imported !== undefined) await (await import('./imported.ts')).requireImports(ctx)
   if (options.count) return await (await import('./count.ts')).countList(ctx, query)
-  const view = includeDeleted ? consentViewWithDeleted : consentView
+  const view = query.imported ? consentViewOfImports : includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
     const pages = ctx.api.pages(query, extent)
     return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, query, cursor))

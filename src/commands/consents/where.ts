@@ -10,7 +10,8 @@ import { findPart } from '../../output/parts.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
 import { type CommonChange, changeOf } from './import/changes.ts'
 
-const names = ['site', 'subject', 'consent-id', 'accepted', 'refused', 'from', 'to'] as const
+const bareNames = ['accepted', 'refused', 'imported', 'witnessed'] as const
+const names = ['site', 'subject', 'consent-id', 'from', 'to', ...bareNames] as const
 type Name = (typeof names)[number]
 
 /** A comma begins the next filter only before the name of one, so that a value may have commas. */
@@ -27,8 +28,8 @@ export function parseWhere(texts: readonly string[]): ReadonlyMap<Name, string> 
     if (found.has(name)) throw usageError(`--where: ${name} is repeated`)
     found.set(name, value)
   }
-  if (found.has('accepted') && found.has('refused'))
-    throw usageError('--where: accepted and refused cannot be combined')
+  for (const [one, other] of [['accepted', 'refused'] as const, ['imported', 'witnessed'] as const])
+    if (found.has(one) && found.has(other)) throw usageError(`--where: ${one} and ${other} cannot be combined`)
   return found
 }
 
@@ -36,19 +37,26 @@ function parseFilter(text: string): [Name, string] {
   const [, word = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
   const name = names.find(each => each === word)
   if (!name) throw usageError(`--where: unknown filter "${word}"`, `use ${names.join(', ')}, as with list`)
-  const isBare = name === 'accepted' || name === 'refused'
+  const isBare = bareNames.some(each => each === name)
   if (isBare && value !== undefined) throw usageError(`--where: ${name} takes no value`)
   if (!isBare && !value) throw usageError(`--where: ${name} needs a value`, `${name}=…`)
   return [name, value ?? '']
 }
 
+function isEither(filters: ReadonlyMap<Name, string>, yes: Name, no: Name): boolean | undefined {
+  return filters.has(yes) ? true : filters.has(no) ? false : undefined
+}
+
 async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promise<ConsentQuery> {
   const [site, from, to, now] = [filters.get('site'), filters.get('from'), filters.get('to'), new Date()]
+  const imported = isEither(filters, 'imported', 'witnessed')
+  if (imported !== undefined) await (await import('./imported.ts')).requireImports(ctx)
   return {
     site_id: site === undefined ? undefined : await siteIdOf(ctx, site),
     subject_id: filters.get('subject'),
     consent_id: filters.get('consent-id'),
-    accepted: filters.has('accepted') ? true : filters.has('refused') ? false : undefined,
+    accepted: isEither(filters, 'accepted', 'refused'),
+    imported,
     from: from && startInstant(from, now),
     to: to && endInstant(to, now),
   }

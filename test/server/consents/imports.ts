@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
 import type { Consent, ImportRow } from '../../../src/contract/index.ts'
 import type { ServiceResponse, TestNode, TestService } from '../../support/service.ts'
 import { makeKey } from '../keys/keys.ts'
@@ -38,5 +39,11 @@ export async function newImporter(service: TestService, scopes: readonly string[
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.body.results
   }
-  return { ...owner, importKeyId, importKey, row, sendRows, sendAll }
+  /** Returns the id of the record. */
+  const importOne = async (fields: object): Promise<string> => {
+    const [outcome] = await sendAll([row(randomUUID(), fields)])
+    expect(outcome).toMatchObject({ status: 201, replayed: false })
+    return outcome?.consent.id ?? ''
+  }
+  return { ...owner, importKeyId, importKey, row, sendRows, sendAll, importOne }
 }

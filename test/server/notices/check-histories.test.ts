@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
-import { importRecord } from '../consents/imported.ts'
-import { newOwner } from '../consents/records.ts'
+import { newImporter } from '../consents/imports.ts'
 import { type Asked, after, expectedAnswer, type PublishedNotice, type RecordOf, type World } from './check-model.ts'
 
 const service = useService()
@@ -31,7 +30,7 @@ function advance(): void {
 
 /** An account with its history, made by the API and kept in memory. */
 async function newHistory() {
-  const owner = await newOwner(service)
+  const owner = await newImporter(service)
   const session = () => service.signIn(owner)
   const other = await service.call('POST', '/api/v1/sites', { headers: await session(), body: { name: 'other' } })
   const sites: string[] = [owner.siteId, other.body.id]
@@ -75,7 +74,7 @@ async function newHistory() {
     const [first, ...changes] = answers.map(({ at, ...said }) => ({ given_at: iso(at), ...said }))
     if (!first) return
     const row = { site_id: site, subject_id: subject, ...first, changes }
-    const id = await importRecord(service, owner, row)
+    const id = await owner.importOne(row)
     const record: RecordOf = { id, site, subject, held: null, createdAt: now, states: [] }
     for (const { policy_version: version, ...answer } of answers)
       push(record, { ...answer, version, isStatement: true, isImported: true })
@@ -173,7 +172,7 @@ async function newHistory() {
     }
     const why = `CONSENTCTL_TEST_SEED=${seed} ${query} ${text}\n${JSON.stringify(world, null, 1)}`
     expect(told, why).toEqual(expectedAnswer(world, asked))
-    expect(origin?.system ?? null).toBe(given_at && 'acme')
+    expect(origin?.system ?? null).toBe(given_at && 'usercentrics')
     return witnessed === false ? `imported, ${reason}` : (reason as string)
   }
   async function step() {

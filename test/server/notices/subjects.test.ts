@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
-import { importRecord } from '../consents/imported.ts'
-import { newOwner, type Owner } from '../consents/records.ts'
+import { type Importer, newImporter } from '../consents/imports.ts'
 
 const service = useService()
-let owner: Owner
+let owner: Importer
 beforeAll(async () => {
-  owner = await newOwner(service)
+  owner = await newImporter(service)
 })
 
 const path = (version: number | string, query = '') =>
@@ -80,7 +79,7 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
   it('lists a person by an imported record only if it has the newest answer, and never hides a later one by it', async () => {
     const before = { given_at: '2020-05-01T10:00:00.000Z', accepted: true, preferences: {} }
     const importOf = (subject_id: string, policy_version: number, fields: object = {}) =>
-      importRecord(service, owner, { site_id: owner.siteId, subject_id, policy_version, ...before, ...fields })
+      owner.importOne({ subject_id, policy_version, ...before, ...fields })
     const imported = await importOf('imported', 8)
     await agree('agreed-before-import', 9)
     await importOf('agreed-before-import', 8)
@@ -101,7 +100,7 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
   })
 
   it('examines 500 accepted records for a page, so that pages are short, and skips and repeats nobody', async () => {
-    const own = await newOwner(service)
+    const own = await newImporter(service)
     const { id } = await own.create({ subject_id: 'x', accepted: true, policy_version: 1 })
     await service.sql`
       insert into consents (account_id, id, site_id, subject_id, accepted, preferences, policy_version, version,

@@ -18,7 +18,7 @@ const steps = records > 10_000 ? 40 : 15
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const pace = { signal: new AbortController().signal }
 
-it('statistics equal a count of every record, through creates, updates, deletions, restores, purges, and an export', {
+it('statistics equal a count of every record, through creates, imports, updates, deletions, restores, purges, and an export', {
   timeout: 3_600_000,
 }, async () => {
   const { sql } = database
@@ -49,6 +49,7 @@ it('statistics equal a count of every record, through creates, updates, deletion
   for (let step = 0; step < steps; step += 1) {
     const size = share(0.5 + random())
     for (let made = 0; made < size; made += 500) await model.create(Math.min(500, size - made))
+    await model.import(share(random() * 0.4))
     await model.update(share(random() * 0.4))
     await model.delete(share(random() * 0.2))
     await model.restore(share(random() * 0.05))

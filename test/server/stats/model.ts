@@ -3,6 +3,7 @@ import { vi } from 'vitest'
 import type { Caller } from '../../../server/auth/caller.ts'
 import { createMany } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
+import { importRows } from '../../../server/consents/imports.ts'
 import { Policies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
@@ -19,6 +20,7 @@ interface Stated {
   readonly policy: number
   readonly country: string | null
   readonly subject: string | null
+  readonly isImported: boolean
   accepted: boolean
   wasAccepted: boolean
   preferences: Record<string, unknown>
@@ -42,6 +44,7 @@ export class Model {
   readonly records: Stated[] = []
   /** Of each person how often everything about them was purged: with a new record they are somebody else. */
   readonly #lives = new Map<number, number>()
+  #origins = 0
   readonly #world: World
   readonly #deps: Deps
 
@@ -103,6 +106,52 @@ export class Model {
         accepted: draft.accepted,
         wasAccepted: draft.accepted,
         preferences: draft.preferences,
+        isImported: false,
+        isDeleted: false,
+        isPurged: false,
+      })
+    }
+  }
+
+  /** Imports records on a day: answers of before, each with its own acceptance. */
+  async import(count: number): Promise<void> {
+    const { random, sites, days, caller } = this.#world
+    const at = firstDay + Math.floor(random() * days) * dayMs + Math.floor(random() * dayMs)
+    const persons = Math.max(5, Math.round((this.records.length + count) / 3))
+    const answer = () => ({
+      given_at: '2020-05-01T10:00:00Z',
+      accepted: random() < 0.6,
+      preferences: this.#preferences(),
+    })
+    const rows = Array.from({ length: count }, () => {
+      const person = Math.floor(random() * persons)
+      return {
+        site_id: this.#pick(sites),
+        policy_version: this.#pick([1, 2, 3]),
+        origin: { system: 'acme', id: String((this.#origins += 1)) },
+        file_sha256: 'ab'.repeat(32),
+        ...(random() < 0.8 && { subject_id: `person ${person}, life ${this.#lives.get(person) ?? 0}` }),
+        ...answer(),
+        changes: Array.from({ length: Math.floor(random() * 3) }, answer),
+      }
+    })
+    const results = await this.#at(at, () => importRows(this.#deps, caller, rows, 'minimal'))
+    for (const [index, { subject_id = null, changes, ...row }] of rows.entries()) {
+      const result = results[index]
+      if (!result || result instanceof Error) throw result ?? new Error('no result')
+      const answers = [row, ...changes]
+      const last = answers.at(-1) ?? row
+      this.records.push({
+        id: JSON.parse(result.json).id,
+        day: new Date(at).toISOString().slice(0, 10),
+        site: row.site_id,
+        policy: row.policy_version,
+        country: null,
+        subject: subject_id,
+        accepted: last.accepted,
+        wasAccepted: answers.some(({ accepted }) => accepted),
+        preferences: last.preferences,
+        isImported: true,
         isDeleted: false,
         isPurged: false,
       })
@@ -240,7 +289,7 @@ function numbersOf(records: readonly Stated[]) {
     withdrawn: number(({ accepted, wasAccepted }) => wasAccepted && !accepted),
     deleted: number(({ isDeleted }) => isDeleted),
     hidden: null,
-    imported: 0,
+    imported: number(({ isImported }) => isImported),
   }
 }
 
@@ -252,7 +301,7 @@ function preferenceNumbers(
   return {
     ...none,
     records: records.length,
-    imported: 0,
+    imported: records.filter(({ isImported }) => isImported).length,
     deleted: records.filter(({ isDeleted }) => isDeleted).length,
     true: records.filter(({ preferences }) => preferences[key] === true).length,
     false: records.filter(({ preferences }) => preferences[key] === false).length,

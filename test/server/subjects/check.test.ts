@@ -1,14 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { useService } from '../../support/service.ts'
-import { type Imported, importRecord } from '../consents/imported.ts'
-import { newOwner, type Owner } from '../consents/records.ts'
+import { type Importer, newImporter } from '../consents/imports.ts'
 import { type Publication, publishNotice } from './notices.ts'
 
 const service = useService()
-let owner: Owner
+let owner: Importer
 beforeAll(async () => {
-  owner = await newOwner(service)
+  owner = await newImporter(service)
 })
 
 const check = async (query: Record<string, string>) => {
@@ -161,8 +161,8 @@ describe('GET /api/v1/subjects/check › 200', () => {
 })
 
 describe('GET /api/v1/subjects/check › imported records', () => {
-  const importOf = (subject_id: string, given_at: string, fields: Partial<Imported> = {}) =>
-    importRecord(service, owner, { site_id: owner.siteId, subject_id, given_at, ...yes, ...fields })
+  const importOf = (subject_id: string, given_at: string, fields: object = {}) =>
+    owner.importOne({ subject_id, given_at, ...yes, ...fields })
   const no = { accepted: true, preferences: { marketing: false } }
   const onlyWitnessed = { only_witnessed: 'true' }
 
@@ -194,6 +194,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     expect(await decides()).toBe(witnessed.id)
     await importOf(subject_id, witnessed.created_at)
     expect(await decides(), 'not if both are of one instant').toBe(witnessed.id)
+    await delay(5)
     const later = await importOf(subject_id, new Date(Date.parse(witnessed.created_at) + 1).toISOString())
     expect(await decides()).toBe(later)
     expect(await decides(onlyWitnessed)).toBe(witnessed.id)
@@ -225,7 +226,11 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     for (const more of [{}, onlyWitnessed]) {
       const { body } = await check({ subject_id, ...more })
       expect(body).toMatchObject({ allowed: false, reason: 'withdrawn', record: { id, version: 2 } })
-      expect(body).toMatchObject({ witnessed: true, given_at: '2020-01-01T00:00:00.000Z', origin: { system: 'acme' } })
+      expect(body).toMatchObject({
+        witnessed: true,
+        given_at: '2020-01-01T00:00:00.000Z',
+        origin: { system: 'usercentrics' },
+      })
       expect(body.record.stated_at > body.record.created_at).toBe(true)
     }
   })
