@@ -141,7 +141,7 @@ _consentctl() {
     '') commands='create import list ls get update rm delete restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands' flags='' ;;
     'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --map-init --no-batch --dry-run' ;;
     'import') commands='' flags='--from --site --dry-run --map --map-out --policy-version --timezone --csv-unguard --failed-out --receipt-out --resume --ignore-quota --yes -y --confirm' ;;
-    'list') commands='' flags='--site --subject --consent-id --accepted --refused --from --to --include-deleted --at --expiring --expired --limit --all --count --cursor --max-requests --concurrency' ;;
+    'list') commands='' flags='--site --subject --consent-id --accepted --refused --imported --witnessed --from --to --include-deleted --at --expiring --expired --limit --all --count --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
     'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences --where --yes -y --confirm --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
     'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;

@@ -304,6 +304,8 @@ complete -c consentctl -n '__consentctl_at \'list\'' -l subject -x -d 'only reco
 complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only records with this label'
 complete -c consentctl -n '__consentctl_at \'list\'' -l accepted -d 'only accepted records'
 complete -c consentctl -n '__consentctl_at \'list\'' -l refused -d 'only records that are not accepted'
+complete -c consentctl -n '__consentctl_at \'list\'' -l imported -d 'only imported records; tables show when and where their persons answered'
+complete -c consentctl -n '__consentctl_at \'list\'' -l witnessed -d 'only records that were not imported'
 complete -c consentctl -n '__consentctl_at \'list\'' -l from -x -d 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'list\'' -l to -x -d 'created at this time or earlier; a date includes its whole day'
 complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'include deleted records'

@@ -24,7 +24,7 @@ export function who(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Each person whose newest live record on the site is accepted and of this version, once, newest first: whom to ask
+Each person whose newest answer on the site is accepted and of this version, once, newest first: whom to ask
 again when a newer notice requires it. Who has stated anything newer there is not listed, a refusal included, and
 neither are records without a subject id. Takes a request for each 500 accepted records of the site, or fewer.
 

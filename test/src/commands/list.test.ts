@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answers, apiKey, consent, consentsPath, listOf, screen, site, useCli } from '../support.ts'
+import { answers, apiKey, consent, consentsPath, listOf, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
 const empty = answers('get', consentsPath, { data: [], next_cursor: null })
@@ -11,6 +11,57 @@ async function queryOf(args: string[]): Promise<Record<string, string> | undefin
   expect(cli.sent()).toHaveLength(1)
   return cli.sent()[0]?.query
 }
+
+describe('imported records', () => {
+  const parameters = [{ in: 'query', name: 'imported' }]
+  const document = answers('get', '*/api/v1/openapi.json', {
+    openapi: '3.1.1',
+    paths: { '/api/v1/consents': { get: { parameters } } },
+  })
+  const origin = { system: 'acme', id: '4711', evidence: null }
+  const imported = consent({ given_at: '2020-05-01T10:00:00.000Z', origin })
+  const records = answers('get', consentsPath, { data: [imported], next_cursor: null })
+
+  it.each([
+    ['--imported', 'true'],
+    ['--witnessed', 'false'],
+  ])('%s asks for these alone, of an instance that knows the filter', async (flag, value) => {
+    cli.instance.use(document, records)
+    expect((await cli.run(['list', flag, '--refused', '-q'])).code).toBe(0)
+    expect(cli.sent().map(({ query }) => query)).toEqual([{}, { accepted: 'false', imported: value, limit: '100' }])
+  })
+
+  it.each([
+    ['list', '--imported'],
+    ['list', '--witnessed', '--count'],
+    ['update', '--where', 'imported', '--refused', '--yes'],
+  ])('%s %s is not offered by another instance, and lists nothing', async (...args) => {
+    cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }), records)
+    const { code, stdout, stderr } = await cli.run([...args, '-o', 'ndjson'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expect(cli.sent()).toHaveLength(1)
+  })
+
+  it('have the columns of others, and then when and where they answered', async () => {
+    cli.instance.use(document, records)
+    const { stdout } = await cli.run(['list', '--imported', '-o', 'tsv', '--header'])
+    const [header = '', row = ''] = stdout.split('\n')
+    expect(header.split('\t').slice(-3)).toEqual(['deleted_at', 'given_at', 'origin'])
+    expect(row).toMatch(/\t2020-05-01T10:00:00.000Z\t\{"system":"acme","id":"4711","evidence":null\}$/)
+    expect((await cli.run(['list', '--imported'], { ...screen, columns: 160 })).stdout).toMatch(/ORIGIN.*GIVEN_AT/)
+  })
+
+  it.each([
+    ['list', '--imported', '--witnessed'],
+    ['list', '--imported', '--expired'],
+    ['update', '--where', 'imported,witnessed', '--refused'],
+    ['update', '--where', 'imported=yes', '--refused'],
+  ])('%s %s %s is rejected before any request', async (...args) => {
+    expect((await cli.run(args)).code).toBe(2)
+    expect(cli.instance.requests).toEqual([])
+  })
+})
 
 describe('the query', () => {
   it('has every filter', async () => {
