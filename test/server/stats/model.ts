@@ -8,6 +8,7 @@ import { Policies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
+import { newId } from '../../../server/ids.ts'
 import { PublishedNotices } from '../../../server/notices/published.ts'
 import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
 import { inTurns } from '../consents/records.ts'
@@ -44,7 +45,6 @@ export class Model {
   readonly records: Stated[] = []
   /** Of each person how often everything about them was purged: with a new record they are somebody else. */
   readonly #lives = new Map<number, number>()
-  #origins = 0
   readonly #world: World
   readonly #deps: Deps
 
@@ -128,7 +128,7 @@ export class Model {
       return {
         site_id: this.#pick(sites),
         policy_version: this.#pick([1, 2, 3]),
-        origin: { system: 'acme', id: String((this.#origins += 1)) },
+        origin: { system: 'acme', id: newId() },
         file_sha256: 'ab'.repeat(32),
         ...(random() < 0.8 && { subject_id: `person ${person}, life ${this.#lives.get(person) ?? 0}` }),
         ...answer(),
