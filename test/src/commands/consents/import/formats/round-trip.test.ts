@@ -12,38 +12,12 @@ import { prepare } from '../../../../../../src/commands/consents/import/prepare/
 import type { Refused } from '../../../../../../src/commands/consents/import/prepare/prepared.ts'
 import type { Io } from '../../../../../../src/io/io.ts'
 import { useFolder } from '../../../../../support/cli.ts'
-import { c15t } from './c15t.ts'
-import { commandersAct } from './commanders-act.ts'
-import { consenti } from './consenti.ts'
-import { cookieScript } from './cookie-script.ts'
-import { csv } from './csv.ts'
-import { didomi } from './didomi.ts'
-import { iubenda } from './iubenda.ts'
-import { klaro } from './klaro.ts'
-import { type Fixture, type Person, sha256 } from './truth.ts'
-import { usercentrics } from './usercentrics.ts'
+import { exampleMap, makers } from './fixtures.ts'
+import type { Fixture, Person } from './truth.ts'
+import { sha256 } from './truth.ts'
 
-const makers: Readonly<Record<FormatName, (seed: number, rows: number) => Fixture>> = {
-  usercentrics,
-  iubenda,
-  didomi,
-  'cookie-script': cookieScript,
-  'commanders-act': commandersAct,
-  consenti,
-  c15t,
-  klaro,
-  csv,
-}
 const rows = Number(process.env['CONSENTCTL_TEST_IMPORT_ROWS'] ?? 1000)
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? 20_261_123)
-
-const README = readFileSync(
-  new URL('../../../../../../src/commands/consents/import/README.md', import.meta.url),
-  'utf8',
-)
-const examples = new Map(
-  README.split(/^## /m).map(section => [/^`(.*)`/.exec(section)?.[1], /```json\n(.*?)```/s.exec(section)?.[1]]),
-)
 
 const folder = useFolder()
 const io = { host: { stdin: process.stdin } } as unknown as Io
@@ -53,7 +27,7 @@ let runs = 0
 async function prepareFixture(format: FormatName, fixture: Fixture, edit = (map: string) => map) {
   const path = (name: string) => join(folder.path, name)
   for (const [name, bytes] of Object.entries(fixture.files)) writeFileSync(path(name), bytes)
-  writeFileSync(path('map.json'), edit(examples.get(format) as string))
+  writeFileSync(path('map.json'), edit(exampleMap(format)))
   const refused: Refused[] = []
   const map = await loadMap(io, format, path('map.json'))
   const prepared = await prepare(Object.keys(fixture.files).map(path), map, {
