@@ -94,10 +94,13 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   const { openDestination, sendPrepared } = await import('./import/send.ts')
-  const destination = await openDestination(ctx)
-  const siteId = await siteIdOf(ctx, site)
   const prepared = await prepareFiles(ctx, options, map)
   if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
+  const connect = async () => [await openDestination(ctx), await siteIdOf(ctx, site)] as const
+  const [destination, siteId] = await connect().catch(async error => {
+    await discard(prepared)
+    throw error
+  })
   return await sendPrepared(ctx, { ...destination, options, site: siteId, asks, format, system: map.system, prepared })
 }
 
@@ -133,15 +136,17 @@ async function readMap({ io }: Context, { operands, from, map }: ImportFlags) {
 
 async function preview(ctx: Context, options: ImportFlags, format: FormatName, map: ImportMap) {
   const prepared = await prepareFiles(ctx, options, map)
-  const [{ removePrepared }, { describePrepared }] = await Promise.all([
-    import('./import/prepare/prepare.ts'),
-    import('./import/send.ts'),
-  ])
-  if (prepared.path !== null) await removePrepared(prepared.path)
+  const { describePrepared } = await import('./import/send.ts')
+  await discard(prepared)
   await ctx.warn(`${format}: ${describePrepared(prepared).join('; ')}; nothing was sent`)
   return prepared.undecided > 0
     ? await stopUndecided(ctx, options, prepared)
     : many(valueView, pagesOf(prepared.values))
+}
+
+async function discard({ path }: Prepared): Promise<void> {
+  const { removePrepared } = await import('./import/prepare/prepare.ts')
+  if (path !== null) await removePrepared(path)
 }
 
 async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap): Promise<Prepared> {
