@@ -58,6 +58,20 @@ describe('subject commands with an instance that has only the routes of the spec
   })
 })
 
+describe('subject export of an imported record', () => {
+  it('has its origin, evidence, and when its person answered', async () => {
+    const instance = fakeInstance(cli, 1)
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
+    const told = { given_at: '2020-05-01T10:00:00.000Z', origin }
+    const [[id, record] = ['', consent()]] = instance.records
+    instance.records.set(id, { ...record, ...told })
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(file, 'utf8')).records).toMatchObject([{ id, ...told }])
+  })
+})
+
 describe('subject erase', () => {
   it('does nothing (exit 5) if the list has a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
