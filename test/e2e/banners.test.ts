@@ -92,6 +92,16 @@ const offline: Network = async act => {
   await recorded()
 }
 
+/** The service alone: the page itself can load anew, as some banners have it do. The next page sends the choice again. */
+const unreachable: Network = async act => {
+  await page.route(path, route => route.abort())
+  await act()
+  await page.waitForFunction('localStorage.consentSent')
+  await page.unrouteAll({ behavior: 'wait' })
+  await page.reload()
+  await recorded()
+}
+
 /** The service answers and the page never learns it. The next page sends the choice again. */
 const lost: Network = async act => {
   const isLost = new Promise<void>(resolve => {
@@ -112,7 +122,7 @@ const lost: Network = async act => {
 type Conditions = readonly [name: string, first: Network, second: Network, third: Network, gpc: boolean]
 
 const conditions: readonly Conditions[] = process.env['CONSENTCTL_TEST_BANNERS']
-  ? Object.entries({ steady, offline, lost }).flatMap(([name, network]): Conditions[] => [
+  ? Object.entries({ steady, unreachable, lost }).flatMap(([name, network]): Conditions[] => [
       [name, network, network, network, false],
       [`${name}, with Sec-GPC`, network, network, network, true],
     ])
@@ -123,6 +133,7 @@ describe.skipIf(!browserPath).each(bannerNames)('a page with the banner %s and i
   const { all, none, part } = preferences
 
   beforeEach(async () => {
+    await newRecords()
     page = await browser.context.newPage()
     await page.goto(`${shop.origin}/${name}`)
     if (ready) await page.waitForSelector(ready)
@@ -164,6 +175,8 @@ it.skipIf(!browserPath)('Klaro itself records each choice as a record, if it is 
     expect((await answered).status()).toBe(200)
   }
   expect(await newRecords()).toEqual([[[true, preferences.all, false]], [[false, preferences.none, false]]])
+  expect(server.output()).toContain('/privacy-managers/:token/submit')
+  expect(server.output()).not.toContain(account.site.token)
 })
 
 beforeAll(async () => {

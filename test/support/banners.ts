@@ -57,7 +57,7 @@ export const banners: Record<BannerName, Banner> = {
     refuse: page => click(page, '#cc-main .cm [data-role=necessary]'),
     change: async page => {
       await click(page, '#settings')
-      await page.locator('#cc-main .pm input[value=marketing]').setChecked(false, { force: true })
+      await page.locator('#cc-main .pm input[value=marketing]').dispatchEvent('click') // its label covers it
       await click(page, '#cc-main .pm [data-role=save]')
     },
     withdraw: async page => {
