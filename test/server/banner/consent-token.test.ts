@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { decodeConsentToken, encodeConsentToken } from '../../../server/banner/consent-token.ts'
@@ -282,6 +283,19 @@ describe('decodeConsentToken', () => {
     const decodeAt = (ms: number) => decodeConsentToken(scope, token, new Date(now.getTime() + ms))
     expect([decodeAt(-dayMs), decodeAt(0), decodeAt(400 * dayMs - 1)]).toEqual([record, record, record])
     expect([decodeAt(400 * dayMs), decodeAt(1e6 * dayMs)]).toEqual([null, null])
+  })
+
+  it('returns null for any other text', () => {
+    const texts = [
+      fc.string({ unit: 'binary' }),
+      fc.base64String({ minLength: 56, maxLength: 64 }),
+      fc.stringMatching(/^[\w-]{60}$/),
+    ]
+    const token = fc.oneof(...texts, ...texts.map(text => text.map(value => `ct-${value}`)))
+    fc.assert(
+      fc.property(token, text => decodeConsentToken(scope, text, new Date(0)) === null),
+      { numRuns: 1000 },
+    )
   })
 
   it('returns null if any bit is changed', () => {

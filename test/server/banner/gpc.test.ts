@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
+import { purgeNow } from '../purge/purge.ts'
 import { verified } from '../verify/verified.ts'
 import { cors, corsOf, newShop, type Shop } from './shop.ts'
 
@@ -61,6 +62,19 @@ describe('Sec-GPC', () => {
     expect(await observed(id)).toEqual([true, true, undefined, undefined])
     await shop.update(id, { accepted: false })
     expect(await observed(id)).toEqual([undefined, true, undefined, undefined, undefined])
+    expect(await problems()).toEqual([])
+  })
+
+  it('stays after a purge, and in the history that verifies then', async () => {
+    const { id } = await visit({ subject_id: 'maria', accepted: true }, gpc)
+    await shop.remove(id)
+    await purgeNow(service.sql)
+    const { body } = await shop.history(id)
+    expect(body.data.map((entry: { action: string; gpc?: true }) => [entry.action, entry.gpc])).toEqual([
+      ['created', true],
+      ['deleted', undefined],
+      ['purged', undefined],
+    ])
     expect(await problems()).toEqual([])
   })
 
