@@ -22,6 +22,7 @@ const secret = {
   session: 'canary-session',
   key: 'sk-canary0123456789abcdef',
   token: 'st-canary0123456789abcdef',
+  consentToken: 'ct-canary0123456789abcdef',
   name: 'canary name',
 }
 
@@ -39,6 +40,7 @@ const headers = {
   'x-debug-user': secret.email,
   server: `echo ${apiKey}`,
   via: secret.subject,
+  vary: secret.consentToken,
 }
 const key = {
   id: uuid(2),
