@@ -16,7 +16,11 @@ const edges = [
   { of: /^(node:)?net$/, by: 'network.ts' },
   { of: /^(node:)?crypto$/, by: 'edges/crypto.ts' },
   { of: /^(node:)?perf_hooks$/, by: 'edges/globals.ts' },
-  { of: /^node:(fs|fs\/promises|os|v8)$/, by: 'disk.ts', for: /\/src\/(jobs|io|commands\/consents\/import)\// },
+  {
+    of: /^node:(fs|fs\/promises|os|v8)$/,
+    by: 'disk.ts',
+    for: /\/src\/((jobs|io)\/|commands\/consents\/import\/[^/]+$)/,
+  },
   {
     of: /\/(create-|held-|import-)?queries\.ts$/,
     by: 'edges/queries.ts',
@@ -36,7 +40,7 @@ const withDefault = new Set([join(here, 'network.ts'), join(here, 'edges/crypto.
 const limits = [
   { file: 'src/client/pages.ts', find: 'largestPage = 100', replace: 'largestPage = 3' },
   { file: 'src/commands/consents/import/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
-  { file: 'src/commands/consents/import/sender.ts', find: 'maxRows = 1000', replace: 'maxRows = 3' },
+  { file: 'src/commands/consents/import/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
   { file: 'server/auth/ttl-cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
   { file: 'server/consents/policies.ts', find: 'maxSites = 10_000', replace: 'maxSites = 10' },
