@@ -49,6 +49,58 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
     ...batches,
     bound: { least: 5 },
   }
+  yield await history(stage, many, { pairs, bare: bare(many, []) })
+}
+
+interface Against {
+  readonly pairs: number
+  /** Records a second of the bare loop. */
+  readonly bare: () => Promise<number>
+}
+
+/** Persons of another tool, from its file to the signed receipt, against the bare loop over as many creates. */
+async function history(stage: Stage, { lines }: Job, { pairs, bare }: Against): Promise<Row> {
+  await stage.sql`update api_keys set scopes = scopes || '["import"]' where account_id = ${stage.account.account_id}`
+  const file = join(stage.folder, `persons-${lines}.csv`)
+  const row = (_: unknown, index: number) => `person-${index},2024-03-01T09:00:00Z,yes,${index % 2 === 0}\n`
+  writeFileSync(file, `person,at,answer,marketing\n${Array.from({ length: lines }, row).join('')}`)
+  const peaks: number[] = []
+  const ours = async () => {
+    const map = join(stage.folder, `map-${peaks.length}.json`)
+    writeFileSync(map, JSON.stringify({ ...mapOfPersons, system: `bench-${peaks.length}` }))
+    const from = ['--from', 'csv', '--map', map, '--policy-version', '1']
+    const { milliseconds, peak } = await runOurs(
+      stage,
+      ['import', file, ...from, '--site', stage.account.site.id, '--yes'],
+      {
+        lines: 1,
+      },
+    )
+    peaks.push(peak)
+    return (lines * 1000) / milliseconds
+  }
+  const measured = await alternate(pairs, ours, bare)
+  const peak = Math.max(...peaks)
+  const notes = `${Math.round(peak)} MiB, at most 100`
+  return {
+    group: 'import',
+    name: `${lines} persons of another tool`,
+    unit: '/s',
+    ...measured,
+    bound: { least: 5 },
+    notes,
+  }
+}
+
+const mapOfPersons = {
+  container: { kind: 'csv' },
+  rows: 'answer',
+  fields: { origin_id: 'person', given_at: 'at', subject_id: 'person' },
+  time: { formats: ['rfc3339'] },
+  accepted: { path: 'answer', values: { yes: 'yes', no: 'no' } },
+  purposes: [{ from: 'field', path: 'marketing' }],
+  names: { marketing: 'marketing' },
+  values: { true: 'yes', false: 'no' },
 }
 
 /** A file of so many creates, one a line. */

@@ -49,7 +49,7 @@ decides stops the import (exit 5): --map-out writes a map of these values to edi
 A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
 --resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
 "consentctl verify" verifies: its path is printed. Exit code 8: some rows or records were refused. 6: the quota is
-used up, resume it later.
+used up; 7: the instance did not answer. Resume it later.
 
 Formats: ${formatNames.join(', ')}. Any CSV: --from csv --map FILE.
 

@@ -62,11 +62,11 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
 
 type Sizes = ReturnType<typeof batchSizes>
 
-const targetMs = 1000
+const targetMs = 2000
 
-/** So many rows that a request takes a second, because the service gives up a statement after five. */
+/** So many rows that a request takes two seconds, because the service gives up a statement after five. */
 function batchSizes() {
-  let size = 2 * rowsPerUnit
+  let size = 5 * rowsPerUnit
   return {
     next: () => size,
     took: (rows: number, ms: number) => {

@@ -144,7 +144,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
   return many(importedView, pages(), { single: true, mutates: true, exit: () => toExit(progress, about) })
 }
 
-/** Requests in flight at once: each may take a second of the service. */
+/** Requests in flight at once. */
 const concurrency = 4
 
 async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null): Promise<void> {
@@ -154,9 +154,9 @@ async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null)
 }
 
 function toExit(progress: Progress, { rows }: ImportAbout): Exit {
-  const { signalExit, stopExit, broken } = progress
+  const { signalExit, stopExit, broken, unfinished } = progress
   const code = exitOf(progress)
-  if (signalExit === null && broken === null && stopExit !== null) return stopExit
+  if (signalExit === null && broken === null && unfinished > 0) return stopExit ?? exit.temporary
   return code === exit.done && rows.refused > 0 ? exit.partial : code
 }
 
