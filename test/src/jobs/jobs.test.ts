@@ -12,12 +12,13 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { HeldJob, JobKind, Jobs } from '../../../src/jobs/jobs.ts'
 import { encode } from '../../../src/jobs/log.ts'
 import { identify } from '../../../src/jobs/process.ts'
@@ -288,6 +289,31 @@ describe('append', () => {
     await job.close(false)
     for (const number of [1, 2]) await expect(job.append(['n', number])).rejects.toMatchObject({ code: 'io', exit: 1 })
     expect(await numbersIn(jobs.events(job.header.job))).toEqual([])
+  })
+
+  it('resolves when the events are flushed to the disk, and not before', async () => {
+    const folder = newFolder()
+    const job = await newJob(openJobs(folder))
+    const probe = await open(pathOf(folder, job.header.job))
+    await probe.close()
+    let release = () => {}
+    const disk = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const flush = vi.spyOn(Object.getPrototypeOf(probe), 'datasync').mockImplementation(() => disk)
+    let isDone = false
+    try {
+      const appended = job.append(['n', 1]).then(() => {
+        isDone = true
+      })
+      await vi.waitFor(() => expect(flush).toHaveBeenCalledOnce())
+      await delay(20)
+      expect(isDone).toBe(false)
+      release()
+      await appended
+    } finally {
+      flush.mockRestore()
+    }
   })
 
   it('fails when the file is gone', async () => {
