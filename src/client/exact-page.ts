@@ -33,6 +33,12 @@ const isTextOrNull = (value: unknown) => value === null || typeof value === 'str
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const originFields: Fields<NonNullable<Consent['origin']>> = [
+  ['system', isText],
+  ['id', isTextOrNull],
+  ['evidence', isTextOrNull],
+]
+
 const consentFields: Fields<Consent> = [
   ['id', isText],
   ['site_id', isText],
@@ -49,6 +55,9 @@ const consentFields: Fields<Consent> = [
   ['deleted_at', value => isTextOrNull(value) && value !== ''], // read as null by the schema
   ['notice_locale', isText, true],
   ['expires_at', isText, true],
+  ['given_at', isText, true],
+  ['origin', value => hasFields(value, originFields), true],
+  ['gpc', value => typeof value === 'boolean', true],
 ]
 
 const pageFields: Fields<ConsentPage> = [

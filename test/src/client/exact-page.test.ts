@@ -10,7 +10,13 @@ const other = fc.constantFrom(null, '', 'text', 0, 1.5, 1e300, true, [], {}, [nu
   a: 1,
 })
 
-const more = { notice_locale: 'de', expires_at: '2027-01-31T09:30:00.000Z' }
+const more = {
+  notice_locale: 'de',
+  expires_at: '2027-01-31T09:30:00.000Z',
+  given_at: '2019-01-31T09:30:00.000Z',
+  origin: { system: 'crm', id: 'maria', evidence: null },
+  gpc: true,
+}
 
 /** A page as this service writes it, in which some things may be otherwise, as JSON. */
 const pages = fc

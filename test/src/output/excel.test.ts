@@ -118,7 +118,7 @@ describe('--columns pref.NAME', () => {
   it.each([
     [['--columns', 'pref.'], 'unknown field "pref."'],
     [['--columns', 'pref.a,pref.a'], 'a name is repeated'],
-    [['--columns', 'prefs.a'], 'gpc or pref.NAME or origin.NAME'],
+    [['--columns', 'prefs.a'], 'word or pref.NAME or origin.NAME'],
   ])('%j is a usage error', async (flags, problem) => {
     const { code, stderr } = await cli.run(['list', ...flags])
     expect(code).toBe(2)
