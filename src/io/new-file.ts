@@ -120,7 +120,8 @@ export async function openOutFile(path: string, flag = '--out', replaces = false
   }
 }
 
-async function requireFree(path: string, flag: string, replaces: boolean): Promise<void> {
+/** @throws CliError usage if the path is taken */
+export async function requireFree(path: string, flag: string, replaces = false): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found || (replaces && found.isFile())) return
   if (replaces) throw usageError(`${flag}: ${path} is not a file, so it is not overwritten`, 'choose another name')

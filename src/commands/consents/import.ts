@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report, reportsByKind } from '../../errors/report.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
+import { requireFree } from '../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { importedView, valueView } from '../../views/import.ts'
 import { type FormatName, formatNames } from './import/prepare/formats.ts'
@@ -93,15 +94,23 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   requireApiKey(ctx.settings)
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
+  await requireFreeOutputs(options)
   const { openDestination, sendPrepared } = await import('./import/send.ts')
   const prepared = await prepareFiles(ctx, options, map)
   if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
-  const connect = async () => [await openDestination(ctx), await siteIdOf(ctx, site)] as const
-  const [destination, siteId] = await connect().catch(async error => {
+  try {
+    const destination = await openDestination(ctx)
+    const sending = { options, site: await siteIdOf(ctx, site), asks, format, system: map.system, prepared }
+    return await sendPrepared(ctx, { ...destination, ...sending })
+  } catch (error) {
     await discard(prepared)
     throw error
-  })
-  return await sendPrepared(ctx, { ...destination, options, site: siteId, asks, format, system: map.system, prepared })
+  }
+}
+
+async function requireFreeOutputs({ failedOut, receiptOut }: ImportFlags): Promise<void> {
+  if (failedOut !== undefined) await requireFree(failedOut, '--failed-out')
+  if (receiptOut !== undefined) await requireFree(receiptOut, '--receipt-out')
 }
 
 async function resumeImport(ctx: Context, options: ImportFlags, job: string): Promise<Output<unknown>> {

@@ -76,9 +76,10 @@ export async function* sendLines(
     const next = command ? `to resume: ${command}` : 'this cannot be resumed'
     if (run) void ctx.warn(`interrupted: finishing what is in flight; ${next}`).catch(() => {})
   })
-  const failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
+  let failedLines: FailedLines | null = null
   let job: ImportJob | null = null
   try {
+    failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
     job = await openJob(ctx, operation, options, failedLines, interruption.signal)
     if (options.dryRun) return await preview(ctx, job, options, failedLines, interruption.signal)
     if (interruption.signal.aborted) return await ctx.warn('interrupted: nothing was sent')

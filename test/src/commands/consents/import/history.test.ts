@@ -96,6 +96,25 @@ it('import › exit 2 › without a terminal and --yes, before any request', asy
   expect(stderr).toContain('cannot prompt')
 })
 
+it.each(['--receipt-out', '--failed-out'])(
+  'import › exit 2 › of %s FILE that exists, before the files are read',
+  async flag => {
+    const { code, stderr } = await run('missing.csv', ...flags(), '--yes', flag, put('taken', ''))
+    expect([code, cli.sent()], stderr).toEqual([2, []])
+    expect(stderr).toContain(`${flag}: `)
+    expect(stderr).toContain('exists already')
+  },
+)
+
+it.each([
+  ['--receipt-out', 1],
+  ['--failed-out', 2],
+])('import › removes the prepared rows if the file of %s cannot be made', async (flag, expected) => {
+  importing(made)
+  const { code, stderr } = await run(people(2), ...flags(), '--yes', flag, join(folder, 'missing', 'file'))
+  expect([code, posts(), readdirSync(join(state, 'imports'))], stderr).toEqual([expected, 0, []])
+})
+
 it('import › exit 5 › of values that nothing decides, which --map-out writes into a map to edit', async () => {
   importing(made)
   const file = people(3, 'seen')
