@@ -99,6 +99,7 @@ function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
 /** What an origin has made. */
 export interface KnownImport {
   readonly origin: Buffer
+  readonly consent_id: string
   /** Null after a purge, because it is a hash of personal data. */
   readonly body_hash: Buffer | null
   /** The record as it was imported; null if it is not there, which nothing in the service does. */
@@ -113,9 +114,9 @@ export function findImports(
   view: View,
 ): Promise<KnownImport[]> {
   return sql<KnownImport[]>`
-    select origin, body_hash, case when id is not null then json end as json from (
-      select origin, body_hash, id, ${viewJson(sql, view)} from (
-        select o.origin, o.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
+    select origin, made as consent_id, body_hash, case when id is not null then json end as json from (
+      select origin, made, body_hash, id, ${viewJson(sql, view)} from (
+        select o.origin, o.consent_id as made, o.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
           h.accepted, h.preferences, h.policy_version, c.created_at, c.created_at as updated_at,
           null::timestamptz as deleted_at, c.notice_locale, h.given_at, c.origin_system, c.origin_id, c.origin_evidence,
           null::boolean as gpc

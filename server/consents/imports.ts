@@ -18,6 +18,12 @@ interface Draft {
   readonly claim: ImportClaim
 }
 
+interface Run {
+  readonly view: View
+  /** Empty before the first try of a request. A record that a lost try has made is so no replay to the next one. */
+  readonly newIds: Map<number, string>
+}
+
 /**
  * Records what another system knows, a record a row, all in one statement. A known origin replays its first record. Results are
  * in the order of the rows. It can be run again, without limit of time.
@@ -26,7 +32,7 @@ export async function importRows(
   deps: Deps,
   caller: Caller,
   rows: readonly unknown[],
-  view: View,
+  run: Run,
 ): Promise<CreateResult[]> {
   const results: CreateResult[] = []
   const drafts = new Map<number, Draft>()
@@ -35,8 +41,8 @@ export async function importRows(
     if (data) drafts.set(index, toDraft(caller.accountId, data))
     else results[index] = error
   })
-  for (const [index, json] of await insertNew(deps, caller, drafts, view)) results[index] = { json, isReplayed: false }
-  await replayKnown(deps, caller, { drafts, results, view })
+  for (const [index, json] of await insertNew(deps, caller, drafts, run)) results[index] = { json, isReplayed: false }
+  await replayKnown(deps, caller, { drafts, results, ...run })
   return results
 }
 
@@ -45,7 +51,7 @@ async function insertNew(
   deps: Deps,
   caller: Caller,
   drafts: ReadonlyMap<number, Draft>,
-  view: View,
+  { view, newIds }: Run,
 ): Promise<Map<number, string>> {
   const first = new Map<string, readonly [index: number, draft: Draft]>()
   for (const [index, draft] of drafts) {
@@ -55,9 +61,10 @@ async function insertNew(
   const indexes = new Map<string, number>()
   const imports: NewImport[] = []
   await forEachYielding(first.values(), async ([index, draft]) => {
-    const one = await buildImport(deps, caller, draft)
-    indexes.set(one.id, index)
-    imports.push(one)
+    const id = newIds.get(index) ?? newId()
+    newIds.set(index, id)
+    indexes.set(id, index)
+    imports.push(await buildImport(deps, caller, id, draft))
   })
   if (imports.length === 0) return new Map()
   const inserted = await insertImports(deps.sql, caller.accountId, { imports, actor: caller, view })
@@ -68,7 +75,7 @@ async function insertNew(
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
-  { drafts, results, view }: { drafts: ReadonlyMap<number, Draft>; results: CreateResult[]; view: View },
+  { drafts, results, view, newIds }: Run & { drafts: ReadonlyMap<number, Draft>; results: CreateResult[] },
 ): Promise<void> {
   const open = [...drafts].filter(([index]) => results[index] === undefined)
   if (open.length === 0) return
@@ -77,7 +84,7 @@ async function replayKnown(
   const byOrigin = new Map(known.map(one => [nameOf(one), one]))
   for (const [index, { claim }] of open) {
     const one = byOrigin.get(nameOf(claim))
-    results[index] = one ? replay(one, claim) : noSite()
+    results[index] = one ? answerKnown(one, claim, newIds.get(index)) : noSite()
   }
 }
 
@@ -85,10 +92,14 @@ function nameOf({ origin }: Pick<ImportClaim, 'origin'>): string {
   return origin.toString('base64')
 }
 
-function replay({ body_hash: bodyHash, json }: KnownImport, claim: ImportClaim): Created | Failure {
+function answerKnown(
+  { consent_id: id, body_hash: bodyHash, json }: KnownImport,
+  claim: ImportClaim,
+  own: string | undefined,
+): Created | Failure {
   if (bodyHash === null) return conflict('The record of this origin was erased, and is not imported again.')
   if (!bodyHash.equals(claim.bodyHash)) return conflict('This origin was imported with another content.')
-  return json === null ? conflict('The record of this origin is missing.') : { json, isReplayed: true }
+  return json === null ? conflict('The record of this origin is missing.') : { json, isReplayed: id !== own }
 }
 
 function conflict(message: string): Failure {
@@ -139,8 +150,12 @@ function toDate(instant: string): Date {
 }
 
 /** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
-async function buildImport({ config, geo }: Deps, actor: Actor, { row, answers, claim }: Draft): Promise<NewImport> {
-  const id = newId()
+async function buildImport(
+  { config, geo }: Deps,
+  actor: Actor,
+  id: string,
+  { row, answers, claim }: Draft,
+): Promise<NewImport> {
   const at = readInstant(id)
   const identity = {
     ...toIdentity(config, row, findPlace(geo, row)),

@@ -66,7 +66,10 @@ export function consentRoutes(
       }
       const view = prefersMinimal(context.header('prefer')) ? 'minimal' : 'whole'
       const run = async (paid: readonly unknown[]) => {
-        const results = await (isImport ? importRows : createRows)(deps, context.caller, paid, view)
+        const { caller, newIds } = context
+        const results = isImport
+          ? await importRows(deps, caller, paid, { view, newIds })
+          : await createRows(deps, caller, paid, view)
         return results.map(result => toRowOutcome(result, logFailure))
       }
       const outcomes = await spendPerRow(deps.quota, context, {

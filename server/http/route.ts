@@ -25,6 +25,8 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
+  /** Of the records that the request makes, by the index of their row. Kept for a retry, which so knows them as its own. */
+  readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.request = request

@@ -84,7 +84,7 @@ async function importOne(deps: Deps, caller: Caller, draft: ConsentDraft, id: st
   }))
   const origin = { system: 'elsewhere', id, ...(changes.length > 0 && { evidence: `proof of ${id}` }) }
   const told = { policy_version: 1, given_at: '2020-05-01T12:00:00Z', file_sha256: 'ab'.repeat(32), origin, changes }
-  const [result] = await importRows(deps, caller, [{ ...draft, ...told }], 'whole')
+  const [result] = await importRows(deps, caller, [{ ...draft, ...told }], { view: 'whole', newIds: new Map() })
   if (!result || result instanceof Error) throw result
   return result
 }

@@ -1,3 +1,4 @@
+import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
@@ -205,6 +206,32 @@ describe('import › origin', () => {
       body: { records: [row] },
     })
     expect(minimal.body.results).toEqual([{ status: 201, consent: { id: first.consent.id }, replayed: true }])
+  })
+
+  it('is new to the request that made it, though the connection is lost at the commit and the rows are sent twice', async () => {
+    let statements = 0
+    const isImport = ([text]: Parameters<Sql>) => [text].flat().join('').includes('insert into origins')
+    const sql = new Proxy(service.sql, {
+      apply(target, self, args: Parameters<Sql>) {
+        const result = Reflect.apply(target, self, args)
+        if (!isImport(args) || statements++ > 0) return result
+        return result.then(() => Promise.reject(Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })))
+      },
+    })
+    const known = importer.row('known before')
+    await importer.sendAll([known])
+    const [lost, other] = [importer.row('lost'), importer.row('lost too')]
+    const results = await importer.sendAll([lost, known, lost, other], await service.addNode({ sql }))
+    expect(statements).toBe(2)
+    expect(results.map(({ status, replayed }) => [status, replayed])).toEqual([
+      [201, false],
+      [201, true],
+      [201, true],
+      [201, false],
+    ])
+    expect(results[2]?.consent).toEqual(results[0]?.consent)
+    expect(await importer.sendAll([lost])).toEqual([{ ...results[0], replayed: true }])
+    await expectSound(importer)
   })
 
   it.each<[string, object]>([

@@ -135,7 +135,9 @@ export class Model {
         changes: Array.from({ length: Math.floor(random() * 3) }, answer),
       }
     })
-    const results = await this.#at(at, () => importRows(this.#deps, caller, rows, 'minimal'))
+    const results = await this.#at(at, () =>
+      importRows(this.#deps, caller, rows, { view: 'minimal', newIds: new Map() }),
+    )
     for (const [index, { subject_id = null, changes, ...row }] of rows.entries()) {
       const result = results[index]
       if (!result || result instanceof Error) throw result ?? new Error('no result')
