@@ -1,4 +1,4 @@
-import { dataError, usageError } from '../errors/errors.ts'
+import { CliError, exit, usageError } from '../errors/errors.ts'
 import { decode, type Line } from './input.ts'
 
 export const delimiters = [',', ';', '\t'] as const
@@ -11,6 +11,25 @@ export interface Table {
   readonly cells: (line: Line) => readonly string[]
   /** Returns the cells of each line, or null if `cells` has to say which line is not valid. */
   readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
+}
+
+/** A line that is no row. `isTorn`: its quotation marks may have joined rows that cannot be told apart. */
+export class NoRow extends CliError {
+  readonly isTorn: boolean
+
+  constructor({ number, bytes }: Line, problem: string, isOpen = false) {
+    const last = number + bytes.reduce((ends, byte) => ends + (byte === 10 ? 1 : 0), 0)
+    const joined = last > number ? `: the rows in lines ${number} to ${last} cannot be told apart` : ''
+    const hint = joined && `correct line ${number}: a quotation mark there is one too many, or its pair is missing`
+    super('invalid_data', exit.rejected, `line ${number} ${problem}${joined}`, { hint: hint || undefined })
+    this.isTorn = isOpen || last > number
+  }
+}
+
+/** @throws NoRow if a row has not as many cells as the header */
+export function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
+  if (cells.length !== header.length)
+    throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}`)
 }
 
 /** Returns the delimiter of a line `sep=;`, with which some spreadsheets begin. */
@@ -39,7 +58,8 @@ export async function openTable(
       try {
         return parse(text, options)[0] ?? []
       } catch (error) {
-        throw dataError(`line ${line.number} ${quoteProblem((error as { code?: unknown }).code)}`)
+        const { code } = error as { code?: unknown }
+        throw new NoRow(line, quoteProblem(code), code === 'CSV_QUOTE_NOT_CLOSED')
       }
     }
     /** The parser's start takes longer than a line. */

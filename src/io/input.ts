@@ -62,10 +62,10 @@ export async function* splitTogether(
     if (filled.length > 0) yield filled
     rest = bytes.subarray(start)
     scan.position -= start
-    if (rest.length > longestLine + 1) throw tooLong(number, name)
+    if (rest.length > longestLine + 1) throw tooLong(number, name, scan)
   }
   const last = toLine(rest, 0, rest.length, number)
-  if (isTooLong(last)) throw tooLong(number, name)
+  if (isTooLong(last)) throw tooLong(number, name, scan)
   if (isFilled(last)) yield [last]
 }
 
@@ -157,6 +157,7 @@ function isFilled({ bytes }: Line): boolean {
   return bytes.length > 0
 }
 
-function tooLong(number: number, name: string): CliError {
-  return dataError(`line ${number} of ${name} is longer than 1 MiB`)
+function tooLong(number: number, name: string, { isOpen, terminators }: Scan): CliError {
+  const joined = `: a quotation mark is not closed in lines ${number} to ${number + terminators}`
+  return dataError(`line ${number} of ${name} is longer than 1 MiB${isOpen ? joined : ''}`)
 }

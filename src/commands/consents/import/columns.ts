@@ -1,5 +1,5 @@
 import { dataError, usageError } from '../../../errors/errors.ts'
-import type { Table } from '../../../io/csv.ts'
+import { requireWidth, type Table } from '../../../io/csv.ts'
 import type { Line } from '../../../io/input.ts'
 import { readObject, typed } from '../fields.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
@@ -59,8 +59,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
 /** Returns null for a row without any cell filled, as spreadsheets write below the last one. */
 function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
   const row = cells(line)
-  if (row.length !== header.length)
-    throw dataError(`line ${line.number} has ${row.length} cells, and the header ${header.length}`)
+  requireWidth(row, header, line)
   return row.every(cell => cell === '') ? null : row
 }
 

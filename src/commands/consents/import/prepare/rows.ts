@@ -1,6 +1,6 @@
 import { parseExactJson } from '../../../../contract/json.ts'
 import { dataError } from '../../../../errors/errors.ts'
-import { type Delimiter, openTable, readSeparator, type Table } from '../../../../io/csv.ts'
+import { type Delimiter, NoRow, openTable, readSeparator, requireWidth, type Table } from '../../../../io/csv.ts'
 import { toUtf8 } from '../../../../io/encoding.ts'
 import { decode, type Line, splitTogether } from '../../../../io/input.ts'
 import { readObject } from '../../fields.ts'
@@ -83,7 +83,16 @@ async function* csvRows(
     }
     if (!open) continue
     const { columns, read } = open
-    yield { columns, rows: read(lines) }
+    yield { columns, rows: inFile(name, () => read(lines)) }
+  }
+}
+
+/** Names the file in an error that stops the import. */
+function inFile<Value>(name: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof NoRow ? dataError(`${name}: ${error.message}`, error.hint) : error
   }
 }
 
@@ -105,7 +114,7 @@ function openReading(name: string, { json_columns = [] }: Container, table: Tabl
     let isEmpty = false
     const row = attempt(line, () => {
       const cells = read()
-      if (cells.length !== header.length) throw dataError(`has ${cells.length} cells, and the header ${header.length}`)
+      requireWidth(cells, header, line)
       isEmpty = cells.every(cell => cell === '')
       return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
     })
@@ -130,6 +139,7 @@ function attempt({ number }: Line, read: () => Row): ReadRow {
   try {
     return { number, row: read() }
   } catch (error) {
+    if (error instanceof NoRow && error.isTorn) throw error
     return { number, problem: (error as Error).message.replace(/^line \d+:? /, '') }
   }
 }

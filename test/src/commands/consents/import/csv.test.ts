@@ -86,6 +86,7 @@ describe('create --file in CSV', () => {
     const { code, stderr } = await feed('subject_id\na\n"b\nc\nd\n')
     expect(code).toBe(8)
     expect(stderr).toContain('line 3 has an opening quotation mark that is never closed')
+    expect(stderr).toContain('the rows in lines 3 to 5 cannot be told apart')
   })
 
   it('reports invalid UTF-8 with its line number, and never repairs it', async () => {

@@ -76,7 +76,7 @@ describe('a container', () => {
     expect(refusals.map(({ where }) => where.replace(/.*x\.zip/, ''))).toEqual(['/b.csv:4'])
   })
 
-  it.each<[string, string | Uint8Array, Partial<ImportMapInput>, string]>([
+  it.each<[string, string | Uint8Array, Partial<ImportMapInput>, string | RegExp]>([
     ['a gzip that is cut off', gzipSync(csv).subarray(0, -12), {}, 'is damaged'],
     ['something after a gzip', Buffer.concat([gzipSync(csv), Buffer.from('more rows')]), {}, 'is damaged'],
     ['a gzip bomb', gzipSync(bomb), {}, 'over 250 times its size'],
@@ -91,7 +91,20 @@ describe('a container', () => {
     ],
     ['a ZIP whose entry leaves it', zip({ '../../a.csv': csv }), {}, 'not a ZIP file that can be read'],
     ['a line over 1 MiB', `${csv}${'x'.repeat(3 * 1024 * 1024)}`, {}, 'longer than 1 MiB'],
-    ['a quotation mark that is never closed', `${csv}"${'x\n'.repeat(1024 * 1024)}`, {}, 'longer than 1 MiB'],
+    ['a quotation mark that is never closed', `${csv}"${'x\n'.repeat(1024 * 1024)}`, {}, 'longer than 1 MiB: a quo'],
+    ['a quotation mark in the last line', `${csv}"c,`, {}, 'export.csv: line 4 has an opening quotation mark'],
+    [
+      'a quotation mark too many, which swallows the rest',
+      `${csv}c,2024-01-01T00:00:00Z "oops,yes,no\n${csv}`,
+      {},
+      /export.csv: line 4 has a quotation mark within .*lines 4 to 7 cannot be told apart/,
+    ],
+    [
+      'a row of several lines with a wrong number of cells',
+      `${csv}c,"2024-01-01T00:00:00Z,yes,no\n${csv}d",yes\n`,
+      {},
+      /export.csv: line 4 has 3 cells.*lines 4 to 8 cannot be told apart/,
+    ],
     [
       'an element over 1 MiB',
       JSON.stringify([{ note: 'x'.repeat(3 * 1024 * 1024) }]),
