@@ -45,7 +45,7 @@ export async function changeByToken(
     rejectOtherPerson(row, draft)
     if (isOtherNotice(row, draft)) return { predecessor: row }
     const next = toNext(row, draft)
-    const isMade = hasState(row, next) && gpc === (row.gpc ?? false)
+    const isMade = hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)
     if (isMade && isAnsweredBy(row, token)) return row
     if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
     const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy: draft.policy_version === undefined })
@@ -60,6 +60,11 @@ function toNext({ accepted, preferences, policy_version }: VisitedRecord, draft:
 
 function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean {
   return accepted === row.accepted && sameJson(preferences, row.preferences)
+}
+
+/** True if the visitor accepts again what has ended: the record already says so, and the answer counts from now. */
+function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): boolean {
+  return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
 }
 
 /** True for the version of the token, and for the next if a page of the site made it. */

@@ -24,6 +24,8 @@ export interface VisitedRecord extends LiveState {
   subject_id: string | null
   notice_locale: string | null
   gpc: boolean | null
+  /** Null for a refusal, and without an end. */
+  expires_at: Date | null
   /** The site's at present. */
   sites_policy: number
   /** Of the last entry. */
@@ -36,7 +38,7 @@ export async function findVisitedRecord(
   { accountId, siteId, id }: { accountId: string; siteId: string; id: string },
 ): Promise<VisitedRecord | undefined> {
   const [row] = await sql<VisitedRecord[]>`
-    select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc,
+    select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc, expires_at,
       (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy,
       (
         select h.changed_by from consent_history h

@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { decodeConsentToken, encodeConsentToken } from '../../../server/banner/consent-token.ts'
 import { newId } from '../../../server/ids.ts'
 import { consentTokenSecret, type ServiceResponse, useService } from '../../support/service.ts'
+import { publishNotice } from '../consents/notices.ts'
 import { cors, corsOf, newShop, origin, type Shop } from './shop.ts'
 
 const unlimited = { max: 1e6, seconds: 60 }
@@ -89,6 +90,22 @@ describe('consent_token › update', () => {
     expect(refused).toMatchObject({ id, accepted: false, preferences: { ads: true } })
     expect((await visit({ consent_token: refused.consent_token })).id).toBe(id)
     expect(await states(id)).toHaveLength(2)
+  })
+
+  it('renews a consent that has ended, once, if it is given again', async () => {
+    await publishNotice(service, shop, { version: 1, languages: ['en'], validFor: 'P1M' })
+    const { id, consent_token } = await visit({ subject_id: 'maria', accepted: true, preferences: { ads: true } })
+    await service.sql`update consents set expires_at = now() - interval '1 day' where id = ${id}`
+    await visit({ consent_token, preferences: { ads: true } })
+    expect(await states(id)).toHaveLength(1)
+    const again = { consent_token, accepted: true, preferences: { ads: true } }
+    const [lost, answer] = [await visit(again), await visit(again)]
+    expect(answer).toEqual({ ...lost, consent_token: expect.any(String) })
+    expect(await states(id)).toEqual(['created', 'updated'].map(action => [action, true, { ads: true }]))
+    const headers = { authorization: `Bearer ${shop.key}` }
+    const check = await service.call('GET', '/api/v1/subjects/check?subject_id=maria&purpose=ads', { headers })
+    expect(check.body).toMatchObject({ allowed: true, reason: 'consented' })
+    expect(Date.parse(check.body.expires_at)).toBeGreaterThan(Date.now())
   })
 
   it('is not stopped by a new token of the site', async () => {
