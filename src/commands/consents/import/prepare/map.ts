@@ -127,13 +127,7 @@ const ExplicitAcceptance = z.strictObject({
 
 const Documentation = z.strictObject({ url: z.string(), read: z.iso.date() })
 
-/**
- * Says, as data, what the rows of a foreign file mean. Values and names that nothing here decides stop an import.
- *
- * A format's own map is in `formats/`. The one of `--map` extends its tables (`fields`, `names`, `values`,
- * `policy_versions`, `event.values`, `accepted.values`) and replaces everything else that it has.
- */
-export const ImportMap = z.strictObject({
+const Properties = z.strictObject({
   about: z.union([z.string(), z.array(z.string())]).optional(),
   /** Where the source describes its files, and when that was read. */
   documentation: z.array(Documentation).optional(),
@@ -161,6 +155,26 @@ export const ImportMap = z.strictObject({
   values: Answers.default({}),
   /** By the source's version. Whole numbers that are not in it are kept. */
   policy_versions: z.record(z.string(), PolicyVersion.nullable()).default({}),
+})
+
+const silenceError = 'an empty value must not be yes: silence is no consent'
+
+function isOfAnswers(values: Readonly<Record<string, string | null>>): boolean {
+  return Object.entries(values).every(([value, answer]) => answer !== 'yes' || value.trim() !== '')
+}
+
+/**
+ * Says, as data, what the rows of a foreign file mean. Values and names that nothing here decides stop an import.
+ *
+ * A format's own map is in `formats/`. The one of `--map` extends its tables (`fields`, `names`, `values`,
+ * `policy_versions`, `event.values`, `accepted.values`) and replaces everything else that it has.
+ */
+export const ImportMap = Properties.refine(({ values }) => isOfAnswers(values), {
+  path: ['values'],
+  error: silenceError,
+}).refine(({ accepted }) => !('values' in accepted) || isOfAnswers(accepted.values), {
+  path: ['accepted', 'values'],
+  error: silenceError,
 })
 export type ImportMap = z.output<typeof ImportMap>
 /** As it is written, with or without defaults. */

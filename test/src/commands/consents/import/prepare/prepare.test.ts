@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
+import { ImportMap, type ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
 import { ImportRow } from '../../../../../../src/contract/imports.ts'
 import { parts, usePreparation, wholeAnswers } from './support.ts'
 
@@ -87,6 +87,18 @@ describe('prepare', () => {
     const { rows, leftOut } = await prepare(write(csv), wholeAnswers)
     expect(rows.map(({ origin, preferences }) => [origin.id, preferences])).toEqual([['b', { analytics: true }]])
     expect(leftOut).toEqual([{ table: 'values', value: 'pending', count: 1 }])
+  })
+
+  it.each<[string, (answer: unknown) => object]>([
+    ['values', answer => ({ values: { '': answer } })],
+    ['accepted.values', answer => ({ accepted: { path: 'answer', values: { '': answer } } })],
+    ['accepted.values', answer => ({ accepted: { path: 'answer', values: { ok: 'yes', ' ': answer } } })],
+  ])('refuses a map whose %s make a consent of what is not given', (table, own) => {
+    const issuesOf = (answer: unknown) => ImportMap.safeParse({ ...wholeAnswers, ...own(answer) }).error?.issues ?? []
+    expect(issuesOf('yes').map(({ path, message }) => [path.join('.'), message])).toEqual([
+      [table, expect.stringContaining('silence is no consent')],
+    ])
+    for (const answer of ['no', 'left_out', null]) expect(issuesOf(answer)).toEqual([])
   })
 
   it('takes the rule “all” as refused if a purpose has no answer', async () => {
