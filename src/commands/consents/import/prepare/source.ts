@@ -47,7 +47,7 @@ export async function openSource(path: string, signal: AbortSignal): Promise<Sou
       sha256,
       parts: async function* (entries) {
         const start = (await handle.read(Buffer.alloc(4), 0, 4, 0)).buffer
-        if (isZip(start)) yield* zipParts(await openZip(path), path, entries, budget)
+        if (isZip(start)) yield* zipParts(await openZip(handle, path), path, entries, budget)
         else yield { name: path, chunks: unpacked(readFrom(handle, signal), path, budget) }
         const now = await handle.stat({ bigint: true })
         if (now.mtimeNs !== stat.mtimeNs || now.size !== stat.size) throw changed(path)
@@ -146,6 +146,7 @@ function isZip(start: Buffer): boolean {
   return ['PK\x03\x04', 'PK\x05\x06'].includes(start.toString('latin1'))
 }
 
+/** Does not close it, which would close its file's handle too. */
 async function* zipParts(
   zip: ZipFile,
   path: string,
@@ -161,8 +162,6 @@ async function* zipParts(
     }
   } catch (error) {
     throw error instanceof CliError ? error : damaged(path, error)
-  } finally {
-    zip.close()
   }
   if (parts === 0) throw dataError(`${path} has no ${entries ? `entry ${entries.join(' or ')}` : 'file in it'}`)
 }
@@ -211,9 +210,10 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-async function openZip(path: string): Promise<ZipFile> {
-  const { openPromise } = await import('yauzl')
-  return await openPromise(path, { autoClose: false }).catch(error => {
+/** Of the file whose digest was computed: another one may have its path meanwhile. */
+async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
+  const { fromFdPromise } = await import('yauzl')
+  return await fromFdPromise(fd, { autoClose: false }).catch(error => {
     throw damaged(path, error)
   })
 }

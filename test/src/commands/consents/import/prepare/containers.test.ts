@@ -1,9 +1,11 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
 import { removePrepared } from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
+import { openSource } from '../../../../../../src/commands/consents/import/prepare/source.ts'
 import { zip as zipBuffers } from '../formats/zip.ts'
 import { parts, usePreparation, wholeAnswers } from './support.ts'
 
@@ -189,6 +191,25 @@ describe('a container', () => {
   it('stops at a column with over 10,000 values', async () => {
     const rows = Array.from({ length: 10_001 }, (_, n) => `a,2024-01-01T00:00:00Z,yes,v${n}`)
     await expect(prepare(write(`${csv}${rows.join('\n')}\n`), wholeAnswers)).rejects.toThrow('over 10,000 values')
+  })
+})
+
+describe('a file that another one replaces after its digest was computed', () => {
+  it.each([
+    ['CSV', Buffer.from(csv), Buffer.from(csv.replace('a,', 'c,'))],
+    ['ZIP', zip({ 'x.csv': csv }), zip({ 'x.csv': csv.replace('a,', 'c,') })],
+  ])('is read as it was: %s', async (_, content, other) => {
+    const path = write(content)
+    const source = await openSource(path, new AbortController().signal)
+    renameSync(write(other, 'other'), path)
+    try {
+      const read: Buffer[] = []
+      for await (const { chunks } of source.parts(undefined)) for await (const chunk of chunks) read.push(chunk)
+      expect(Buffer.concat(read).toString()).toBe(csv)
+      expect(source.sha256).toBe(createHash('sha256').update(content).digest('hex'))
+    } finally {
+      await source.close()
+    }
   })
 })
 
