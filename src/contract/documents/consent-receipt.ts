@@ -186,9 +186,9 @@ interface OriginFacts {
   readonly files: readonly string[]
 }
 
-/** Returns the sentence of a receipt on an imported record. */
+/** Returns the sentence of a receipt on an imported record. The system is quoted as JSON, so that its text ends with its quotes. */
 export function describeOrigin({ system, imported_at, files }: OriginFacts): string {
-  return `as told by ${system}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
+  return `as told by ${JSON.stringify(system)}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
 }
 
 const Origin = z.strictObject({
@@ -199,7 +199,7 @@ const Origin = z.strictObject({
   files: z.array(Sha256).min(1).describe('The SHA-256 of each file that answers were read from, in their order.'),
   statement: z
     .string()
-    .regex(/^as told by .+, imported on [\dT:.-]+Z, file SHA-256 [\da-f]{64}(, [\da-f]{64})*$/s)
+    .regex(/^as told by "([^"\\]|\\.)+", imported on [\dT:.-]+Z, file SHA-256 [\da-f]{64}(, [\da-f]{64})*$/)
     .describe('What is known of them.'),
 })
 

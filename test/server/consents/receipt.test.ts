@@ -127,7 +127,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
 /** A record that was imported with two answers, of two files, and changed since. */
 async function newImport(id: string): Promise<{ readonly id: string; readonly created_at: string }> {
   const later = { given_at: '2022-03-04T05:06:07.000Z', accepted: false, preferences: {}, file_sha256: 'f2'.repeat(32) }
-  const origin = { system: 'acme \u202e"', id, evidence: 'page 3' }
+  const origin = { system: 'acme \u202e", imported on 2015-01-01T00:00:00.000Z', id, evidence: 'page 3' }
   const [result] = await importer.sendAll([importer.row(id, { origin, changes: [later] })])
   if (!result) throw new Error('the import has no result')
   await importer.update(result.consent.id, { accepted: true })
@@ -140,12 +140,12 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
     const receipt = await receiptOf(id, importer)
     const files = [fileDigest, 'f2'.repeat(32)]
     expect(receipt.origin).toEqual({
-      system: 'acme \u202e"',
+      system: 'acme \u202e", imported on 2015-01-01T00:00:00.000Z',
       id: 'told',
       evidence: 'page 3',
       imported_at: created_at,
       files,
-      statement: `as told by acme \u202e", imported on ${created_at}, file SHA-256 ${files.join(', ')}`,
+      statement: `as told by "acme \u202e\\", imported on 2015-01-01T00:00:00.000Z", imported on ${created_at}, file SHA-256 ${files.join(', ')}`,
     })
     const told = receipt.events.map((event: Record<string, unknown>) => [event['event_state'], event['given_at']])
     expect(told).toEqual([

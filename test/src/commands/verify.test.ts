@@ -252,7 +252,7 @@ function importedReceipt(changes: object = {}, events: readonly object[] = impor
 it('a receipt of an imported record is valid, and it is said whose word it is', async () => {
   const { result, detail } = await verdict(importedReceipt())
   expect(result).toBe('valid')
-  expect(detail).toContain(`as told by acme, imported on ${imported.imported_at}, file SHA-256 ${digest}`)
+  expect(detail).toContain(`as told by "acme", imported on ${imported.imported_at}, file SHA-256 ${digest}`)
 })
 
 describe('what is not valid', () => {
@@ -311,7 +311,7 @@ describe('what is not valid', () => {
     [
       'other words of an import than its fields, though it is signed',
       () =>
-        importedReceipt({ statement: `as told by eve, imported on ${imported.imported_at}, file SHA-256 ${digest}` }),
+        importedReceipt({ statement: `as told by "eve", imported on ${imported.imported_at}, file SHA-256 ${digest}` }),
       /contradicts itself on the import/,
     ],
     [

@@ -350,7 +350,7 @@ describe('a verifier written from the page', () => {
     )
     const [imported_at] = new Set(entries.map(({ created_at }) => created_at))
     const files = [...new Set(entries.map(({ file_sha256 }) => file_sha256))]
-    const statement = `as told by ${origin_system}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
+    const statement = `as told by "${origin_system}", imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
     const told = { system: origin_system, id: origin_id, evidence: origin_evidence }
     expect(origin).toEqual({ ...told, imported_at, files, statement })
   })

@@ -90,7 +90,7 @@ const rows: Row[] = [
   },
   {
     by: 'consent receipt, `origin`',
-    says: '“as told by SYSTEM, imported on INSTANT, file SHA-256 DIGEST”; `given_at` of an event: when the person answered there',
+    says: '“as told by "SYSTEM", imported on INSTANT, file SHA-256 DIGEST”; `given_at` of an event: when the person answered there',
     seen: 'the import of the record, whose origin, times and digests are those of its hashes; nothing of what the importer says was seen',
     trust: `the importer, for all that it told; ${service}, for that it was told so, and when`,
     test: [
