@@ -53,14 +53,9 @@ async function insertNew(
   drafts: ReadonlyMap<number, Draft>,
   { view, newIds }: Run,
 ): Promise<Map<number, string>> {
-  const first = new Map<string, readonly [index: number, draft: Draft]>()
-  for (const [index, draft] of drafts) {
-    const origin = nameOf(draft.claim)
-    if (!first.has(origin)) first.set(origin, [index, draft])
-  }
   const indexes = new Map<string, number>()
   const imports: NewImport[] = []
-  await forEachYielding(first.values(), async ([index, draft]) => {
+  await forEachYielding(firstOf(drafts).values(), async ([index, draft]) => {
     const id = newIds.get(index) ?? newId()
     newIds.set(index, id)
     indexes.set(id, index)
@@ -71,7 +66,7 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/** Sets the results of the drafts whose origin is known, by this batch or an earlier one. The others have no site. */
+/** Sets the results of the drafts whose origin is known, by this batch or an earlier one. The first of another one has no site. */
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
@@ -82,10 +77,22 @@ async function replayKnown(
   const origins = new Map(open.map(([, { claim }]) => [nameOf(claim), claim.origin]))
   const known = await findImports(sql, accountId, [...origins.values()], view)
   const byOrigin = new Map(known.map(one => [nameOf(one), one]))
+  const first = firstOf(drafts)
   for (const [index, { claim }] of open) {
     const one = byOrigin.get(nameOf(claim))
-    results[index] = one ? answerKnown(one, claim, newIds.get(index)) : noSite()
+    const isTried = first.get(nameOf(claim))?.[1].claim.bodyHash.equals(claim.bodyHash)
+    if (one) results[index] = answerKnown(one, claim, newIds.get(index))
+    else results[index] = isTried ? noSite() : conflict('An earlier row of the batch has this origin.')
   }
+}
+
+function firstOf(drafts: ReadonlyMap<number, Draft>): Map<string, readonly [index: number, draft: Draft]> {
+  const first = new Map<string, readonly [index: number, draft: Draft]>()
+  for (const [index, draft] of drafts) {
+    const origin = nameOf(draft.claim)
+    if (!first.has(origin)) first.set(origin, [index, draft])
+  }
+  return first
 }
 
 function nameOf({ origin }: Pick<ImportClaim, 'origin'>): string {

@@ -136,6 +136,18 @@ describe('import › 200', () => {
     await expectSound(own)
   })
 
+  it('says of a row that another of its origin was before it, not that its site is missing', async () => {
+    const lost = importer.row('twice', { site_id: unknownId })
+    const results = await importer.sendAll([lost, importer.row('twice'), lost])
+    expect(results.map(({ error }) => error?.message)).toEqual([
+      'There is no such site.',
+      'An earlier row of the batch has this origin.',
+      'There is no such site.',
+    ])
+    expect(statuses(results)).toEqual([404, 409, 404])
+    expect(statuses(await importer.sendAll([importer.row('twice')]))).toEqual([201])
+  })
+
   it.each<[string, object]>([
     ['policy_version', { policy_version: undefined }],
     ['file_sha256', { file_sha256: undefined }],
