@@ -64,7 +64,7 @@ function parserOf(format: string): (text: string) => Reading | null {
       const wallMs = parseInstant(text)
       return wallMs === null ? null : { wallMs: Math.floor(wallMs), offsetMs: 0 }
     }
-  if (format === 'epoch_s') return text => epoch(text, 1000)
+  if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // milliseconds since 1990
   if (format === 'epoch_ms') return text => epoch(text, 1)
   return patternParser(format)
 }
@@ -102,9 +102,15 @@ function tokensOf(format: string): string[] {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** @throws UsageError for a pattern without a day, or that has a part of the time twice */
+/** @throws UsageError for a pattern without a day, with letters that mean nothing, or that has a part of the time twice */
 function patternParser(format: string): (text: string) => Reading | null {
   const tokens = tokensOf(format)
+  const unknown = format.replace(token, ' ').match(/(?!T)\p{L}+/gu)
+  if (unknown)
+    throw usageError(
+      `the map's time "${format}" has letters that mean nothing: ${unknown.join(', ')}`,
+      'use YYYY MM M MMM DD D HH H hh h mm ss A, T, and Z for an offset',
+    )
   const has = (...names: string[]) => names.some(name => tokens.includes(name))
   if (!has('YYYY') || !has('MM', 'M', 'MMM') || !has('DD', 'D') || !has('HH', 'H', 'hh', 'h') || !has('mm'))
     throw usageError(

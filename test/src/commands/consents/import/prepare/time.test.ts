@@ -12,11 +12,19 @@ describe('timeReader', () => {
     ['epoch_s', '1709280000', '2024-03-01T08:00:00.000Z'],
     ['epoch_s', '1709280000.25', '2024-03-01T08:00:00.250Z'],
     ['epoch_ms', '1709280000123', '2024-03-01T08:00:00.123Z'],
+    ['YYYY-MM-DDTHH:mmZ', '2024-03-01T09:00+01:00', '2024-03-01T08:00:00.000Z'],
     ['YYYY-MM-DD HH:mm:ss Z', '2024-03-01 08:00:00 UTC', '2024-03-01T08:00:00.000Z'],
     ['YYYY-MM-DD HH:mm:ssZ', '2024-03-01 08:00:00.123456+0130', '2024-03-01T06:30:00.123Z'],
     ['D MMM YYYY h:mm A Z', '1 Mar 2024 12:05 AM GMT', '2024-03-01T00:05:00.000Z'],
   ])('reads %s', (format, text, expected) => {
     expect(read(text, format)).toBe(expected)
+  })
+
+  it('tells milliseconds from seconds if the map takes both', () => {
+    const both = timeReader({ formats: ['epoch_s', 'epoch_ms'], zone: undefined, repeatedHour: 'refuse' })
+    expect([both('1709280000'), both('1709280000123'), both('631152000000')]).toEqual([
+      1_709_280_000_000, 1_709_280_000_123, 631_152_000_000,
+    ])
   })
 
   it.each([
@@ -76,5 +84,6 @@ describe('timeReader', () => {
     expect(() => read('', 'YYYY-MM-DD', 'UTC')).toThrow('no year, month, day, hour or minute')
     expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('twice')
     expect(() => read('', 'YYYY-MM-DD hh:mm', 'UTC')).toThrow('together')
+    expect(() => read('', 'DD/MM/YYYY HH:mmXXX')).toThrow('letters that mean nothing: XXX')
   })
 })
