@@ -6,6 +6,7 @@ import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
+import { PolicyVersion } from '../../contract/values.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report, reportsByKind } from '../../errors/report.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
@@ -26,6 +27,7 @@ const Options = z.strictObject({
     .string()
     .regex(/^[1-9]\d{0,9}$/, 'must be a whole number')
     .transform(Number)
+    .pipe(PolicyVersion)
     .optional(),
   timezone: nonEmpty.optional(),
   csvUnguard: z.literal(true).optional(),
@@ -147,7 +149,10 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const prepared = await prepareFiles(ctx, options, map)
   const { describePrepared } = await import('./import/send.ts')
   await discard(prepared)
-  await ctx.warn(`${format}: ${describePrepared(prepared).join('; ')}; nothing was sent`)
+  const { refused, records } = prepared.counts
+  const code = records > 0 ? exit.partial : exit.rejected
+  const told = refused > 0 && prepared.undecided === 0 ? [`the import would end with exit code ${code}`] : []
+  await ctx.warn(`${format}: ${[...describePrepared(prepared), ...told].join('; ')}; nothing was sent`)
   return prepared.undecided > 0
     ? await stopUndecided(ctx, options, prepared)
     : many(valueView, pagesOf(prepared.values))
@@ -188,7 +193,9 @@ async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { value
     await writeUndecided(ctx.io, open, { path: mapOut, map })
   }
   const hint =
-    mapOut === undefined ? 'write them into a map to edit: --map-out FILE' : `edit ${mapOut}, then use --map ${mapOut}`
+    mapOut === undefined
+      ? 'write them into a map to edit: --dry-run --map-out FILE'
+      : `edit ${mapOut}, then use --map ${mapOut}`
   const message = `${formatCount(undecided, 'value')} of the files ${undecided === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
   return many(valueView, pagesOf(values), { exit: () => exit.rejected })

@@ -8,7 +8,7 @@ export interface Sample {
 }
 
 /** More than these are no answers. */
-const maxWords = 12
+export const maxWords = 12
 
 /** Names of columns, without accents and punctuation; the first ones are preferred. */
 const names: Readonly<Record<string, string>> = {

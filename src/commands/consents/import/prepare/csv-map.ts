@@ -3,7 +3,7 @@ import { type Delimiter, openTable, readSeparator, type Table } from '../../../.
 import { toUtf8 } from '../../../../io/encoding.ts'
 import { type Line, splitLines } from '../../../../io/input.ts'
 import { openOutFile } from '../../../../io/new-file.ts'
-import { filled, guessFields, isYesOrNo, type Sample } from '../guesses.ts'
+import { filled, guessFields, isYesOrNo, maxWords, type Sample } from '../guesses.ts'
 import { openSource, type Part } from './source.ts'
 import { timeReader } from './time.ts'
 
@@ -61,11 +61,14 @@ function wholeRow(table: Table, line: Line): (readonly string[])[] {
 }
 
 function makeMap(samples: readonly Sample[]) {
-  const { accepted, ...fields } = guessFields(samples, guessed)
+  const { accepted, ...fields } = guessFields(
+    samples.filter(({ column }) => !purposePrefix.test(column)),
+    guessed,
+  )
   const time = findTime(samples.filter(({ column }) => !Object.values(fields).includes(column)))
   const taken = [accepted, time?.column, ...Object.values(fields)]
   const others = samples.filter(({ column }) => column.trim() !== '' && !taken.includes(column))
-  const answers = others.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(isYesOrNo))
+  const answers = others.filter(isPurpose)
   const purposes = answers.map(({ column }) => ({ from: 'field', path: column }))
   const words = (chosen: readonly Sample[]) =>
     Object.fromEntries(chosen.flatMap(({ cells }) => filled(cells)).map(word => [word, null]))
@@ -82,9 +85,21 @@ function makeMap(samples: readonly Sample[]) {
         ? { rule: 'any' }
         : { path: accepted, values: words(samples.filter(({ column }) => column === accepted)) },
     purposes,
-    names: Object.fromEntries(answers.map(({ column }) => [column, column])),
+    names: Object.fromEntries(answers.map(suggestName)),
     values: words(answers),
   }
+}
+
+const purposePrefix = /^purposes?\s*:\s*/i
+
+function isPurpose({ column, cells }: Sample): boolean {
+  const words = new Set(filled(cells))
+  return words.size > 0 && words.size <= maxWords && (purposePrefix.test(column) || [...words].some(isYesOrNo))
+}
+
+/** A column that has other words too may be something else. */
+function suggestName({ column, cells }: Sample): [column: string, name: string | null] {
+  return [column, filled(cells).every(isYesOrNo) ? column.replace(purposePrefix, '') || column : null]
 }
 
 /** Not those whose day and month could be meant otherwise. */

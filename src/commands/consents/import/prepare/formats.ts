@@ -34,7 +34,7 @@ export const formatNames = Object.keys(formats) as FormatName[]
 export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
-  return parseMap(extend(base, own), path ?? `--from ${format}`, path === undefined)
+  return parseMap(extend(base, own), path, format)
 }
 
 /** Returns the SHA-256, in hexadecimal, of the map in canonical JSON (RFC 8785). */
@@ -42,12 +42,21 @@ export function digestOf(map: ImportMap): string {
   return createHash('sha256').update(jcs(map)).digest('hex')
 }
 
-function parseMap(given: Fields, name: string, isOwn: boolean): ImportMap {
+function parseMap(given: Fields, path: string | undefined, format: FormatName): ImportMap {
   const { data, error } = ImportMap.safeParse(given)
   if (data) return data
   const issue = error?.issues[0] as z.core.$ZodIssue
-  const hint = isOwn ? 'say with --map what its columns mean; --map-out FILE writes a map to edit' : undefined
-  throw usageError(`${name}: ${issue.path.join('.') || 'the map'}: ${issue.message}`, hint)
+  const missing = issue.path.join('.') || 'the map'
+  if (path !== undefined) throw usageError(`${path}: ${missing}: ${issue.message}`)
+  if (format === 'csv')
+    throw usageError(
+      'no map says what the columns of the CSV mean',
+      'name it with --map; --map-out FILE writes one to edit',
+    )
+  throw usageError(
+    `the files of ${format} do not say everything: "${missing}" has to be in a map of yours`,
+    'write it into a file for --map, such as {"accepted": {"rule": "any", "except": ["what everybody gets"]}}',
+  )
 }
 
 const tables = ['fields', 'names', 'values', 'policy_versions'] as const

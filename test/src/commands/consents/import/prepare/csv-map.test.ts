@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { run } from '../../../../../support/cli.ts'
-import { usePreparation } from './support.ts'
+import { usePreparation, wholeAnswers } from './support.ts'
 
 const { prepare, write, state } = usePreparation()
 
@@ -28,5 +28,36 @@ describe('import --from csv --map-out', () => {
     const { rows: made, counts } = await prepare(file, decided, { timezone: 'UTC' })
     expect([counts.records, made[0]?.accepted, made[0]?.preferences]).toEqual([20, false, { Newsletter: true }])
     expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(2)
+  })
+
+  it('drops no purpose because of a word that it does not know', async () => {
+    const file = write('E-Mail;Purpose: News;Purpose: Ads;Page\na@x.example;Yes;No;/\nb@x.example;No;Maybe;/b\n')
+    const path = join(state(), '..', 'purposes.json')
+    expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(0)
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+      names: { 'Purpose: News': 'News', 'Purpose: Ads': null },
+      values: { Yes: null, No: null, Maybe: null },
+    })
+  })
+
+  it('is not needed to know how an import with refused rows would end', async () => {
+    const map = write(JSON.stringify(wholeAnswers), 'whole.json')
+    const end = async (rows: string) => {
+      const file = write(`person,time,marketing,analytics\n${rows}`)
+      const flags = ['--from', 'csv', '--map', map, '--policy-version', '3', '--dry-run']
+      return (await run(['import', file, ...flags], { env: { CONSENTCTL_STATE_DIR: state() } })).stderr
+    }
+    expect(await end('a,2024-01-01T00:00:00Z,yes,no\nb,never,yes,no\n')).toContain('would end with exit code 8')
+    expect(await end('b,never,yes,no\n')).toContain('would end with exit code 5')
+    expect(await end('a,2024-01-01T00:00:00Z,yes,no\n')).not.toContain('exit code')
+  })
+
+  it.each([
+    [['--from', 'csv'], 'no map says what the columns of the CSV mean'],
+    [['--from', 'consenti'], '"accepted" has to be in a map of yours'],
+    [['--from', 'klaro', '--policy-version', '3000000000'], 'must be from 1 to 2147483647'],
+  ])('without it import %s is an error in plain words', async (flags, message) => {
+    const { code, stderr } = await run(['import', write('a\n'), ...flags, '--dry-run'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
   })
 })
