@@ -3,6 +3,8 @@ import type { Fragment, Sql } from 'postgres'
 export interface Answers {
   readonly subject: Fragment
   readonly site: Fragment
+  /** A key of the preferences; null for all of them. */
+  readonly purpose: Fragment | null
   /** True if imported answers do not count. */
   readonly onlyWitnessed: boolean
   /** Null for the present state, whatever the clocks of the nodes say. */
@@ -13,18 +15,30 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
  * Selects the live record that has a subject's newest answer on a site, with its state: of the records that the service has
- * witnessed the newest, unless an imported answer was given later than that record was made. An imported record counts as
- * witnessed, made when it was imported, once it was changed here. `answered_at` is the time that this goes by. The names of
- * `subject` and `site` must not be `c` and `h`.
+ * witnessed the newest, unless an imported answer was given after that record was last created or updated. An imported record
+ * counts as witnessed if an update here changed `accepted`, or the answer for the purpose, from what was imported last; any other
+ * goes by its imported answer. `answered_at` is the time that this goes by. The names of `subject`, `site` and `purpose` must
+ * not be `c`, `h` and `i`.
  *
  * Either is one look into an index, so that it does not matter how many records there are. The site and the id are compared as
  * a row, because for an equal site a plan for any subject prefers the index without the site. Of the past, imported records
  * with a later answer are read too, because they may have had another one then.
  */
-export function newestAnswer(sql: Sql, accountId: string, { subject, site, onlyWitnessed, at }: Answers): Fragment {
+export function newestAnswer(
+  sql: Sql,
+  accountId: string,
+  { subject, site, purpose, onlyWitnessed, at }: Answers,
+): Fragment {
   const entries = sql`consent_history h where h.account_id = ${accountId} and h.consent_id = c.id`
   const untilThen = at ? sql`and coalesce(h.given_at, h.created_at) <= ${at.instant}` : sql``
-  const isChanged = sql`exists (select from ${entries} and h.action = 'updated' ${untilThen})`
+  const answer = purpose ? sql`-> ${purpose}` : sql``
+  const isChanged = sql`exists (
+    select from (
+      select i.accepted, i.preferences from consent_history i
+      where i.account_id = ${accountId} and i.consent_id = c.id and i.action = 'imported' order by i.version desc limit 1
+    ) i, ${entries} and h.action = 'updated' ${untilThen}
+      and (h.accepted, h.preferences ${answer}) is distinct from (i.accepted, i.preferences ${answer}))`
+  const answeredHere = sql`(select max(h.created_at) from ${entries} and h.action in ('created', 'updated') ${untilThen})`
   const isLive = at ? sql`(c.deleted_at is null or c.deleted_at > ${at.instant})` : sql`c.deleted_at is null`
   const state = at
     ? sql`join lateral (select h.* from ${entries} ${untilThen} order by h.version desc limit 1) h
@@ -33,7 +47,7 @@ export function newestAnswer(sql: Sql, accountId: string, { subject, site, onlyW
   const columns = sql`c.id, c.created_at, c.expires_at, c.notice_entry, c.notice_locale, c.origin_system, c.origin_id,
     c.origin_evidence, h.version, h.accepted, h.preferences, h.policy_version`
   const witnessed = sql`
-    select ${columns}, c.created_at as answered_at, true as witnessed
+    select ${columns}, ${answeredHere} as answered_at, true as witnessed
     from consents c ${state}
     where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id >= ${site}
       and (c.site_id, c.id) <= (${site}, ${at?.lastId ?? largestId}::uuid) and ${isLive}

@@ -27,7 +27,7 @@ export async function findNoticeSubjects(
   }: { readonly siteId: string; readonly version: number; readonly before: string | undefined },
   limit: number,
 ): Promise<SubjectPage | undefined> {
-  const of = { subject: sql`r.subject_id`, site: sql`${siteId}::uuid`, onlyWitnessed: false, at: null }
+  const of = { subject: sql`r.subject_id`, site: sql`${siteId}::uuid`, purpose: null, onlyWitnessed: false, at: null }
   const ofSite = sql`account_id = ${accountId} and site_id = ${siteId}`
   const candidates = sql`
     from consents where ${ofSite} and accepted and deleted_at is null

@@ -23,9 +23,9 @@ export interface DecidingRow {
   policy_version: number
   version: number
   created_at: Date
-  /** By the importer's word if the answer was imported. */
+  /** By the importer's word if the answer is. */
   stated_at: Date
-  /** True if the answer was given to the service. */
+  /** True if the answer for the purpose was given to the service. */
   witnessed: boolean
   /** Of an imported record: the last answer that was imported, of those until then. */
   given_at: Date | null
@@ -51,7 +51,7 @@ export interface DecidingRow {
 
 /** The newest answer of each site, and of these the newest that names the purpose, else the newest. */
 function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
-  const of = { subject: sql`${subjectId}`, site: sql`s.id`, onlyWitnessed, at }
+  const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`
     select s.id as site_id, a.* from sites s
     cross join lateral (${newestAnswer(sql, accountId, of)}) a
@@ -67,7 +67,7 @@ export async function findDeciding(sql: Sql, accountId: string, question: Questi
     with d as (${deciding(sql, accountId, question)})
     select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer, d.policy_version, d.version,
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
-      d.witnessed, said.stated_at, said.given_at,
+      d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
       exists (
         select from consent_history h
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version and h.accepted

@@ -38,8 +38,9 @@ On each site the person's newest live record counts; without --site, the newest 
 Yes takes that it is accepted, with true for the purpose, has not expired, and that no newer notice requires a
 renewal. Not every instance can check (exit 2, not_offered).
 
-An imported record counts if its answer was given after the newest other record was made: by its importer's word,
-which the sentence and the field witnessed say. Once it is changed here it counts like the others.
+An imported record counts if its answer was given after the newest other record was last created or updated: by
+its importer's word, which the sentence and the field witnessed say. Once its acceptance or its answer for the
+purpose was changed here, it counts like the others.
 
 Examples:
   $ consentctl check maria@example.com --purpose marketing

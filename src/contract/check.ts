@@ -43,7 +43,7 @@ const CheckedRecord = z.object({
   version: Count.meta({ minimum: 1 }).describe('Of the audit entry that is the state.'),
   created_at: Moment,
   stated_at: Moment.describe(
-    'When it was created or last updated, or by its importer’s word when the imported answer was given. Its history has when the answer for this purpose was given, which may be earlier.',
+    'When it was created or last updated, or, if `witnessed` is false, its `given_at`. Its history has when the answer for this purpose was given, which may be earlier.',
   ),
 })
 export type CheckedRecord = z.output<typeof CheckedRecord>
@@ -117,7 +117,7 @@ export const CheckAnswer = z.object({
     .default(null)
     .meta({ examples: [true] })
     .describe(
-      'False if the answer that decides is the importer’s word: the record was imported, and not changed here until then. Null without a record.',
+      'False if the answer that decides is the importer’s word: the record was imported, and until then no update here changed its acceptance or its answer for the purpose from what was imported last. Null without a record.',
     ),
 })
 export type CheckAnswer = z.output<typeof CheckAnswer>
@@ -137,6 +137,6 @@ export const check = endpoint({
 
 export const checkDocs: EndpointDocs = {
   description:
-    'On each site the newest live record of the subject counts: an imported one only if its `given_at` is later than the `created_at` of the newest other one, and not with `only_witnessed`; one that was changed here since its import counts like the others. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (the preferences have neither `true` nor `false` for it), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. Imported answers count from their own `given_at`: a state before the `created_at` of the record is the word of its importer, and `witnessed` is false. A time in the future is rejected.',
+    'On each site the newest live record of the subject counts: an imported one only if its `given_at` is later than the time when the newest other one was created or last updated, and not with `only_witnessed`. One whose acceptance or whose answer for the purpose was changed here since its import counts like the others, from its last update. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (the preferences have neither `true` nor `false` for it), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. Imported answers count from their own `given_at`: a state before the `created_at` of the record is the word of its importer, and `witnessed` is false. A time in the future is rejected.',
   success: 'The answer, with the record and the notice that decide.',
 }

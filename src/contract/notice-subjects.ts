@@ -50,6 +50,6 @@ export const noticeSubjects = endpoint({
 })
 
 export const noticeSubjectsDocs: EndpointDocs = {
-  description: `Each person whose newest answer on the site is accepted and of this version, once, by its live record: whom to ask again. An imported answer is the newest only if it was given later than the newest record was made here. Who has stated anything newer on the site is not in it, a refusal included, and neither are records without a \`subject_id\`. The version needs no notice. A page examines ${examinedRecordsLimit} live accepted records of the site, so it can be short, or empty, and have a \`next_cursor\`: only where that is null the list ends.`,
+  description: `Each person whose newest answer on the site is accepted and of this version, once, by its live record: whom to ask again. An imported answer is the newest only if it was given later than the newest record made or changed here was last created or updated. Who has stated anything newer on the site is not in it, a refusal included, and neither are records without a \`subject_id\`. The version needs no notice. A page examines ${examinedRecordsLimit} live accepted records of the site, so it can be short, or empty, and have a \`next_cursor\`: only where that is null the list ends.`,
   success: 'A page.',
 }

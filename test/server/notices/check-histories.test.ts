@@ -62,7 +62,7 @@ async function newHistory() {
     const [site, subject, version, said] = [pick(sites), pick(subjects), 1 + below(4), statement()]
     const { id } = await owner.create({ site_id: site, subject_id: subject, policy_version: version, ...said })
     const held = world.notices.find(one => one.site === site && one.version === version) ?? null
-    const record: RecordOf = { id, site, subject, held, createdAt: Date.now(), states: [] }
+    const record: RecordOf = { id, site, subject, held, states: [] }
     push(record, { ...said, version, isStatement: true })
     world.records.push(record)
   }
@@ -75,7 +75,7 @@ async function newHistory() {
     if (!first) return
     const row = { site_id: site, subject_id: subject, ...first, changes }
     const id = await owner.importOne(row)
-    const record: RecordOf = { id, site, subject, held: null, createdAt: now, states: [] }
+    const record: RecordOf = { id, site, subject, held: null, states: [] }
     for (const { policy_version: version, ...answer } of answers)
       push(record, { ...answer, version, isStatement: true, isImported: true })
     world.records.push(record)

@@ -28,8 +28,6 @@ export interface RecordOf {
   readonly site: string
   readonly subject: string
   readonly held: PublishedNotice | null
-  /** When it was made or imported here. */
-  readonly createdAt: number
   /** In their order. */
   readonly states: State[]
 }
@@ -50,28 +48,42 @@ export interface Asked {
 
 const nothing = { id: null, notice: null, ends: null, renewal: null, given: null, stated: null, witnessed: null }
 
+/** True if it was made here, or changed here, in what is asked, from what was imported last. */
+function isWitnessed(states: readonly State[], purpose: string): boolean {
+  const statements = states.filter(({ isStatement }) => isStatement)
+  const imported = statements.findLast(({ isImported }) => isImported)
+  const answer = ({ accepted, preferences }: State) => JSON.stringify([accepted, { is: preferences[purpose] }])
+  return statements.some(one => !(one.isImported || (imported && answer(one) === answer(imported))))
+}
+
 /** The newest answers of the sites, newest last. */
-function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) => readonly State[]) {
-  const placed = records.map(record => {
-    const statements = until(record).filter(({ isStatement }) => isStatement)
-    const witnessed = statements.some(({ isImported }) => !isImported)
-    return { record, witnessed, place: witnessed ? record.createdAt : (statements.at(-1)?.at ?? 0) }
+function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) => readonly State[], purpose: string) {
+  const placed = records.map((record, index) => {
+    const witnessed = isWitnessed(until(record), purpose)
+    const counted = until(record).filter(({ isStatement, isImported }) => isStatement && isImported !== witnessed)
+    return { record, index, witnessed, place: counted.at(-1)?.at ?? 0 }
   })
-  // Of one site and instant the witnessed one is later; else the ids decide, which are in the order of the records.
-  placed.sort((one, other) => {
-    const isSameSite = one.record.site === other.record.site
-    return one.place - other.place || (isSameSite ? Number(one.witnessed) - Number(other.witnessed) : 0)
-  })
-  const isNewest = ({ record }: (typeof placed)[number], index: number) =>
-    !placed.slice(index + 1).some(later => later.record.site === record.site)
-  return placed.filter(isNewest)
+  type Placed = (typeof placed)[number]
+  const byTime = (one: Placed, other: Placed) => one.place - other.place || one.index - other.index
+  const ofSite = (site: string) => {
+    const ofIt = placed.filter(({ record }) => record.site === site)
+    const told = ofIt
+      .filter(({ witnessed }) => !witnessed)
+      .toSorted(byTime)
+      .at(-1)
+    const made = ofIt.findLast(({ witnessed }) => witnessed)
+    return told && (!made || told.place > made.place) ? [told] : made ? [made] : []
+  }
+  return [...new Set(records.map(({ site }) => site))].flatMap(ofSite).sort(byTime)
 }
 
 export function expectedAnswer({ records, notices }: World, { subject, purpose, site, at, onlyWitnessed }: Asked) {
   const until = (record: RecordOf) => record.states.filter(state => state.at <= at)
   const live = records.filter(one => one.subject === subject && until(one).at(-1)?.isLive)
-  const counted = live.filter(one => !onlyWitnessed || until(one).some(one => one.isStatement && !one.isImported))
-  const asked = newestAnswers(counted, until).filter(({ record }) => site === undefined || record.site === site)
+  const counted = live.filter(one => !onlyWitnessed || isWitnessed(until(one), purpose))
+  const asked = newestAnswers(counted, until, purpose).filter(
+    ({ record }) => site === undefined || record.site === site,
+  )
   const names = ({ record }: (typeof asked)[number]) => Object.hasOwn(until(record).at(-1)?.preferences ?? {}, purpose)
   const { record: chosen, witnessed } = asked.findLast(names) ?? asked.at(-1) ?? {}
   const states = chosen ? until(chosen) : []
@@ -79,7 +91,7 @@ export function expectedAnswer({ records, notices }: World, { subject, purpose, 
   if (!chosen || !present) return { reason: 'no_record', allowed: null, ...nothing }
   const gives = (state: State) => state.accepted && state.preferences[purpose] === true
   const { held } = chosen
-  const stated = states.findLast(state => state.isStatement)?.at ?? 0
+  const stated = states.findLast(state => state.isStatement && (witnessed || state.isImported))?.at ?? 0
   const ends = held?.validity && present.accepted ? after(stated, held.validity) : null
   const renewing = notices
     .filter(one => one.site === chosen.site && one.version > present.version && one.requiresRenewal)

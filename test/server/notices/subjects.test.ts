@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
@@ -85,6 +86,11 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
     await importOf('agreed-before-import', 8)
     await agree('refused-before-import', 9, { accepted: false })
     await importOf('refused-before-import', 8)
+    const withdrawn = await agree('withdrawn-before-import', 9)
+    await delay(20)
+    await owner.update(withdrawn.id, { accepted: false })
+    const between = new Date(Date.parse(withdrawn.created_at) + 1).toISOString()
+    await importOf('withdrawn-before-import', 8, { given_at: between })
     await agree('agreed-later-there', 8)
     await importOf('agreed-later-there', 9, { given_at: new Date().toISOString() })
     await importOf('refused-later-there', 8)

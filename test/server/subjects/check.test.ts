@@ -186,7 +186,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     })
   })
 
-  it('lets one decide only if it was given after the newest record of the site was made', async () => {
+  it('lets one decide only if it was given after the newest record of the site was last answered', async () => {
     const subject_id = newSubject()
     const witnessed = await create(subject_id, { preferences: { marketing: false } })
     const decides = async (more = {}) => (await check({ subject_id, ...more })).body.record.id
@@ -233,6 +233,45 @@ describe('GET /api/v1/subjects/check › imported records', () => {
       })
       expect(body.record.stated_at > body.record.created_at).toBe(true)
     }
+  })
+
+  it('lets no import hide a withdrawal or a change that was made here after its answer was given', async () => {
+    const made = newSubject()
+    const witnessed = await create(made)
+    await delay(20)
+    const given_at = new Date().toISOString()
+    await delay(20)
+    await owner.update(witnessed.id, { accepted: false })
+    await importOf(made, given_at)
+    expect(await reasonOf(made)).toEqual([false, 'withdrawn'])
+    expect(await reasonOf(made, { at: given_at }), 'but at that time').toEqual([true, 'consented'])
+
+    const changed = newSubject()
+    const id = await importOf(changed, '2020-01-01T00:00:00Z')
+    await delay(20)
+    const later = new Date().toISOString()
+    await delay(20)
+    await owner.update(id, { accepted: false })
+    await importOf(changed, later)
+    expect(await reasonOf(changed)).toEqual([false, 'withdrawn'])
+  })
+
+  it('takes an imported record for witnessed only about a purpose that was changed here', async () => {
+    const subject_id = newSubject()
+    const refusal = await create(subject_id, { preferences: { marketing: false } })
+    const id = await importOf(subject_id, '2015-01-01T00:00:00Z', { preferences: { marketing: true, ads: true } })
+    await owner.update(id, { preferences: { marketing: true, ads: false } })
+    for (const more of [{}, onlyWitnessed]) {
+      const { body } = await check({ subject_id, ...more })
+      expect(body).toMatchObject({ reason: 'refused', record: { id: refusal.id }, witnessed: true })
+      const { body: ads } = await check({ subject_id, purpose: 'ads', ...more })
+      expect(ads).toMatchObject({ reason: 'withdrawn', record: { id }, witnessed: true })
+    }
+    await owner.remove(refusal.id)
+    const { body } = await check({ subject_id })
+    const stated = { id, stated_at: '2015-01-01T00:00:00.000Z', version: 2 }
+    expect(body).toMatchObject({ reason: 'consented', record: stated, witnessed: false })
+    expect(await reasonOf(subject_id, onlyWitnessed)).toEqual([null, 'no_record'])
   })
 
   it('answers about the past from when each answer was given, under the policy version of then', async () => {
