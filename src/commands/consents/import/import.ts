@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
@@ -87,7 +87,7 @@ export async function* sendLines(
     yield* sendAll(run, interruption.signal)
   } finally {
     await job?.reader.close()
-    if (!job && options.snapshot !== undefined) await removeOwnFile(ctx, options.snapshot)
+    if (!job && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
     await failedLines?.close(true) // the lines of a file that cannot be sent; else it is closed
   }
 }
@@ -126,16 +126,19 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     // Without a job that can be resumed, they are all that is left of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
-    if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.reader.path)
+    if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.operation, job.reader.path)
     if (progress.last > 0 || progress.broken === null) await printSummary(ctx, options, job, progress, isDone)
   }
 }
 
 /** Removes a file that a command has made for its job alone: ids, or prepared rows. */
-async function removeOwnFile({ settings }: Context, path: string): Promise<void> {
+async function removeOwnFile({ settings }: Context, { command }: Operation, path: string): Promise<void> {
   if (dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
-  else if (dirname(dirname(path)) === preparedFolder(settings))
-    await (await import('./prepare/work-folder.ts')).removePrepared(path)
+  else if (command === 'import') {
+    const { removePrepared } = await import('./prepare/work-folder.ts')
+    // By name, in our own folder: the job may have its path through a link.
+    await removePrepared(join(preparedFolder(settings), basename(dirname(path)), basename(path)))
+  }
 }
 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {

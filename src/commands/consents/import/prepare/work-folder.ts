@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Host } from '../../../../io/io.ts'
 import { makeFolder } from '../../../../io/new-file.ts'
 import { identify, isRunning, type ProcessIdentity } from '../../../../jobs/process.ts'
@@ -47,9 +47,11 @@ async function removeAbandoned(
   host: Pick<Host, 'pid' | 'kill'>,
   inUse: readonly string[],
 ): Promise<void> {
+  // By name: a job may have the path of the same folder through a link.
+  const needed = new Set(inUse.map(rows => basename(dirname(rows))))
   for (const name of await readdir(folder)) {
     const path = join(folder, name)
-    if (!name.endsWith(suffix) || inUse.includes(join(path, rowsFile))) continue
+    if (!name.endsWith(suffix) || needed.has(name)) continue
     if (await isAbandoned(path, host)) await rm(path, { recursive: true, force: true })
   }
 }

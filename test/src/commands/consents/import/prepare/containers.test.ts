@@ -226,13 +226,17 @@ describe('the files of a preparation', () => {
     made('alive.import', me)
     made('dead.import', { ...me, started: '1' })
     const needed = made('needed.import', { ...me, started: '1' })
+    made('linked.import', { ...me, started: '1' })
     made('elsewhere.import', { ...me, host: 'elsewhere' })
     made('gone-elsewhere.import', { ...me, host: 'elsewhere' })
     utimesSync(join(folder, 'gone-elsewhere.import'), 1, 1)
-    const { path } = await prepare(write(csv), wholeAnswers, { folder, inUse: [needed] })
+    const { path } = await prepare(write(csv), wholeAnswers, {
+      folder,
+      inUse: [needed, '/linked/imports/linked.import/rows.ndjson'],
+    })
     await removePrepared(path as string)
     await removePrepared(join(folder, 'alive.import', 'owner.json')) // no rows
-    expect(readdirSync(folder).sort()).toEqual(['alive.import', 'elsewhere.import', 'needed.import'])
+    expect(readdirSync(folder).sort()).toEqual(['alive.import', 'elsewhere.import', 'linked.import', 'needed.import'])
   })
 })
 
