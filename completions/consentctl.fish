@@ -285,7 +285,7 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l map-init -r -F -d 'wri
 complete -c consentctl -n '__consentctl_at \'create\'' -l no-batch -d 'send each line with its own request, even if the instance takes batches'
 complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothing: print the request, or check every line of a file'
 complete -c consentctl -n '__consentctl_at \'import\'' -F
-complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -d 'the tool that wrote the files, or csv'
+complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -a 'usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv' -d 'the tool that wrote the files, or csv'
 complete -c consentctl -n '__consentctl_at \'import\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'the site the records belong to, by its name or id'
 complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send nothing: print each value of the files and what it becomes'
 complete -c consentctl -n '__consentctl_at \'import\'' -l map -r -F -d 'a JSON file that says what the columns and values mean'

@@ -338,7 +338,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'create --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'create --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'create --map-init' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --from' = { @(, @('', '')) }
+    'import --from' = { @(@('usercentrics', 'usercentrics'), @('iubenda', 'iubenda'), @('didomi', 'didomi'), @('cookie-script', 'cookie-script'), @('commanders-act', 'commanders-act'), @('consenti', 'consenti'), @('c15t', 'c15t'), @('klaro', 'klaro'), @('csv', 'csv')) }
     'import --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'import --map' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'import --map-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { addConfirmFlags, confirmOptions, mustPrompt } from '../../cli/confirm.ts'
@@ -67,7 +67,7 @@ const viewOf = ({ dryRun }: ImportFlags) => (dryRun ? valueView : importedView)
 export function importHistory(command: Command, ctx: Context): void {
   command
     .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
-    .option('--from <format>', 'the tool that wrote the files, or csv')
+    .addOption(new Option('--from <format>', 'the tool that wrote the files, or csv').choices(formatNames))
     .option('--site <site>', 'the site the records belong to, by its name or id')
     .option('--dry-run', 'send nothing: print each value of the files and what it becomes')
     .option('--map <file>', 'a JSON file that says what the columns and values mean')
