@@ -47,7 +47,8 @@ An API key needs the scope import: keys create --name import --scope import --sc
 
 --dry-run prints every distinct value with its count and what it becomes, and sends nothing. A value that nothing
 decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. Local times need
---timezone. --policy-version is of all answers, for files without the version of the policy: nobody may invent one.
+--timezone. --policy-version is of all answers, for files without the version of the policy: nobody may invent one, and
+with a map that has the version it is refused.
 
 A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
 --resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which

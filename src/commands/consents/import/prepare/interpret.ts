@@ -76,6 +76,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   const { fields, time } = map
   if (options.policyVersion === undefined && fields.policy_version === undefined)
     throw usageError('the file does not say which policy version was answered', 'use --policy-version N')
+  if (options.policyVersion !== undefined && fields.policy_version !== undefined)
+    throw usageError(
+      'the files say which policy version was answered: --policy-version would hide it',
+      'leave it out, or have the map say so: {"fields": {"policy_version": {"constant": N}}}',
+    )
   if (!('path' in map.accepted) && map.purposes.length === 0)
     throw usageError('the map has neither purposes nor a value that says what was accepted')
   const readTime = timeReader({
@@ -90,10 +95,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     accepted: 'path' in map.accepted ? textGetter(columns, map.accepted.path) : null,
     originId: textGetter(columns, fields.origin_id),
     givenAt: textGetter(columns, fields.given_at),
-    version:
-      fields.policy_version === undefined || options.policyVersion !== undefined
-        ? null
-        : textGetter(columns, fields.policy_version),
+    version: fields.policy_version === undefined ? null : textGetter(columns, fields.policy_version),
     details: detailNames.flatMap(name => {
       const source = fields[name]
       return source === undefined ? [] : [[name, textGetter(columns, source)] as const]

@@ -115,6 +115,15 @@ it.each([
   expect([code, posts(), readdirSync(join(state, 'imports'))], stderr).toEqual([expected, 0, []])
 })
 
+it('import › exit 2 › of --policy-version with a map that has the version', async () => {
+  const own = { ...map, fields: { ...map.fields, policy_version: { constant: 2 } } }
+  const from = ['--from', 'csv', '--map', put('own.json', JSON.stringify(own)), '--dry-run']
+  const refused = await run(people(1), ...from, '--policy-version', '1')
+  expect(refused.code, refused.stderr).toBe(2)
+  expect(refused.stderr).toContain('--policy-version would hide it')
+  expect(await run(people(1), ...from)).toMatchObject({ code: 0 })
+})
+
 it('import › exit 5 › of values that nothing decides, which --map-out writes into a map to edit', async () => {
   importing(made)
   const file = people(3, 'seen')
