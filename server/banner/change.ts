@@ -48,7 +48,8 @@ export async function changeByToken(
     const isMade = hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)
     if (isMade && isAnsweredBy(row, token)) return row
     if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
-    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy: draft.policy_version === undefined })
+    const isSitesPolicy = draft.policy_version === undefined && draft.accepted !== false
+    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed at the same time.')
@@ -100,7 +101,9 @@ function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   }
 }
 
-function isOtherNotice(row: VisitedRecord, { policy_version, notice_locale }: BannerDraft): boolean {
+/** False for a refusal: it withdraws what the record says, and agrees to no text. */
+function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
+  if (accepted === false) return false
   return (
     (policy_version ?? row.sites_policy) !== row.policy_version ||
     (notice_locale !== undefined && notice_locale !== row.notice_locale)

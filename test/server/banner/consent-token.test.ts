@@ -181,13 +181,30 @@ describe('consent_token › answer to another notice', () => {
   ])('makes a record of the same person under %s', async (_name, more, prepare) => {
     const first = await visit({ subject_id: 'maria', consent_id: 'banner', accepted: true, preferences: { ads: true } })
     await prepare()
-    const second = await visit({ consent_token: first.consent_token, accepted: false, ...more })
-    expect(second).toMatchObject({ policy_version: 2, accepted: false, preferences: {}, consent_id: 'banner' })
+    const answer = { consent_token: first.consent_token, accepted: true, preferences: { maps: true } }
+    const second = await visit({ ...answer, ...more })
+    expect(second).toMatchObject({ policy_version: 2, preferences: { maps: true }, consent_id: 'banner' })
     expect((await shop.get(second.id)).body.subject_id).toBe('maria')
     expect(await states(first.id)).toEqual([['created', true, { ads: true }]])
     expect(await shop.count()).toBe(2)
-    const third = await visit({ consent_token: second.consent_token, accepted: true, ...more })
+    const third = await visit({ consent_token: second.consent_token, accepted: false, ...more })
     expect(third.id).toBe(second.id)
+  })
+
+  it.each([
+    ['named', { policy_version: 2, notice_locale: 'fr' }, () => {}],
+    ["the site's by now", {}, () => secondPolicy()],
+  ])('withdraws the record that the visitor has if the notice is another, %s', async (_name, more, prepare) => {
+    const first = await visit({ accepted: true, notice_locale: 'de', preferences: { ads: true } })
+    await prepare()
+    const refusal = { consent_token: first.consent_token, accepted: false, ...more }
+    const [lost, again] = [await visit(refusal), await visit(refusal)]
+    expect(again).toEqual({ ...lost, consent_token: expect.any(String) })
+    expect(again).toMatchObject({ id: first.id, policy_version: 1, accepted: false, preferences: { ads: true } })
+    expect((await visit({ ...refusal, consent_token: again.consent_token })).id).toBe(first.id)
+    expect((await states(first.id)).map(([, accepted]) => accepted)).toEqual([true, false])
+    expect((await shop.get(first.id)).body.notice_locale).toBe('de')
+    expect(await shop.count()).toBe(1)
   })
 
   it('makes a record for a text in another language, and none without a language', async () => {
@@ -209,11 +226,11 @@ describe('consent_token › answer to another notice', () => {
   it('makes one record however often it is sent, from whatever address', async () => {
     const { consent_token } = await visit({ accepted: true })
     await secondPolicy()
-    const body = { consent_token, accepted: false }
+    const body = { consent_token, accepted: true, preferences: { ads: true } }
     const lost = await visit(body)
     const again = await shop.visit(body, { 'user-agent': 'updated meanwhile' })
     expect(again.body).toEqual({ ...lost, consent_token: expect.any(String) })
-    expect((await shop.visit({ ...body, accepted: true })).status).toBe(409)
+    expect((await shop.visit({ ...body, preferences: {} })).status).toBe(409)
     expect(await shop.count()).toBe(2)
   })
 })
