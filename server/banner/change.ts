@@ -32,7 +32,8 @@ export interface Predecessor {
  * Changes the record of a token from the version that the token names to the next. The change that was made so before is
  * answered again, because its answer may have been lost.
  *
- * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord` and `rejectOtherPerson` do
+ * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
+ *   `rejectPartialAnswer` do
  */
 export async function changeByToken(
   deps: Deps,
@@ -43,7 +44,10 @@ export async function changeByToken(
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const row = await findRecord(deps, caller, token)
     rejectOtherPerson(row, draft)
-    if (isOtherNotice(row, draft)) return { predecessor: row }
+    if (isOtherNotice(row, draft)) {
+      rejectPartialAnswer(draft)
+      return { predecessor: row }
+    }
     const next = toNext(row, draft)
     const isMade = hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)
     if (isMade && isAnsweredBy(row, token)) return row
@@ -108,6 +112,13 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
     (policy_version ?? row.sites_policy) !== row.policy_version ||
     (notice_locale !== undefined && notice_locale !== row.notice_locale)
   )
+}
+
+/** @throws Failure `invalid_request` that names what is absent: what was said to the old notice says nothing to the new */
+function rejectPartialAnswer(draft: BannerDraft): void {
+  const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
+  if (absent.length === 0) return
+  throw new Failure('invalid_request', `${absent.join(', ')}: must be given, because the notice is not the record's`)
 }
 
 export function invalidToken(): Failure {

@@ -207,9 +207,23 @@ describe('consent_token › answer to another notice', () => {
     expect(await shop.count()).toBe(1)
   })
 
+  it.each([
+    ['accepted', { preferences: { ads: true } }],
+    ['preferences', { accepted: true }],
+    ['accepted, preferences', {}],
+  ])('needs both of accepted and preferences, and names what is absent: %s', async (names, answer) => {
+    const { consent_token } = await visit({ accepted: true, preferences: { ads: true } })
+    await secondPolicy()
+    const { status, body } = await shop.visit({ consent_token, ...answer })
+    const message = `${names}: must be given, because the notice is not the record's`
+    expect([status, body.message]).toEqual([400, message])
+    expect(await shop.count()).toBe(1)
+  })
+
   it('makes a record for a text in another language, and none without a language', async () => {
     const first = await visit({ accepted: true, notice_locale: 'de' })
-    const second = await visit({ consent_token: first.consent_token, accepted: true, notice_locale: 'fr' })
+    const answer = { accepted: true, preferences: {}, notice_locale: 'fr' }
+    const second = await visit({ consent_token: first.consent_token, ...answer })
     expect(second.id).not.toBe(first.id)
     expect((await visit({ consent_token: second.consent_token, accepted: false })).id).toBe(second.id)
     expect((await shop.get(second.id)).body.notice_locale).toBe('fr')
@@ -218,9 +232,9 @@ describe('consent_token › answer to another notice', () => {
   it('still changes the old record if the request names its version', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     await secondPolicy()
-    await visit({ consent_token, accepted: true })
-    const answer = await visit({ consent_token, accepted: false, policy_version: 1 })
-    expect(answer).toMatchObject({ id, policy_version: 1 })
+    await visit({ consent_token, accepted: true, preferences: {} })
+    const answer = await visit({ consent_token, preferences: { ads: true }, policy_version: 1 })
+    expect(answer).toMatchObject({ id, accepted: true, preferences: { ads: true }, policy_version: 1 })
   })
 
   it('makes one record however often it is sent, from whatever address', async () => {
