@@ -2,6 +2,7 @@ import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/ind
 import type { Caller } from '../auth/caller.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
+import { Failure } from '../failure.ts'
 import type { NodeState } from '../health/state.ts'
 import type { Place } from '../net/geo.ts'
 import { changeByToken, invalidToken, type Visit } from './change.ts'
@@ -57,10 +58,18 @@ async function continueVisit(
   if (!('predecessor' in result)) return result
   const { consent_id, subject_id, sites_policy } = result.predecessor
   const { policy_version = sites_policy, notice_locale = '' } = draft
-  return await createVisit(deps, caller, connection, {
+  const successor = createVisit(deps, caller, connection, {
     draft: { ...(consent_id !== null && { consent_id }), ...(subject_id !== null && { subject_id }), ...draft },
     key: `\0${token} ${policy_version} ${notice_locale}`,
   })
+  return await successor.catch(error => {
+    throw error instanceof Failure && error.code === 'conflict' ? tokenConflict() : error
+  })
+}
+
+/** The page sent no Idempotency-Key, of which the create speaks. */
+function tokenConflict(): Failure {
+  return new Failure('conflict', 'Another answer was recorded by the consent_token.')
 }
 
 /** With a key, the same answer makes one record a day. No key of a header begins with NUL as those of the banner do. */
