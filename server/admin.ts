@@ -127,13 +127,20 @@ export async function openShared(
   restrictFileModes()
   const config = readConfig(options, env)
   if (!config.databaseUrl) {
-    const isNew = !existsSync(join(config.dataDir, filesName))
-    if (isNew && !mayBeNew) throw noDatabase(config)
+    if (!mayBeNew && isNew(config)) throw noDatabase(config)
     const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
-    if (!isNamed) onDefault?.(`${isNew ? 'a new' : 'the'} embedded database in ${config.dataDir}`)
+    if (!isNamed) onDefault?.(describeEmbedded(config))
   }
   const { sql, close } = await openDatabase(config, { workerFile, share: true, onWait })
   return { sql, config, close }
+}
+
+export function describeEmbedded(config: Config): string {
+  return `${isNew(config) ? 'a new' : 'the'} embedded database in ${config.dataDir}`
+}
+
+function isNew({ dataDir }: Config): boolean {
+  return !existsSync(join(dataDir, filesName))
 }
 
 function noDatabase({ dataDir }: Config): OperatorError {

@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 import type { RunningServer, ServeOptions, ServerHost } from '../src/contract/index.ts'
 import { hasAccounts } from './accounts/queries.ts'
 import { createAccount } from './accounts/service.ts'
-import { restrictFileModes, workerFile } from './admin.ts'
+import { describeEmbedded, restrictFileModes, workerFile } from './admin.ts'
 import { createApp } from './app.ts'
 import { type Job, startJobs } from './background-jobs.ts'
 import { toBannerLimits } from './banner/routes.ts'
@@ -49,9 +49,10 @@ const minuteMs = 60 * 1000
 const memoryFlags = '--heap-growing-percent=60'
 
 /** @throws OperatorError if the operator can fix the problem. */
-export async function serve(options: ServeOptions, { env, onWait }: ServerHost): Promise<RunningServer> {
+export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
+  if (!config.databaseUrl) onEmbedded?.(describeEmbedded(config))
   if (config.tsa) await requireOpenssl()
   setFlagsFromString(memoryFlags)
   const { logger, countDropped } = createLogger(config.logLevel)

@@ -43,7 +43,8 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   const folder = quickstart && ctx.settings.folder // wrong settings are reported before anything is created
   const stop = stopSignal(ctx)
   const { serve } = await ctx.loadServer()
-  const server = await serve(options, serverHost(ctx))
+  const onEmbedded = (what: string) => void ctx.io.out.write(`opening ${what}\n`).catch(() => {})
+  const server = await serve(options, { ...serverHost(ctx), onEmbedded })
   try {
     const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
     const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`

@@ -190,6 +190,8 @@ export interface ServerHost {
   readonly onWait?: (what: string | null) => void
   /** Called with the embedded database if none was given. */
   readonly onDefault?: (what: string) => void
+  /** Called with it before `serve` opens it. */
+  readonly onEmbedded?: (what: string) => void
 }
 
 /** The executable loads it; the client never imports it. */

@@ -20,6 +20,11 @@ describe('serve --quickstart, first start', () => {
   })
   afterAll(() => server.end('SIGKILL'))
 
+  it('says first which folder it opens', () => {
+    expect(server.output()).toContain(`opening a new embedded database in ${data()}\n`)
+    expect(server.output().indexOf('opening')).toBeLessThan(server.output().indexOf('is serving on'))
+  })
+
   it('prints the secrets of its new account once, and stores the key in the profile "local"', async () => {
     expect(secrets).toHaveLength(2)
     const { stdout } = await runBinary(['config', 'list'], { env: env() })

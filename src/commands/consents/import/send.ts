@@ -136,6 +136,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
       for await (const _ of sendLines(ctx, operation, lineOptions, progress));
       if (stored === null) return
       await copyReceipt(stored, copy)
+      if (toExit(progress, about) === exit.partial) await ctx.warn(describeRefused(about, progress))
       yield [toRow(stored)]
     } finally {
       await copy?.abandon(false)
@@ -158,6 +159,14 @@ function toExit(progress: Progress, { rows }: ImportAbout): Exit {
   const code = exitOf(progress)
   if (signalExit === null && broken === null && unfinished > 0) return stopExit ?? exit.temporary
   return code === exit.done && rows.refused > 0 ? exit.partial : code
+}
+
+function describeRefused({ rows }: ImportAbout, { failed }: Progress): string {
+  const parts = [
+    ...(rows.refused > 0 ? [`${formatCount(rows.refused, 'row')} refused when the files were read`] : []),
+    ...(failed > 0 ? [`${formatCount(failed)} refused by the instance`] : []),
+  ]
+  return `the exit code is ${exit.partial}: ${parts.join(', ')}`
 }
 
 function toAbout({ signer, options, prepared, format, system, startedAt, beganAt }: Sending): ImportAbout {

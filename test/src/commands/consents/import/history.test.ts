@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, expect, it } from 'vitest'
@@ -151,7 +151,9 @@ it('import › exit 4 › of a key without the scope, with the command that make
 
 it('import › exit 6 › when the quota is used up; resumed, it signs a receipt with each refusal by its reason', async () => {
   importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
-  const stopped = await run(people(300), ...flags(), '--yes', '--json')
+  const file = people(300)
+  appendFileSync(file, 'person-x,yesterday,yes\n')
+  const stopped = await run(file, ...flags(), '--yes', '--json')
   expect([stopped.code, stopped.stdout], stopped.stderr).toEqual([6, ''])
   const [, job = ''] = /to resume: consentctl import --resume ([\da-f-]{36})/.exec(stopped.stderr) ?? []
   expect(job).not.toBe('')
@@ -162,6 +164,9 @@ it('import › exit 6 › when the quota is used up; resumed, it signs a receipt
   const resumed = await run('--resume', job, '--failed-out', failed, '--json')
   expect(resumed.code, resumed.stderr).toBe(8)
   expect(resumed.stderr).toContain('origin person-299: This origin was imported with another content.')
+  expect(resumed.stderr).toContain(
+    'the exit code is 8: 1 row refused when the files were read, 1 record refused by the instance',
+  )
   expect(readFileSync(failed, 'utf8')).toContain('"person-299"')
   const { receipt } = JSON.parse(resumed.stdout)
   const signed = JSON.parse(readFileSync(receipt, 'utf8')) as ImportReceipt
