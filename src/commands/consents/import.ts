@@ -6,6 +6,7 @@ import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
+import { isUuid } from '../../contract/uuid.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report, reportsByKind } from '../../errors/report.ts'
@@ -103,12 +104,19 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
   try {
     const destination = await openDestination(ctx)
-    const sending = { options, site: await siteIdOf(ctx, site), asks, format, system: map.system, prepared }
+    const sending = { options, site: await requireSiteId(ctx, site), asks, format, system: map.system, prepared }
     return await sendPrepared(ctx, { ...destination, ...sending })
   } catch (error) {
     await discard(prepared)
     throw error
   }
+}
+
+/** @throws UsageError for a name, if the key may not list the sites */
+async function requireSiteId(ctx: Context, site: string): Promise<string> {
+  const id = await siteIdOf(ctx, site)
+  if (isUuid(id)) return id
+  throw usageError(`the key may not list the sites, and ${quoteForShell(site)} is no id`, 'give the id: --site UUID')
 }
 
 async function requireFreeOutputs({ failedOut, receiptOut }: ImportFlags): Promise<void> {

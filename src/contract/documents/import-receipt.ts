@@ -25,7 +25,7 @@ const fields = z.strictObject({
   profile: z.string(),
   who: z.string().describe('The user of the operating system.'),
   host: z.string(),
-  site_id: z.string(),
+  site_id: z.uuid(),
   format: z.string().describe('The name of the format, as --from has it.'),
   system: z.string().describe('The origin.system of the records.'),
   map_sha256: Sha256.describe('Of the map, in canonical JSON (RFC 8785), that says what the rows mean.'),

@@ -124,6 +124,24 @@ it('import › exit 2 › of --policy-version with a map that has the version', 
   expect(await run(people(1), ...from)).toMatchObject({ code: 0 })
 })
 
+it('import › exit 2 › of the name of a site with a key that may not list sites, before any record is sent', async () => {
+  importing(made)
+  cli.instance.use(answers('get', '*/api/v1/sites', { error: 'forbidden', message: 'no' }, 403))
+  const { code, stderr } = await run(people(1), ...flags().with(5, 'Shop'), '--yes')
+  expect([code, posts()], stderr).toEqual([2, 0])
+  expect(stderr).toContain('give the id: --site UUID')
+  expect(readdirSync(join(state, 'imports'))).toEqual([])
+})
+
+it('import › exit 7 › of a replay whose id has no time, so that nothing is signed', async () => {
+  const record = { id: '6f1c2e9a-1111-4222-8333-444455556666' }
+  importing(({ origin }) => (origin.id === 'person-1' ? { status: 201, consent: record, replayed: true } : made()))
+  const { code, stdout, stderr } = await run(people(2), ...flags(), '--yes', '--json')
+  expect([code, stdout], stderr).toEqual([7, ''])
+  expect(stderr).toContain('does not say when the record was made')
+  expect(stderr).toContain('import --resume')
+})
+
 it('import › exit 5 › of values that nothing decides, which --map-out writes into a map to edit', async () => {
   importing(made)
   const file = people(3, 'seen')
@@ -167,6 +185,7 @@ it('import › exit 6 › when the quota is used up; resumed, it signs a receipt
   expect(resumed.stderr).toContain(
     'the exit code is 8: 1 row refused when the files were read, 1 record refused by the instance',
   )
+  expect(resumed.stderr).toContain('consentctl update ID --refused')
   expect(readFileSync(failed, 'utf8')).toContain('"person-299"')
   const { receipt } = JSON.parse(resumed.stdout)
   const signed = JSON.parse(readFileSync(receipt, 'utf8')) as ImportReceipt
