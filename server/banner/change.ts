@@ -45,18 +45,23 @@ export async function changeByToken(
     const row = await findRecord(deps, caller, token)
     rejectOtherPerson(row, draft)
     if (isOtherNotice(row, draft)) {
+      requireVersion(row, token)
       rejectPartialAnswer(draft)
       return { predecessor: row }
     }
     const next = toNext(row, draft)
     const isMade = hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)
     if (isMade && isAnsweredBy(row, token)) return row
-    if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
+    requireVersion(row, token)
     const isSitesPolicy = draft.policy_version === undefined && draft.accepted !== false
     const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed at the same time.')
+}
+
+function requireVersion(row: VisitedRecord, token: RecordVersion): void {
+  if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
 }
 
 function toNext({ accepted, preferences, policy_version }: VisitedRecord, draft: BannerDraft): State {

@@ -2,12 +2,18 @@ import * as z from 'zod'
 import { BannerDraft } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
 
+/** Types of what a visitor chose. */
+const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
+
+/** Types without a choice: the notice was shown, or the page's own code saved something. */
+const silence = ['show', 'script'] as const
+
 /** What KlaroApi of Klaro 0.7 sends (src/utils/api.js of the package `klaro`). Where the visitor was is not kept. */
 const Submission = z.strictObject({
   consent_data: z.strictObject({
     consents: z.record(z.string(), z.boolean()),
     changes: z.record(z.string(), z.boolean()).optional(),
-    type: z.string().max(64),
+    type: z.enum([...choices, ...silence]),
     config: BannerDraft.shape.consent_id,
   }),
   location_data: z.strictObject({
@@ -36,11 +42,11 @@ export function parseKlaroId(text: string): KlaroId {
 }
 
 /**
- * Returns null if the notice was only shown. @throws ZodError for what Klaro does not send
+ * Returns null if the visitor chose nothing. @throws ZodError for what Klaro does not send
  */
 export function klaroDraft(body: unknown, { required }: Pick<KlaroId, 'required'>): BannerDraft | null {
   const { consents, type, config } = Submission.parse(body).consent_data
-  if (type === 'show') return null
+  if ((silence as readonly string[]).includes(type)) return null
   const isGiven = Object.entries(consents).some(([name, given]) => given && !required.includes(name))
   const accepted = type !== 'decline' && isGiven
   return BannerDraft.parse({ accepted, preferences: consents, ...(config !== undefined && { consent_id: config }) })

@@ -191,6 +191,14 @@ describe('consent_token › answer to another notice', () => {
     expect(third.id).toBe(second.id)
   })
 
+  it('takes no token for it that another answer has replaced, whatever version it names', async () => {
+    const first = await visit({ subject_id: 'maria', accepted: true })
+    await visit({ consent_token: first.consent_token, accepted: false })
+    const replay = { consent_token: first.consent_token, accepted: true, preferences: {}, policy_version: 77 }
+    expect((await shop.visit(replay)).status).toBe(409)
+    expect(await shop.count()).toBe(1)
+  })
+
   it.each([
     ['named', { policy_version: 2, notice_locale: 'fr' }, () => {}],
     ["the site's by now", {}, () => secondPolicy()],

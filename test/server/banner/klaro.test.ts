@@ -34,7 +34,6 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
     ['decline', { ads: false }, false],
     ['decline', { ads: true }, false],
     ['contextual-accept', { ads: true }, true],
-    ['script', { ads: true }, true],
   ])('records a choice of the type %s of %j as accepted: %s', async (type, consents, accepted) => {
     const answer = await submit(submission(consents, { type, config: 'shop' }))
     expect([answer.status, corsOf(answer)]).toEqual([200, cors.readable])
@@ -53,8 +52,11 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
     expect((await shop.get(given.body.id)).body.accepted).toBe(true)
   })
 
-  it('records nothing of a notice that was shown', async () => {
-    const answer = await submit(submission({}, { changes: {}, type: 'show' }))
+  it.each([
+    ['a notice that was shown', 'show', {}],
+    ['what the page’s own code saved', 'script', { ads: true }],
+  ])('records nothing of %s', async (_name, type, consents) => {
+    const answer = await submit(submission(consents, { changes: {}, type }))
     expect([answer.status, answer.body]).toEqual([200, { id: null }])
     expect(await shop.count()).toBe(0)
   })
@@ -66,6 +68,7 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
 
   it.each([
     ['no JSON', 'x', 400, 'invalid_request'],
+    ['a type that is not Klaro’s', submission({ ads: true }, { type: 'implied' }), 400, 'invalid_request'],
     ['another field', { ...submission({ ads: true }), site_id: 'x' }, 400, 'invalid_request'],
     ['an answer that is neither yes nor no', submission({ ads: 'yes' }), 400, 'invalid_request'],
     [
