@@ -39,8 +39,8 @@ const withDefault = new Set([join(here, 'network.ts'), join(here, 'edges/crypto.
 /** Small limits, so that small schedules reach them. */
 const limits = [
   { file: 'src/client/pages.ts', find: 'largestPage = 100', replace: 'largestPage = 3' },
-  { file: 'src/commands/consents/import/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
-  { file: 'src/commands/consents/import/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
+  { file: 'src/commands/consents/bulk/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
+  { file: 'src/commands/consents/bulk/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
   { file: 'server/auth/ttl-cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
   { file: 'server/consents/policies.ts', find: 'maxSites = 10_000', replace: 'maxSites = 10' },

@@ -11,8 +11,8 @@ import { Explained, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, importView } from '../../views/consent.ts'
+import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
-import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './import/options.ts'
 
 const Options = z.strictObject({
   ...acceptance,
@@ -89,10 +89,7 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
 
 async function initMap(ctx: Context, { file, format }: Fields, path: string): Promise<undefined> {
   if (file === undefined) throw usageError('--map-init needs --file')
-  const [{ newRecords }, { writeMap }] = await Promise.all([
-    import('./import/drafts.ts'),
-    import('./import/map-init.ts'),
-  ])
+  const [{ newRecords }, { writeMap }] = await Promise.all([import('./bulk/drafts.ts'), import('./bulk/map-init.ts')])
   await writeMap(ctx, newRecords, { file, format, path })
 }
 
@@ -121,7 +118,7 @@ async function run(ctx: Context, options: Fields) {
   const imported = toImportOptions(options, ctx.settings.site?.value)
   if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
   if (imported) {
-    const { importConsents } = await import('./import/import.ts')
+    const { importConsents } = await import('./bulk/run.ts')
     return importConsents(ctx, await withSiteId(ctx, imported))
   }
   const { site = ctx.settings.site?.value, ...given } = options

@@ -175,7 +175,7 @@ async function discard({ path }: Prepared): Promise<void> {
 async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap): Promise<Prepared> {
   const [{ prepare }, { preparedFolder, preparedInUse }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
-    import('./import/job.ts'),
+    import('./bulk/job.ts'),
   ])
   limitHeapGrowth()
   const refused = reportsByKind(ctx)

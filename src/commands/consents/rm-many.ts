@@ -7,11 +7,11 @@ import type { Consent } from '../../contract/index.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { consentView, type LineResult } from '../../views/consent.ts'
-import { deletions } from './import/changes.ts'
-import { importConsents } from './import/import.ts'
-import { formatOfIds } from './import/lines.ts'
-import { type lineFlagOptions, toLineOptions } from './import/options.ts'
-import type { Reader } from './import/reader.ts'
+import { deletions } from './bulk/changes.ts'
+import { formatOfIds } from './bulk/lines.ts'
+import { type lineFlagOptions, toLineOptions } from './bulk/options.ts'
+import type { Reader } from './bulk/reader.ts'
+import { importConsents } from './bulk/run.ts'
 
 type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmOptions>> & {
   readonly operands: readonly string[]

@@ -19,7 +19,7 @@ import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import type { View } from '../../output/index.ts'
 import { type ConsentRow, consentView, importView } from '../../views/consent.ts'
-import { addLineFlags, lineFlagOptions, rejectLineFlags } from './import/options.ts'
+import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
 
 const Options = z.strictObject({
   ...dryRunOption,

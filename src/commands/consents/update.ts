@@ -12,8 +12,8 @@ import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View } from '../../output/index.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
+import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
-import { addLineFlags, lineFlagOptions, rejectLineFlags } from './import/options.ts'
 
 const Options = z.strictObject({
   ...acceptance,

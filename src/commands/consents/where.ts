@@ -8,7 +8,7 @@ import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View, visible } from '../../output/index.ts'
 import { findPart } from '../../output/parts.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
-import { type CommonChange, changeOf } from './import/changes.ts'
+import { type CommonChange, changeOf } from './bulk/changes.ts'
 
 const bareNames = ['accepted', 'refused', 'imported', 'witnessed'] as const
 const names = ['site', 'subject', 'consent-id', 'from', 'to', ...bareNames] as const

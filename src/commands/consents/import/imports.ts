@@ -5,9 +5,9 @@ import type { ImportRow } from '../../../contract/imports.ts'
 import { CliError, Explained, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { choose } from '../../../receipts/sentence.ts'
-import type { Answer, Counts, ImportJob, Item, Operation } from './operation.ts'
+import type { Answer, Counts, ImportJob, Item, Operation } from '../bulk/operation.ts'
+import type { How } from '../bulk/state.ts'
 import { importSentences } from './sentences.ts'
-import type { How } from './state.ts'
 
 /** What the service refused. The message is null for more kinds than are told apart. */
 export interface Refusal {

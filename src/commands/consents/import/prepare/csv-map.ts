@@ -3,7 +3,7 @@ import { type Delimiter, openTable, readSeparator, type Table } from '../../../.
 import { toUtf8 } from '../../../../io/encoding.ts'
 import { type Line, splitLines } from '../../../../io/input.ts'
 import { openOutFile } from '../../../../io/new-file.ts'
-import { filled, guessFields, isYesOrNo, maxWords, type Sample } from '../guesses.ts'
+import { filled, guessFields, isYesOrNo, maxWords, type Sample } from '../../bulk/guesses.ts'
 import { openSource, type Part } from './source.ts'
 import { timeReader } from './time.ts'
 

@@ -1,5 +1,5 @@
 import { usageError } from '../../../../errors/errors.ts'
-import { fold } from '../words.ts'
+import { fold } from '../../bulk/words.ts'
 
 /** A row as it is read: the cells of a CSV, or an object. */
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>

@@ -135,7 +135,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
 async function removeOwnFile({ settings }: Context, { command }: Operation, path: string): Promise<void> {
   if (dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
   else if (command === 'import') {
-    const { removePrepared } = await import('./prepare/work-folder.ts')
+    const { removePrepared } = await import('../import/prepare/work-folder.ts')
     // By name, in our own folder: the job may have its path through a link.
     await removePrepared(join(preparedFolder(settings), basename(dirname(path)), basename(path)))
   }

@@ -5,7 +5,7 @@ import {
   openState,
   readEarlierRuns,
   type SentLine,
-} from '../../../../../src/commands/consents/import/state.ts'
+} from '../../../../../src/commands/consents/bulk/state.ts'
 
 const reading = (events: readonly Event[]) =>
   async function* () {
