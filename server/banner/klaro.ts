@@ -8,7 +8,7 @@ const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
 /** Types without a choice: the notice was shown, or the page's own code saved something. */
 const silence = ['show', 'script'] as const
 
-/** What KlaroApi of Klaro 0.7 sends (src/utils/api.js of the package `klaro`). Where the visitor was is not kept. */
+/** The body that KlaroApi of Klaro 0.7 sends (src/utils/api.js of the package `klaro`). Where the visitor was is not kept. */
 const Submission = z.strictObject({
   consent_data: z.strictObject({
     consents: z.record(z.string(), z.boolean()),

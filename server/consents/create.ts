@@ -33,7 +33,7 @@ const maxAttempts = 3
 const itemsPerTurn = 100
 
 interface Extras extends Pick<Draft, 'place' | 'gpc'> {
-  /** What another request with the key must repeat. Default: the draft. */
+  /** Another request with the key must repeat it. Default: the draft. */
   readonly body?: object
 }
 
@@ -254,7 +254,7 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-/** What no update changes, but for the notice. */
+/** Returns the fields that no update changes, but for the notice. */
 export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,

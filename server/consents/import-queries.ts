@@ -96,7 +96,7 @@ function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
     )`
 }
 
-/** What an origin has made. */
+/** The record that an origin has made. */
 export interface KnownImport {
   readonly origin: Buffer
   readonly consent_id: string

@@ -24,7 +24,7 @@ const plainColumns = staticFragment(
   sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/** What only some records have. */
+/** Columns that only some records have. */
 export const rareColumns = staticFragment(
   sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
 )

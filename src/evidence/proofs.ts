@@ -118,7 +118,7 @@ class Walk {
 }
 
 /**
- * How much older than a checkpoint an entry behind it may be. An entry is dated when it is made and seen when it is
+ * An entry behind a checkpoint may be older than it by so much. An entry is dated when it is made and seen when it is
  * committed, up to 5 s later (the deadline of a statement). Clocks of nodes and of
  * `admin purge` may differ by 30 s from the database's. The rest is for machines that are paused in between.
  */

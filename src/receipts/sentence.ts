@@ -1,4 +1,4 @@
-/** What a signed document may say, with the observation that entitles it. */
+/** A sentence that a signed document may say, with the observation that entitles it. */
 export interface Sentence<Seen> {
   readonly entitledBy: string
   holds(seen: Seen): boolean

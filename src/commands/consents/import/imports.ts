@@ -9,7 +9,7 @@ import type { Answer, Counts, ImportJob, Item, Operation } from '../bulk/operati
 import type { How } from '../bulk/state.ts'
 import { importSentences } from './sentences.ts'
 
-/** What the service refused. The message is null for more kinds than are told apart. */
+/** Rows that the service refused. The message is null for more kinds than are told apart. */
 export interface Refusal {
   readonly code: string
   readonly message: string | null

@@ -4,7 +4,7 @@ import type { DecidedValue } from './prepared.ts'
 
 export type Table = DecidedValue['table']
 
-/** What a value becomes; undefined if nothing decides it. */
+/** The meaning of a value; undefined if nothing decides it. */
 type Decision = string | number | false | undefined
 
 interface Counted {

@@ -1,4 +1,4 @@
-/** What a row says of the person, which is the same for all answers. */
+/** Said of the person, and so the same for all answers. */
 export interface Details {
   readonly consent_id?: string | undefined
   readonly subject_id?: string | undefined
@@ -11,7 +11,7 @@ export interface Details {
 /** By the source's name of a purpose; null: neither a yes nor a no. */
 export type Purposes = Readonly<Record<string, boolean | null>>
 
-/** What a row says, as it is sorted. */
+/** The content of a row, as it is sorted. */
 export type Event = readonly [
   originId: string,
   /** Milliseconds since 1970. */

@@ -3,7 +3,7 @@ import type { Details, Event } from './event.ts'
 import type { ImportMap } from './map.ts'
 import type { Reason } from './prepared.ts'
 
-/** What all events of one person make: a row of the prepared file, or why it is refused. */
+/** The outcome of all events of one person: a row of the prepared file, or why it is refused. */
 export interface Person {
   readonly originId: string
   readonly first: { readonly part: number; readonly line: number }

@@ -1,7 +1,7 @@
 import { storable } from '../../../../contract/values.ts'
 import type { Reason } from './prepared.ts'
 
-/** Why a row is refused. */
+/** Reason for which a row is refused. */
 export class RowProblem extends Error {
   override readonly name = 'RowProblem'
   readonly reason: Reason
