@@ -20,9 +20,10 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  * goes by its imported answer. `answered_at` is the time that this goes by. The names of `subject`, `site` and `purpose` must
  * not be `c`, `h` and `i`.
  *
- * Either is one look into an index, so that it does not matter how many records there are. The site and the id are compared as
- * a row, because for an equal site a plan for any subject prefers the index without the site. Of the past, imported records
- * with a later answer are read too, because they may have had another one then.
+ * Either is a look into an index. The first steps over imported records of the subject that are newer and count as imported, each
+ * with a look into its history. The site and the id are compared as a row, because for an equal site a plan for any subject
+ * prefers the index without the site. Of the past, imported records with a later answer are read too, because they may have
+ * had another one then.
  */
 export function newestAnswer(
   sql: Sql,
