@@ -19,7 +19,7 @@ const edges = [
   {
     of: /^node:(fs|fs\/promises|os|v8)$/,
     by: 'disk.ts',
-    for: /\/src\/((jobs|io)\/|commands\/consents\/import\/[^/]+$)/,
+    for: /\/src\/((jobs|io)\/|commands\/consents\/bulk\/[^/]+$)/,
   },
   {
     of: /\/(create-|held-|import-)?queries\.ts$/,

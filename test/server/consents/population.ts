@@ -50,6 +50,7 @@ export interface Filters {
   readonly subject_id?: string
   readonly consent_id?: string
   readonly accepted?: string
+  readonly imported?: string
   readonly from?: string
   readonly to?: string
   readonly include_deleted?: string
@@ -57,7 +58,7 @@ export interface Filters {
 
 /** Returns the records that a list with these filters must contain, in their order. */
 export function matching(records: readonly Consent[], filters: Filters): Consent[] {
-  const { site_id, subject_id, consent_id, accepted, from, to, include_deleted } = filters
+  const { site_id, subject_id, consent_id, accepted, imported, from, to, include_deleted } = filters
   const milliseconds = (text: string) => Date.parse(text)
   return records.filter(
     record =>
@@ -65,6 +66,7 @@ export function matching(records: readonly Consent[], filters: Filters): Consent
       (subject_id === undefined || record.subject_id === subject_id) &&
       (consent_id === undefined || record.consent_id === consent_id) &&
       (accepted === undefined || String(record.accepted) === accepted) &&
+      (imported === undefined || String(record.origin !== undefined) === imported) &&
       (from === undefined || milliseconds(record.created_at) >= milliseconds(from)) &&
       (to === undefined || milliseconds(record.created_at) <= milliseconds(to)) &&
       (include_deleted === 'true' || record.deleted_at === null),
