@@ -57,7 +57,7 @@ const embedded = [
   'test/server/consents/{create-many,history,idempotency,update}.test.ts',
   'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
   'test/server/evidence/{backdating,log,proofs}.test.ts',
-  'test/server/purge/{canary,purge}.test.ts',
+  'test/server/purge/canary.test.ts',
   'test/server/quota/quota.test.ts',
   'test/server/requests/requests.test.ts',
   'test/server/stats/counts.test.ts',
