@@ -26,8 +26,7 @@ interface ImportKind {
   complete(job: ImportJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
 }
 
-/** Rows for each unit of the quota. */
-const rowsPerUnit = 100
+const { importsPerUnit: rowsPerUnit } = batchLimits
 
 /** `import`: the origin of a row makes it one record without end, so that all of them can be sent again at any time. */
 export function imports({ site, about, beganAt, complete }: ImportKind): Operation {

@@ -70,7 +70,8 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
   const approve = async (lines: number) => {
     requireConfirmedCount(options, lines, 'record', 'imported')
     if (sending.asks) await confirm(ctx, sending)
-    await delay(Math.max(0, startedAt.getTime() + 1000 - Date.now())) // so that nothing is sent before `beganAt`
+    const leftMs = startedAt.getTime() + 1000 - Date.now()
+    await delay(Math.min(1000, Math.max(0, leftMs))) // so that nothing is sent before `beganAt`
   }
   if (prepared.path === null) {
     await ctx.warn(`no record to import: ${describePrepared(prepared).join('; ')}; nothing was sent`)
