@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
+import { buildDashboard } from './dashboard.js'
 import { emptyDatabase } from './empty-database.js'
 
 /** Files of their own, because reading them at each start would cost more than the rest. */
@@ -54,7 +55,12 @@ await Promise.all(
 )
 await build({
   ...shared,
-  entryPoints: ['server/main.ts', 'server/watchdog-worker.ts', 'server/db/embedded-worker.ts'],
+  entryPoints: [
+    'server/main.ts',
+    'server/watchdog-worker.ts',
+    'server/db/embedded-worker.ts',
+    'server/dashboard/files.ts',
+  ],
   format: 'esm',
   splitting: true,
   outdir: draft,
@@ -63,6 +69,7 @@ await build({
   packages: 'external',
 })
 writeFileSync(join(draft, 'server', 'db', 'embedded.tar.gz'), await emptyDatabase())
+await buildDashboard(join(draft, 'server', 'dashboard', 'built'))
 
 // Generators for generate.js.
 await build({

@@ -10,6 +10,7 @@ import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { Policies } from './consents/policies.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
+import { dashboardRoutes } from './dashboard/routes.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
 import type { Log as AccountLog } from './evidence/log.ts'
@@ -33,7 +34,7 @@ export interface AppOptions {
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
     Config,
-    'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays' | 'holidays'
+    'ipStorage' | 'trustProxy' | 'edgeCountryHeader' | 'edgeRegionHeader' | 'purgeAfterDays' | 'holidays' | 'dashboard'
   >
   readonly geo: Geo
   readonly logger: Log
@@ -128,6 +129,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   app.register(async scope => {
     await scope.register(rateLimit, { global: false })
+    if (config.dashboard) dashboardRoutes(scope, { reject: request => rejectUrl(deps, request) })
     installWithMethodErrors(scope, routes => installRoutes(routes, deps))
   })
   return app

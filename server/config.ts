@@ -56,6 +56,7 @@ const Environment = z.object({
   DATABASE_URL: DatabaseUrl.nullable().default(null),
   READ_DATABASE_URL: DatabaseUrl.nullable().default(null),
   CONSENTCTL_DATA_DIR: z.string().min(1).optional(),
+  DASHBOARD: oneOf(['on', 'off']).default('on'),
   LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),
   GEOIP_DB: z.string().optional(),
@@ -155,6 +156,8 @@ export interface Config {
   /** Standbys of the database, which serve lists. */
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
+  /** True if browsers get the dashboard at `/`. */
+  readonly dashboard: boolean
   readonly logLevel: string
   /** The part of a data subject's address that is stored: its network (/24, /48), all, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
@@ -217,6 +220,7 @@ export function readConfig(options: ServeOptions, env: Env): Config {
     databaseUrl: settings.DATABASE_URL,
     readDatabaseUrl: settings.DATABASE_URL === null ? null : settings.READ_DATABASE_URL,
     dataDir: resolve(settings.CONSENTCTL_DATA_DIR ?? defaultDataDir(env)),
+    dashboard: settings.DASHBOARD === 'on',
     logLevel: settings.LOG_LEVEL,
     ipStorage: settings.IP_STORAGE,
     geoipDb: settings.GEOIP_DB === undefined ? null : resolve(settings.GEOIP_DB),

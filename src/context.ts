@@ -1,4 +1,5 @@
-import { type Client, createClient } from './client/client.ts'
+import type { Client } from './client/client.ts'
+import { createClient } from './client/connect.ts'
 import type { ServerModule } from './contract/server.ts'
 import type { CommandInfo } from './docs/describe.ts'
 import { type Exit, exit } from './errors/errors.ts'

@@ -3,7 +3,7 @@ import { consents } from '../contract/consents.ts'
 import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
 import type { Row, RowResult } from './batch.ts'
 import { type Extent, type PageResponse, type WalkedPage, walk } from './pages.ts'
-import type { Connection, Input } from './request.ts'
+import type { Input } from './request.ts'
 import type { Parameter, RawResponse, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value ? { [K in Name]?: undefined } : { [K in Name]: Value }
@@ -42,13 +42,11 @@ export interface Client {
   close(): Promise<void>
 }
 
-/** Connects and loads the transport with the first call, because a command that sends nothing needs no key. */
-export function createClient(connect: () => Promise<Connection>): Client {
+/** Opens the transport with the first call. */
+export function clientOn(openTransport: () => Promise<Transport>): Client {
   let transport: Promise<Transport> | undefined
   const open = () => {
-    transport ??= Promise.all([connect(), import('./transport.ts')]).then(([connection, { openTransport }]) =>
-      openTransport(connection),
-    )
+    transport ??= openTransport()
     return transport
   }
   const send = async (endpoint: Endpoint, input: Input) => {

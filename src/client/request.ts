@@ -1,4 +1,5 @@
-import { type Endpoint, pathOf } from '../contract/endpoint.ts'
+import type { Endpoint } from '../contract/endpoint.ts'
+import { pathOf } from '../contract/path.ts'
 import type { Call, CallError } from './errors.ts'
 import type { Headers, Received } from './http.ts'
 
@@ -91,7 +92,11 @@ const idempotentPosts = new Set([
 ])
 
 /** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
-export function callOf(connection: Connection, endpoint: Endpoint, { params, query }: Input): Call {
+export function callOf(
+  connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
+  endpoint: Endpoint,
+  { params, query }: Input,
+): Call {
   const { method, path } = endpoint
   return {
     method,
@@ -104,7 +109,7 @@ export function callOf(connection: Connection, endpoint: Endpoint, { params, que
   }
 }
 
-export function isSignIn({ key }: Connection, { method, access }: Endpoint): boolean {
+export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: Endpoint): boolean {
   return !key && method === 'POST' && access === 'anyone'
 }
 

@@ -4,6 +4,7 @@ import type { Endpoint } from '../contract/endpoint.ts'
 import type { Row, RowResult } from './batch.ts'
 import { isCallError } from './errors.ts'
 import { attempt, type Headers, type HttpClient, header, openDirect, openProxied } from './http.ts'
+import { repeat } from './repeat.ts'
 import {
   type Connection,
   callOf,
@@ -15,7 +16,7 @@ import {
   ownHeaders,
 } from './request.ts'
 import { readResponse } from './response.ts'
-import { type Backoff, repeat, withRetries } from './retry.ts'
+import { type Backoff, withRetries } from './retry.ts'
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>

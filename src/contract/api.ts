@@ -1,11 +1,10 @@
-import * as z from 'zod'
 import { audit } from './audit.ts'
 import { banner } from './banner.ts'
 import { createBatch } from './batch.ts'
 import { caller } from './caller.ts'
 import { check } from './check.ts'
 import { consents } from './consents.ts'
-import { endpoint } from './endpoint.ts'
+import { description } from './description.ts'
 import { health } from './health.ts'
 import { keys } from './keys.ts'
 import { log } from './log.ts'
@@ -20,17 +19,6 @@ import { sites } from './sites.ts'
 import { stats } from './stats.ts'
 import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
-
-const description = {
-  get: endpoint({
-    summary: 'Get this description of the API (OpenAPI 3.1)',
-    method: 'GET',
-    path: '/api/v1/openapi.json',
-    access: 'anyone',
-    status: 200,
-    response: z.record(z.string(), z.unknown()).meta({ examples: [{ openapi: '3.1.1' }] }),
-  }),
-}
 
 export const api = {
   consents: { ...consents, receipt, createBatch, restore },

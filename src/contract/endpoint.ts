@@ -85,12 +85,6 @@ export function endpoint<
   return declaration
 }
 
-export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): string {
-  return path.replace(/:(\w+)/g, (_, name: string) =>
-    encodeURIComponent(String((params as Record<string, unknown>)[name])),
-  )
-}
-
 /** The server answers `not_found` to what is not a UUID. */
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 

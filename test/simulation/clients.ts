@@ -2,7 +2,8 @@
 
 import { PassThrough } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Client, createClient } from '../../src/client/client.ts'
+import type { Client } from '../../src/client/client.ts'
+import { createClient } from '../../src/client/connect.ts'
 import { isCallError } from '../../src/client/errors.ts'
 import type { Connection } from '../../src/client/request.ts'
 import { importConsents } from '../../src/commands/consents/bulk/run.ts'

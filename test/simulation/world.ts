@@ -251,6 +251,7 @@ export class Node {
         edgeCountryHeader: null,
         edgeRegionHeader: null,
         holidays: [],
+        dashboard: false,
         purgeAfterDays: 30,
       },
       geo: { lookup: () => nowhere },

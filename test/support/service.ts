@@ -92,6 +92,7 @@ export const usualConfig: AppOptions['config'] = {
   edgeRegionHeader: null,
   purgeAfterDays: 30,
   holidays: [],
+  dashboard: true,
 }
 
 export interface ServiceOptions extends Partial<Omit<AppOptions, 'config'>> {

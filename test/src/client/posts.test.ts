@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Client, createClient } from '../../../src/client/client.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { createClient } from '../../../src/client/connect.ts'
 import { consents } from '../../../src/contract/consents.ts'
 import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'

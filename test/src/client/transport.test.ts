@@ -1,6 +1,7 @@
 import { HttpResponse, http } from 'msw'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Client, createClient } from '../../../src/client/client.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { createClient } from '../../../src/client/connect.ts'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
 import { log } from '../../../src/contract/log.ts'
 import { freePort } from '../../support/postgres.ts'

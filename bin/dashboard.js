@@ -1,0 +1,111 @@
+// Builds the dashboard: one HTML, one script and one style sheet, with digests in their names, each with its gzip form.
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { shared } from './bundle.js'
+
+const root = shared.absWorkingDir
+const page = join(root, 'server', 'dashboard', 'page')
+
+/**
+ * Reduces modules of the contract with schemas to their plain data: the page needs the addresses of endpoints, and the service
+ * validates. zod alone would fill the page's size. An import of anything else fails the build.
+ */
+function contractFacts(folder) {
+  return {
+    name: 'contract facts',
+    setup({ onLoad, onStart }) {
+      onStart(async () => {
+        await build({
+          ...shared,
+          entryPoints: readdirSync(join(root, 'src', 'contract'))
+            .filter(name => name.endsWith('.ts'))
+            .map(name => `src/contract/${name}`),
+          format: 'esm',
+          splitting: true,
+          outdir: folder,
+          outExtension: { '.js': '.mjs' },
+          packages: 'external',
+        })
+      })
+      onLoad({ filter: /[\\/]src[\\/]contract[\\/][\w-]+\.ts$/ }, async ({ path }) => {
+        if (!/^import (?!type ).* from '(zod|\.\/endpoint\.ts)'/m.test(readFileSync(path, 'utf8'))) return undefined
+        const name = path.replace(/^.*[\\/](.*)\.ts$/, '$1')
+        const exported = await import(pathToFileURL(join(folder, `${name}.mjs`)).href)
+        const facts = Object.entries(exported).flatMap(([key, value]) => {
+          const fact = toFact(value)
+          return fact === undefined ? [] : `export const ${key} = ${JSON.stringify(fact)}`
+        })
+        return { contents: facts.join('\n'), loader: 'js' }
+      })
+    },
+  }
+}
+
+/** Returns undefined for what is not plain data. */
+function toFact(value) {
+  if (['string', 'number', 'boolean'].includes(typeof value)) return value
+  if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? value : undefined
+  if (typeof value !== 'object' || value === null || '_zod' in value) return undefined
+  if ('method' in value && 'path' in value) {
+    const { method, path, access, status, media } = value
+    return { method, path, access, status, ...(media && { media }) }
+  }
+  const entries = Object.entries(value).map(([key, each]) => [key, toFact(each)])
+  return entries.every(([, each]) => each !== undefined) ? Object.fromEntries(entries) : undefined
+}
+
+/** Writes the files into a folder, and `files.json`, which lists them. */
+export async function buildDashboard(outdir) {
+  mkdirSync(outdir, { recursive: true })
+  mkdirSync(join(root, 'node_modules', '.cache'), { recursive: true })
+  const folder = mkdtempSync(join(root, 'node_modules', '.cache', 'contract-')) // from where zod is found
+  const options = {
+    ...shared,
+    platform: 'browser',
+    target: 'es2022',
+    minify: true,
+    write: false,
+    legalComments: 'none',
+  }
+  try {
+    const [script, style] = await Promise.all([
+      build({
+        ...options,
+        entryPoints: [join(page, 'main.tsx')],
+        format: 'esm',
+        jsx: 'automatic',
+        jsxImportSource: 'preact',
+        plugins: [contractFacts(folder)],
+      }),
+      build({ ...options, entryPoints: [join(page, 'style.css')] }),
+    ])
+    const files = {}
+    const add = (name, type, bytes) => {
+      const digest = createHash('sha256').update(bytes).digest()
+      const path = `dashboard/${name.replace('.', `-${digest.toString('hex').slice(0, 16)}.`)}`
+      files[path] = { file: name, type, sha256: digest.toString('base64') }
+      write(outdir, name, bytes)
+      return { path, integrity: `sha256-${digest.toString('base64')}` }
+    }
+    const js = add('app.js', 'text/javascript; charset=utf-8', script.outputFiles[0].contents)
+    const css = add('app.css', 'text/css; charset=utf-8', style.outputFiles[0].contents)
+    const icon = add('icon.svg', 'image/svg+xml', readFileSync(join(page, 'icon.svg')))
+    const html = readFileSync(join(page, 'index.html'), 'utf8')
+      .replace('app.js"', `${js.path}" integrity="${js.integrity}"`)
+      .replace('app.css"', `${css.path}" integrity="${css.integrity}"`)
+      .replace('icon.svg', icon.path)
+    write(outdir, 'index.html', html)
+    writeFileSync(join(outdir, 'files.json'), JSON.stringify({ script: js.integrity, files }))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function write(outdir, name, content) {
+  writeFileSync(join(outdir, name), content)
+  writeFileSync(join(outdir, `${name}.gz`), gzipSync(content, { level: 9 }))
+}

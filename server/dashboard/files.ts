@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+
+interface PageFile {
+  readonly type: string
+  readonly bytes: Buffer
+  readonly gzip: Buffer
+}
+
+interface PageFiles {
+  readonly html: PageFile
+  /** The digest of the script as a source of a content security policy. */
+  readonly script: string
+  /** By path, without a slash at the start. */
+  readonly assets: ReadonlyMap<string, PageFile>
+}
+
+interface Listing {
+  readonly script: string
+  readonly files: Readonly<Record<string, { readonly file: string; readonly type: string }>>
+}
+
+/** Where the build puts them: beside this module, or in dist if it runs from its source. */
+const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => new URL(path, import.meta.url))
+
+/** Reads the files of the page, which stay in memory. */
+export async function readPageFiles(): Promise<PageFiles> {
+  const folder = folders.find(url => existsSync(url))
+  if (!folder) throw new Error('the dashboard is not built: npm run build')
+  const read = async (file: string, type: string): Promise<PageFile> => {
+    const [bytes, gzip] = await Promise.all([readFile(new URL(file, folder)), readFile(new URL(`${file}.gz`, folder))])
+    return { type, bytes, gzip }
+  }
+  const { script, files } = JSON.parse(await readFile(new URL('files.json', folder), 'utf8')) as Listing
+  const assets = Object.entries(files).map(async ([path, { file, type }]) => [path, await read(file, type)] as const)
+  return {
+    html: await read('index.html', 'text/html; charset=utf-8'),
+    script,
+    assets: new Map(await Promise.all(assets)),
+  }
+}

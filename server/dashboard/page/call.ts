@@ -1,0 +1,62 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useSession } from './session.ts'
+
+export interface Loaded<T> {
+  /** Of the last call that succeeded. */
+  readonly value: T | undefined
+  /** Of the last call, if it failed. */
+  readonly error: unknown
+  readonly isLoading: boolean
+  readonly reload: () => void
+}
+
+/** Reads when the screen appears, when one of `inputs` changes, and after the user has signed in again. */
+export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+  const { epoch } = useSession()
+  const [round, setRound] = useState(0)
+  const [{ value, error, isLoading }, set] = useState<Omit<Loaded<T>, 'reload'>>({
+    value: undefined,
+    error: undefined,
+    isLoading: true,
+  })
+  useEffect(() => {
+    let isCurrent = true
+    set(before => ({ ...before, error: undefined, isLoading: true }))
+    call().then(
+      loaded => isCurrent && set({ value: loaded, error: undefined, isLoading: false }),
+      problem => isCurrent && set(before => ({ ...before, error: problem, isLoading: false })),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [...inputs, epoch, round])
+  return { value, error, isLoading, reload: () => setRound(round + 1) }
+}
+
+export interface Action {
+  /** Does nothing while it runs. */
+  readonly run: () => void
+  readonly isRunning: boolean
+  readonly error: unknown
+  readonly dismiss: () => void
+}
+
+/** A change that the user asks for, once at a time. */
+export function useAction(change: () => Promise<void>): Action {
+  const [isRunning, setRunning] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const running = useRef(false)
+  const run = () => {
+    if (running.current) return
+    running.current = true
+    setRunning(true)
+    setError(undefined)
+    change()
+      .catch(setError)
+      .finally(() => {
+        running.current = false
+        setRunning(false)
+      })
+  }
+  return { run, isRunning, error, dismiss: () => setError(undefined) }
+}

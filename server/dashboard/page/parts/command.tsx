@@ -1,0 +1,24 @@
+import { visible } from '../../../../src/output/safe.ts'
+import { Copy } from './copy.tsx'
+
+/** The command that does the same, to copy. Words are quoted for a POSIX shell where they must be. */
+export function Command({ words }: { readonly words: readonly string[] }) {
+  const text = ['consentctl', ...words].map(quote).join(' ')
+  return (
+    <p class="command">
+      <span class="hint">The same in a terminal</span>
+      <code>{visible(text)}</code>
+      <Copy text={text} label="Copy the command" />
+    </p>
+  )
+}
+
+/** An option with its value, in one word if the value could be read as an option. Nothing for an empty value. */
+export function option(name: string, value: string | null | undefined): string[] {
+  if (!value) return []
+  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,119 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import type { Action } from '../call.ts'
+import { Problem } from './problem.tsx'
+
+interface FormProps {
+  readonly action: Action
+  /** Of the button that sends it. */
+  readonly submit: string
+  readonly isDangerous?: boolean
+  readonly isDisabled?: boolean
+  readonly children: ComponentChildren
+  /** Other buttons. */
+  readonly more?: ComponentChildren
+}
+
+export function Form({ action, submit, isDangerous, isDisabled, children, more }: FormProps) {
+  return (
+    <form
+      noValidate
+      autoComplete="off"
+      onSubmit={event => {
+        event.preventDefault()
+        action.run()
+      }}
+    >
+      {children}
+      <Problem error={action.error} />
+      <p class="buttons">
+        <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={isDisabled || action.isRunning}>
+          {submit}
+        </button>
+        {more}
+      </p>
+    </form>
+  )
+}
+
+interface FieldProps {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly value: string
+  readonly onValue: (value: string) => void
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local'
+  readonly autoComplete?: string
+  readonly isRequired?: boolean
+  /** More than one turns it into a text area. */
+  readonly lines?: number
+}
+
+export function Field({
+  label,
+  hint,
+  value,
+  onValue,
+  type = 'text',
+  autoComplete = 'off',
+  isRequired,
+  lines,
+}: FieldProps) {
+  const id = useId()
+  const common = {
+    id,
+    value,
+    autoComplete,
+    required: isRequired,
+    spellcheck: false,
+    'aria-describedby': hint ? `${id}-hint` : undefined,
+    onInput: (event: { currentTarget: { value: string } }) => onValue(event.currentTarget.value),
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {lines ? <textarea rows={lines} {...common} /> : <input {...common} {...({ type } as object)} />}
+      {hint && (
+        <small id={`${id}-hint`} class="hint">
+          {hint}
+        </small>
+      )}
+    </div>
+  )
+}
+
+interface SelectProps {
+  readonly label: string
+  readonly value: string
+  readonly onValue: (value: string) => void
+  readonly options: readonly (readonly [value: string, text: string])[]
+}
+
+export function Select({ label, value, onValue, options }: SelectProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={event => onValue(event.currentTarget.value)}>
+        {options.map(([each, text]) => (
+          <option value={each} key={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+interface CheckProps {
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onValue: (isChecked: boolean) => void
+}
+
+export function Check({ label, isChecked, onValue }: CheckProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={isChecked} onChange={event => onValue(event.currentTarget.checked)} /> {label}
+    </label>
+  )
+}

@@ -1,0 +1,50 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Loaded } from '../call.ts'
+import { Command } from './command.tsx'
+import { Problem } from './problem.tsx'
+
+interface ScreenProps {
+  readonly title: string
+  /** Of the command that does the same, without `consentctl`. */
+  readonly command: readonly string[]
+  /** Buttons beside the title. */
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** Names the page, and takes the focus when it appears, so that a screen reader begins here. */
+export function Screen({ title, command, actions, children }: ScreenProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · consentctl`
+    heading.current?.focus()
+  }, [title])
+  return (
+    <>
+      <header class="title">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {actions && <div class="buttons">{actions}</div>}
+      </header>
+      {children}
+      <Command words={command} />
+    </>
+  )
+}
+
+interface LoadedProps<T> {
+  readonly of: Loaded<T>
+  readonly children: (value: T) => ComponentChildren
+}
+
+/** What was read, or that it is being read, and why it could not be. An earlier value stays. */
+export function Show<T>({ of: { value, error, isLoading, reload }, children }: LoadedProps<T>) {
+  return (
+    <>
+      <Problem error={error} retry={reload} />
+      {value === undefined ? isLoading && <p role="status">Loading …</p> : children(value)}
+    </>
+  )
+}

@@ -1,0 +1,37 @@
+import { visible } from '../../../../src/output/safe.ts'
+
+/** Text of strangers: what would deceive a reader is shown as `\u{…}`, and its direction ends where it ends. */
+export function Text({ of }: { readonly of: string | null | undefined }) {
+  return of === null || of === undefined || of === '' ? <span class="none">none</span> : <bdi>{visible(of)}</bdi>
+}
+
+/** An id, in full and easy to select. */
+export function Id({ of }: { readonly of: string }) {
+  return <code class="id">{visible(of)}</code>
+}
+
+/** An instant in UTC, to the second. */
+export function Time({ at }: { readonly at: string | null | undefined }) {
+  return at ? <time dateTime={at}>{formatTime(at)}</time> : <span class="none">never</span>
+}
+
+export function formatTime(at: string): string {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? visible(at) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+const number = new Intl.NumberFormat('en')
+
+export function formatNumber(value: number): string {
+  return number.format(value)
+}
+
+/** `1 record`, `2 records`. */
+export function formatCount(count: number, noun: string): string {
+  return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** A state as a coloured word. */
+export function Tag({ tone, children }: { readonly tone: 'good' | 'bad' | 'plain'; readonly children: string }) {
+  return <span class={`tag ${tone}`}>{children}</span>
+}

@@ -1,0 +1,13 @@
+import type { FunctionComponent } from 'preact'
+import { Usage } from './usage.tsx'
+
+export interface ScreenEntry {
+  /** The first part of its address. */
+  readonly path: string
+  readonly title: string
+  /** `params` are the further parts of the address. */
+  readonly show: FunctionComponent<{ readonly params: readonly string[] }>
+}
+
+/** In the order of the navigation. */
+export const screens: readonly ScreenEntry[] = [{ path: 'usage', title: 'Usage', show: Usage }]

@@ -1,0 +1,103 @@
+import { ApiError, type Call, ContractError, NetworkError, type ResponseHead } from '../../../src/client/errors.ts'
+import { callOf, type Input, ownHeaders } from '../../../src/client/request.ts'
+import { withRetries } from '../../../src/client/retry.ts'
+import type { Transport } from '../../../src/client/transport.ts'
+import type { Endpoint } from '../../../src/contract/endpoint.ts'
+
+/** Without a slash at the end. The page can be served below a path. */
+const baseUrl = new URL('.', location.href).href.replace(/\/$/, '')
+
+const timeoutMs = 30_000
+
+/** Seconds. A reader of the page can press a button sooner. */
+const maxWaitSeconds = 2
+
+const unsupported = () => Promise.reject(new Error('the page does not need this'))
+
+/**
+ * Sends requests by `fetch`, with the cookie of the session. Reads are retried, changes never: the user sees the error, and
+ * decides. `onUnauthorized` is told of each 401 of a request that is not a sign-in.
+ */
+export function openFetch(onUnauthorized: () => void): Transport {
+  async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
+    const call = callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
+    const { status, head, bytes, type } = await attempt(call, endpoint, input)
+    if (status === 401 && endpoint.access !== 'anyone') onUnauthorized()
+    if (status < 300 && input.as === 'bytes') return requireMedia(call, head, endpoint, { bytes, type })
+    const text = new TextDecoder().decode(bytes)
+    const body = text === '' ? null : parse(call, head, text)
+    if (status >= 300) throw toError(call, head, body, text)
+    return input.as === 'text' ? text : body
+  }
+  const send = (endpoint: Endpoint, input: Input) =>
+    withRetries(() => deliver(endpoint, input), {
+      maxWait: endpoint.method === 'GET' ? maxWaitSeconds : -1,
+      mayRepeat: async () => endpoint.method === 'GET',
+      pause: seconds => new Promise(resolve => setTimeout(resolve, seconds * 1000)),
+      onWait: () => {},
+    })
+  return { send, createRows: unsupported, probe: unsupported, supports: async () => true, close: () => {} }
+}
+
+interface Received {
+  readonly status: number
+  readonly head: ResponseHead
+  readonly bytes: Uint8Array
+  readonly type: string
+}
+
+async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<Received> {
+  const body = input.upload?.bytes ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
+  const jsonType = method !== 'GET' && body === undefined ? { 'content-type': 'application/json' } : {}
+  try {
+    const response = await fetch(call.url, {
+      method,
+      headers: { accept: 'application/json', ...jsonType, ...ownHeaders(input) },
+      ...(body !== undefined && { body: body as BodyInit }),
+      cache: 'no-store',
+      credentials: 'same-origin',
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const { status, headers } = response
+    const retryAfter = Number.parseInt(headers.get('retry-after') ?? '', 10)
+    return {
+      status,
+      head: {
+        status,
+        requestId: headers.get('x-request-id'),
+        retryAfter: Number.isNaN(retryAfter) ? null : retryAfter,
+        location: null,
+      },
+      bytes: new Uint8Array(await response.arrayBuffer()),
+      type: headers.get('content-type')?.replace(/\s*;.*$/s, '') ?? '',
+    }
+  } catch (cause) {
+    const isTimeout = cause instanceof DOMException && cause.name === 'TimeoutError'
+    throw new NetworkError(call, { code: isTimeout ? 'TIMEOUT' : 'NO_RESPONSE', message: '' }, true)
+  }
+}
+
+function parse(call: Call, head: ResponseHead, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ContractError(call, head, text, 'the response is not JSON')
+  }
+}
+
+function toError(call: Call, head: ResponseHead, body: unknown, text: string): ApiError | ContractError {
+  const { error, message } = Object(body) as Record<string, unknown>
+  if (typeof error === 'string' && typeof message === 'string') return new ApiError(call, head, { error, message })
+  return new ContractError(call, head, text, 'the response is not of this service')
+}
+
+function requireMedia(
+  call: Call,
+  head: ResponseHead,
+  { media = [] }: Endpoint,
+  { bytes, type }: Pick<Received, 'bytes' | 'type'>,
+): Uint8Array {
+  if (media.includes(type)) return bytes
+  throw new ContractError(call, head, '', `the response is not ${media.join(' or ')} (${type || 'no type'})`)
+}

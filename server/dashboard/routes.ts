@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { readPageFiles } from './files.ts'
+
+type PageFiles = Awaited<ReturnType<typeof readPageFiles>>
+type PageFile = PageFiles['html']
+
+/** Read when a browser first asks, so that a service whose dashboard nobody opens holds nothing of it. */
+let reading: Promise<PageFiles> | undefined
+
+async function pageFiles(): Promise<PageFiles> {
+  reading ??= import('./files.ts').then(({ readPageFiles }) => readPageFiles())
+  reading.catch(() => {
+    reading = undefined
+  })
+  return await reading
+}
+
+/**
+ * Serves the dashboard at `/` to browsers, that is to requests that accept HTML. All others, and paths that are no file of
+ * it, get what `reject` throws, as if there were no dashboard.
+ */
+export function dashboardRoutes(
+  app: FastifyInstance,
+  { reject }: { readonly reject: (request: FastifyRequest) => Promise<never> },
+): void {
+  const config = { access: 'anyone' } as const
+  app.get('/', { config }, async (request, reply) => {
+    if (!/\btext\/html\b/i.test(request.headers.accept ?? '')) return await reject(request)
+    const { html, script } = await pageFiles()
+    reply.headers({ ...pageHeaders(script), 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
+    return send(request, reply, html)
+  })
+  app.get('/dashboard/:file', { config }, async (request, reply) => {
+    const { file } = request.params as { file: string }
+    const asset = (await pageFiles()).assets.get(`dashboard/${file}`)
+    if (!asset) return await reject(request)
+    reply.headers({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'cross-origin-resource-policy': 'same-origin',
+      vary: 'accept-encoding',
+    })
+    return send(request, reply, asset)
+  })
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { type, bytes, gzip }: PageFile): FastifyReply {
+  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''))
+  if (isGzip) reply.header('content-encoding', 'gzip')
+  return reply.type(type).send(isGzip ? gzip : bytes)
+}
+
+/** Allows the script by its digest, and requests to this origin. No markup made of text can run, in no frame. */
+function pageHeaders(script: string): Record<string, string> {
+  const policy = {
+    'default-src': "'none'",
+    'script-src': `'${script}'`,
+    'style-src': "'self'",
+    'img-src': "'self'",
+    'connect-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
+    'frame-ancestors': "'none'",
+    'require-trusted-types-for': "'script'",
+    'trusted-types': "'none'",
+  }
+  return {
+    'content-security-policy': Object.entries(policy)
+      .map(([name, value]) => `${name} ${value}`)
+      .join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  }
+}
