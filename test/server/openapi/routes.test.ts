@@ -42,7 +42,8 @@ describe('GET /api/v1/openapi.json › routes', () => {
     )
     const preflights = registered.filter(route => route.startsWith('OPTIONS '))
     expect(preflights).toEqual(['OPTIONS /api/v1/public/consent'])
-    expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual(described.sort())
+    const page = ['GET /', 'GET /dashboard/:file']
+    expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual([...described, ...page].sort())
   })
 
   it('serve the document to anyone, without a database', async () => {

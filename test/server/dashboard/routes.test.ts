@@ -1,0 +1,61 @@
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+
+const service = useService({ config: { dashboard: true } })
+const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+async function page() {
+  return await service.app.inject({ url: '/', headers: html })
+}
+
+describe('GET /', () => {
+  it('serves the page to a browser, with a policy that allows its one script', async () => {
+    const { statusCode, headers, body } = await page()
+    const [, integrity = ''] = /<script [^>]*integrity="([^"]+)"/.exec(body) ?? []
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(integrity).toMatch(/^sha256-/)
+    expect(headers['content-security-policy']).toContain(`script-src '${integrity}';`)
+    expect(headers['content-security-policy']).not.toContain('unsafe')
+  })
+
+  it.each([['*/*'], ['application/json'], [undefined]])(
+    'with Accept %s, answers as any unknown route',
+    async accept => {
+      const headers = accept === undefined ? {} : { accept }
+      const answer = await service.app.inject({ url: '/', headers })
+      const unknown = await service.app.inject({ url: '/unknown', headers })
+      expect([answer.statusCode, answer.json()]).toEqual([401, unknown.json()])
+    },
+  )
+})
+
+describe('GET /dashboard/FILE', () => {
+  it('serves every file of the page, compressed if the browser can, for a year', async () => {
+    const { body } = await page()
+    const paths = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => `/${path}`)
+    expect(paths).toHaveLength(3)
+    for (const url of paths) {
+      const plain = await service.app.inject({ url })
+      const packed = await service.app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } })
+      expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable')
+      expect(packed.headers['content-encoding']).toBe('gzip')
+      expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true)
+    }
+  })
+
+  it('answers as any unknown route for a file that is not of the page', async () => {
+    for (const url of ['/dashboard/app.js', '/dashboard/..%2f..%2fpackage.json', '/dashboard/files.json'])
+      expect((await service.app.inject({ url, headers: html })).statusCode).toBe(401)
+  })
+
+  it('holds the whole page in at most 60 kB, compressed', async () => {
+    const { body } = await page()
+    const paths = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => `/${path}`)
+    const sizes = ['/', ...paths].map(async url => {
+      const answer = await service.app.inject({ url, headers: { ...html, 'accept-encoding': 'gzip' } })
+      return answer.rawPayload.length
+    })
+    expect((await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(60_000)
+  })
+})

@@ -1,0 +1,87 @@
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { type Browser, openBrowser } from './browser.ts'
+import { type ServiceOptions, type TestAccount, type TestService, useService } from './service.ts'
+
+export interface DashboardTest {
+  readonly service: TestService
+  readonly page: Page
+  /** Requests that the page has sent since it was opened, as `GET /api/v1/usage`. */
+  readonly requests: string[]
+  /** Opens a screen as the account's owner, without the sign-in form. `place` is of the form `records/ID`. */
+  open(account: TestAccount, place?: string): Promise<void>
+  /** Expects no violation of WCAG 2.2 AA and best practice, in light and in dark. */
+  expectAccessible(): Promise<void>
+}
+
+/** Script of the page, before its own. */
+const watchPolicy = `
+  globalThis.violations = []
+  addEventListener('securitypolicyviolation', event => {
+    violations.push(event.violatedDirective + ' ' + event.blockedURI)
+  })`
+
+/**
+ * The dashboard in a real browser, a new page for each test. A test fails if the page throws, breaks its security policy or sends
+ * anything to another host.
+ */
+export function useDashboard(options: ServiceOptions = {}): DashboardTest {
+  const service = useService(options)
+  let browser: Browser
+  let faults: string[] = []
+  const test = { service, requests: [] as string[] } as { -readonly [K in keyof DashboardTest]: DashboardTest[K] }
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  async function newPage(): Promise<Page> {
+    await test.page?.close()
+    await browser.context.clearCookies()
+    const page = await browser.context.newPage()
+    faults = []
+    test.requests.length = 0
+    page.on('pageerror', error => faults.push(`error: ${error.message}`))
+    page.on('request', request => {
+      const url = new URL(request.url())
+      if (url.protocol !== 'blob:' && url.origin !== service.url) faults.push(`request: ${url.href}`)
+      if (url.pathname.startsWith('/api/')) test.requests.push(`${request.method()} ${url.pathname}`)
+    })
+    await page.addInitScript(watchPolicy)
+    return page
+  }
+
+  test.open = async (account, place = '') => {
+    test.page = await newPage()
+    const { cookie } = await service.signIn(account)
+    const [name = '', value = ''] = cookie.split('=')
+    await browser.context.addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: 'Lax' }])
+    await test.page.goto(`${service.url}/#/${place}`)
+    await test.page.getByRole('heading', { level: 1 }).waitFor()
+  }
+
+  test.expectAccessible = async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await test.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await test.page.evaluate(axe.source)
+      const { violations } = await test.page.evaluate<{ violations: Violation[] }>('axe.run()')
+      const found = violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => ({ id, html, failureSummary })),
+      )
+      expect(found).toEqual([])
+    }
+  }
+
+  afterEach(async () => {
+    const violations = await test.page?.evaluate<string[]>('violations')
+    expect([...faults, ...(violations ?? [])]).toEqual([])
+  })
+
+  return test
+}
+
+interface Violation {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+}
