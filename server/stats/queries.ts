@@ -5,7 +5,7 @@ import { toArrayLiteral } from '../db/fragments.ts'
 import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
-  /** So many leaves of the log are counted, from its first. */
+  /** Number of leaves of the log that are counted, from its first. */
   readonly leaves: number
   readonly revision: number
 }

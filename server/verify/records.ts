@@ -204,7 +204,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   return new Map(rows.map(row => [row.version, tryPublication(row)]))
 }
 
-/** Of an entry that is no JSON, null: the verification of the administrators' log names it. */
+/** Null for an entry that is not JSON: the verification of the administrators' log names it. */
 function tryPublication(row: PublicationRow): Publication | null {
   try {
     return readPublication(row)

@@ -14,7 +14,7 @@ interface ReportContext {
   }
 }
 
-/** Errors of one kind that are reported, and kinds that are told apart by their message. */
+/** Errors of one kind that are reported, and kinds that differ by their message. */
 const maxExamples = 3
 const maxKinds = 20
 

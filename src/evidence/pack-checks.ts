@@ -116,7 +116,7 @@ function checkKeys({ files, keys }: Pack): string {
     need(name, requireFile(files, name).toString() === pem, 'is not the key of consent-keys.json')
     names.delete(name)
   }
-  for (const name of names) need(name, false, 'is no key of consent-keys.json')
+  for (const name of names) need(name, false, 'is not a key of consent-keys.json')
   return 'keys/ has the same keys'
 }
 

@@ -1,5 +1,5 @@
-// The barest import: sends each line of a file as it is, as many at once as it is told, and writes the ids. With `keys` each goes
-// with an Idempotency-Key, as whoever must be able to send it again does.
+// The barest import: sends each line of a file as it is, with the given concurrency, and writes the ids. With `keys` each goes
+// with an Idempotency-Key, as a client does that must be able to send it again.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Client } from 'undici'

@@ -51,7 +51,7 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
   }
 }
 
-/** A time in which so many records were made that are live. */
+/** A time in which this many live records were made. */
 export interface Range {
   readonly from: string
   readonly to: string
@@ -63,7 +63,7 @@ export function listing({ from, to }: Range): string[] {
   return ['list', '--all', '-o', 'ndjson', '--from', from, '--to', to]
 }
 
-/** The newest live records of the seed, about so many. */
+/** The newest live records of the seed, about this many. */
 export async function rangeOf({ sql, account, records }: Stage, count: number): Promise<Range> {
   const [row] = await sql<{ first: Date; last: Date; lines: number }[]>`
     select min(created_at) as first, max(created_at) as last, count(*)::integer as lines from (

@@ -6,7 +6,7 @@ import { runProgram } from './processes.ts'
 import { runBare, runOurs } from './runs.ts'
 import { binary, type Stage } from './stage.ts'
 
-/** Requests under way at once, on both sides. */
+/** Concurrent requests, on both sides. */
 const atOnce = 8
 
 interface Job {
@@ -103,7 +103,7 @@ const mapOfPersons = {
   values: { true: 'yes', false: 'no' },
 }
 
-/** A file of so many creates, one a line. */
+/** A file of this many creates, one a line. */
 export function writeLines({ folder, account }: Stage, lines: number): string {
   const file = join(folder, `creates-${lines}.ndjson`)
   const line = (_: unknown, index: number) => {

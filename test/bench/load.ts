@@ -9,13 +9,13 @@ export interface Shot {
 
 export type Headers = Record<string, string>
 
-/** How many answers came while so many connections asked one thing after the other. */
+/** Number of answers while this many connections asked one thing after the other. */
 export interface Load {
   readonly answers: number
   readonly seconds: number
 }
 
-/** Asks for so many milliseconds. Throws on an answer that is no success. */
+/** Asks for this many milliseconds. Throws on an answer that is no success. */
 export async function load(
   url: string,
   headers: Headers,

@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts'
 
 type Query = Record<string, string>
 
-/** How many records a page has where the filter leaves so many. */
+/** Number of records of a page if the filter leaves this many. */
 const full = 100
 
 /**

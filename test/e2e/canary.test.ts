@@ -17,7 +17,7 @@ const folder = useFolder()
 const canaries = new Canaries()
 const consents = '/api/v1/consents'
 
-/** Places whose texts an error's body may repeat to whoever sent them: the names of fields and parameters. */
+/** Places whose texts an error's body may repeat to their sender: the names of fields and parameters. */
 const echoed = ['field name', 'parameter name', 'key twice']
 
 let server: ServerProcess

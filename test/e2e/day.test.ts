@@ -66,7 +66,7 @@ describe('a day with the service', () => {
     await run(0, [...excel, '--force'])
   })
 
-  it('goes on with many changes, a deletion by mistake, and its restore', async () => {
+  it('continues with many changes, a deletion by mistake, and its restore', async () => {
     const refused = ['update', '--where', `site=${site.name},refused`, '--pref', 'profiling=false']
     await run(10, [...refused, '--confirm', '3'])
     expect(lines(await run(0, [...refused, '--confirm', '2']))).toHaveLength(2)

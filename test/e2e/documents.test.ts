@@ -28,7 +28,7 @@ interface Step {
 
 const block = /```console\n([\s\S]*?)```/g
 const uuid = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g
-/** What a terminal is told about its cursor, not its text. */
+/** Sequences about a terminal's cursor, not its text. */
 const cursorMove = new RegExp(`${String.fromCodePoint(27)}\\[[\\d;]*[A-Z]`, 'g')
 const prompt = /^(.*(?:\[y\/N\]|Type \d+ to .*?:)) (\S+)$/m
 

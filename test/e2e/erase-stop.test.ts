@@ -103,7 +103,7 @@ describe('subject erase', () => {
     expect(receiptsIn(env)).toEqual(['000001.json'])
     const { counts } = JSON.parse((await runBinary(['subject', 'receipts', 'last'], { env })).stdout)
     expect(counts.deleted + counts.unknown).toBe(60)
-    expect(counts.unknown).toBeLessThanOrEqual(8) // those under way when it was killed
+    expect(counts.unknown).toBeLessThanOrEqual(8) // those in flight when it was killed
   })
 })
 

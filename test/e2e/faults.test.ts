@@ -33,7 +33,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
     ['its connections are half closed every 100 ms', [0, 10_000], again(() => database.proxy.halfClose())],
     ['its connections are slow', [0, 10_000], slowness(database, 200)],
     ['one of its backends hangs', [0, 15_000], hangingBackend(database)],
-    // Those who tried to connect in the dark find out when their own patience ends.
+    // Those who tried to connect in the dark find out at their own timeout.
     ['its connections go silent for ever', [500, 20_000], { ...silence(database), recoveryMs: 6500 }],
   ]
   const chosen = faults.filter(([, [short]]) => isLongRun || short > 0)

@@ -13,7 +13,7 @@ interface Tools {
   readonly stop: () => boolean
 }
 
-/** One client: what it does is drawn by chance, and goes into the ledger. */
+/** One client: what it does is random, and goes into the ledger. */
 export class Writer {
   /** The records that it has made and not begun to remove. */
   readonly #live: RecordHistory[] = []
@@ -31,7 +31,7 @@ export class Writer {
     this.#stop = stop
   }
 
-  /** One request by chance, or as many as a create takes until it is answered. */
+  /** One random request, or as many as a create takes until it is answered. */
   async act(name: string): Promise<void> {
     const kind = this.#random()
     const index = Math.floor(this.#random() * this.#live.length)

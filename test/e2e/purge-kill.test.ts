@@ -104,7 +104,7 @@ async function killed(sql: Sql, command: readonly string[], env: NodeJS.ProcessE
   await delay(20 * Math.random())
   child.kill('SIGKILL')
   await gone
-  // Nobody has told the database, which goes on with the statement it is at.
+  // Nobody has told the database, which finishes its statement.
   for (let seen = -1, now = await purgedOf(sql); seen !== now; now = await purgedOf(sql)) {
     seen = now
     await delay(200)

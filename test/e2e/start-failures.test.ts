@@ -19,7 +19,7 @@ async function serve(env: Record<string, string>, limit = '') {
   return { code: code as number | null, stderr }
 }
 
-/** A proxy that loses every connection for good when the server has sent `count` messages in all. */
+/** A proxy that loses every connection when the server has sent `count` messages in all. */
 async function startCutter(target: number, count: number) {
   const clients = new Set<Socket>()
   let sent = 0

@@ -156,7 +156,7 @@ describe.each([
 describe('memory of a list', () => {
   const isLong = process.env['CONSENTCTL_TEST_LONG'] === '1'
 
-  /** The most that a list of so many records takes, in MB. V8 lets a young heap grow for want of a reason not to. */
+  /** The most that a list of this many records takes, in MB. V8 lets a young heap grow for want of a reason not to. */
   async function peak(total: number, ...more: string[]): Promise<number> {
     instance.total = total
     const limits = [

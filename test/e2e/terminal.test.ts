@@ -30,7 +30,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
     ['nothing', '\r', 9],
     ['the end of the input', '\u0004', 9],
     ['Ctrl-C', '\u0003', 130],
-  ])('shows the record, asks, and does as it is told: %s', async (_name, keys, code) => {
+  ])('shows the record, asks, and obeys the answer: %s', async (_name, keys, code) => {
     const id = await create()
     const terminal = openTerminal(['rm', id], env())
     await terminal.shows('[y/N]')

@@ -18,7 +18,7 @@ export interface Weather {
 
 export const fairWeather: Weather = { cut: 0, hold: 0, refuse: 0, latencyMs: 2 }
 
-/** The owner of an end of a connection, which is told of these events. */
+/** The owner of an end of a connection, which gets these events. */
 interface Owner {
   onData(bytes: Buffer): void
   onEnd(): void

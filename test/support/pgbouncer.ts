@@ -27,7 +27,7 @@ export function hasPgBouncer(): boolean {
 /** Debian has it among the programs of the system's operator. */
 const programs = { PATH: `${process.env['PATH']}:/usr/sbin` }
 
-/** Starts one that gives each database so many connections to a server, named by its URL, and a client one for a transaction. */
+/** Starts one that gives each database this many connections to a server, named by its URL, and a client one for a transaction. */
 export async function startPgBouncer(server: string, connections: number): Promise<PgBouncer> {
   const { hostname, port: serverPort, username, password } = new URL(server)
   const folder = mkdtempSync(join(tmpdir(), 'consentctl-pooler-'))

@@ -1,4 +1,4 @@
-// A disk that loses power. It is told each operation on the files below a folder, and builds what a power cut may leave of
+// A disk that loses power. It gets each operation on the files below a folder, and builds what a power cut may leave of
 // them: what was flushed is there; of the rest any part may be, in any order, in pieces of a page or a sector.
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
@@ -176,7 +176,7 @@ export class SimulatedDisk {
     for (const naming of this.#namings) {
       if (naming.changes.some(change => change.folder === node || change.node === node)) naming.isFlushed = true
     }
-    // The oldest ones are on the disk for good as soon as none before them can be missing.
+    // The oldest ones are safely on the disk as soon as none before them can be missing.
     const end = this.#namings.findIndex(({ isFlushed }) => !isFlushed)
     const kept = end < 0 ? this.#namings.splice(0) : this.#namings.splice(0, end)
     for (const { changes } of kept) applyNames(this.#flushedNames, changes)

@@ -58,7 +58,7 @@ export function publish(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Publishes the texts of a policy version, for good: nothing changes it later. The same texts and details as those of
+Publishes the texts of a policy version: nothing changes them later. The same texts and details as those of
 the newest version are no new version (exit 0), so that a pipeline can publish at each push, with a key of the scope
 notices. An interrupted upload is continued by the same command. New records have the version from when it takes
 effect: for a time in the future, run the command again then.

@@ -46,7 +46,7 @@ Examples:
     .action(
       action(ctx, Options, registerView, async (_, { operands: [ticket], outcome, reason, ...sure }) => {
         if (outcome === 'refused' && reason === undefined)
-          throw usageError('--reason is missing', 'a person is told why a request is refused (GDPR Art. 12(4))')
+          throw usageError('--reason is missing', 'a person must learn why a request is refused (GDPR Art. 12(4))')
         const asks = mustPrompt(ctx, sure, { action: 'close' })
         const found = await findRequest(ctx.api, ticket)
         const rows = [{ ...found, overdue: isOverdue(found) }]

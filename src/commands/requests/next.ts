@@ -43,7 +43,7 @@ const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readon
 function nextStep(ctx: Context, { ticket, kind, receipts }: DataSubjectRequest): string {
   const proof = proofs[kind]
   if (proof && receipts.some(({ type }) => type === proof.type))
-    return `${proof.says}; once the person is told: ${closeCommand(ticket)}`
+    return `${proof.says}; once the person has the answer: ${closeCommand(ticket)}`
   return `to answer it: ${answerTo(ctx, kind, ticket)}`
 }
 

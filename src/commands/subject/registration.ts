@@ -34,7 +34,9 @@ export async function tellRegistration(
 ): Promise<void> {
   if (request_id === null) return
   if (failed === null)
-    return await ctx.say(`the register has the digest of the receipt; once the person is told: ${closeCommand(ticket)}`)
+    return await ctx.say(
+      `the register has the digest of the receipt; once the person has the answer: ${closeCommand(ticket)}`,
+    )
   await report(ctx, failed.error)
   const command = subjectCommand(ctx, 'resume', job)
   await ctx.warn(`the erasure is done, but the register does not have the digest of its receipt; to add it: ${command}`)

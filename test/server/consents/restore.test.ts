@@ -137,7 +137,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     for (const id of ids) expect((await own.restore(id)).status).toBe(409)
   })
 
-  it('is told from a later deletion, which is restored without it', async () => {
+  it('is distinguished from a later deletion, which is restored without it', async () => {
     const { id } = await owner.create({ subject_id: 'twice' })
     await erase('twice')
     await owner.restore(id, despite)

@@ -156,7 +156,7 @@ async function replay(recording: Recording, { count, without, isSearch = false }
     const random = randomFrom(seed + index)
     return { index, random, after: Math.floor(random() * (operations.length + 1)) }
   })
-  // In the order of the recording, so that each operation is applied once; a search takes them by chance.
+  // In the order of the recording, so that each operation is applied once; a search takes random ones.
   if (!isSearch) cuts.sort((one, other) => one.after - other.after)
   const forgotten = without ? filesOf(operations, without) : new Set<number>()
   let disk = new SimulatedDisk()

@@ -72,7 +72,7 @@ describe('subject find and export --request', () => {
     const exported = await subject('export', '--request', 'DSR-8', '--out', out)
     expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('requests close DSR-8 --outcome done') })
     expect((await run(['requests', 'next'])).stderr).toContain(
-      'once the person is told: consentctl requests close DSR-8',
+      'once the person has the answer: consentctl requests close DSR-8',
     )
     const { receipts } = await show('DSR-8')
     expect(receipts).toMatchObject([{ type: 'export_manifest', sha256: digestOf(`${out}.manifest.json`) }])

@@ -116,7 +116,7 @@ describe('check', () => {
     expect(stderr).toContain(sentence)
   })
 
-  it('adds what is told of an import after the columns that were there before', async () => {
+  it('adds the columns of an import after those that were there before', async () => {
     cli.instance.use(answers('get', path, { ...yes, ...told }))
     const { stdout } = await check('-o', 'tsv', '--header')
     expect(stdout.split('\n')[0]?.split('\t').slice(-4)).toEqual(['renewal', 'origin', 'given_at', 'witnessed'])

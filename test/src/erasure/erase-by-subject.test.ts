@@ -56,7 +56,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('signs a receipt with a certificate that is no JSON, which says nothing about the purge', async () => {
+  it('signs a receipt with a certificate that is not JSON, which says nothing about the purge', async () => {
     erasure.after = () => {
       const records = [...erasure.deleted.values()].map(({ id, site_id, deleted_at }) => ({ id, site_id, deleted_at }))
       const counts = { erased: records.length, remaining: 0, deleted: records.length, complete: true, dry_run: false }

@@ -37,7 +37,7 @@ describe('subject find --like', () => {
     expect(stderr).toContain(`near match of ${maria}: '${near}', 1 live and 0 deleted\n`)
   })
 
-  it('without --like finds the exact identifier alone, in the same columns as ever', async () => {
+  it('without --like finds the exact identifier alone, in the same columns as before', async () => {
     instance(1)
     const { stdout } = await freshFolders(cli).run('find', maria, '--header')
     expect(stdout.split('\n')[0]).toMatch(/\tstate$/)

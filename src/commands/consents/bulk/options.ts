@@ -35,7 +35,7 @@ export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>
   readonly format?: LineFormat | undefined
   /** A file of ids that is removed when the job is done. */
   readonly snapshot?: string | undefined
-  /** Asks the user about so many lines of a file before a new job is begun. @throws CliError if they decline */
+  /** Asks the user about a file of this many lines before a new job is begun. @throws CliError if they decline */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 

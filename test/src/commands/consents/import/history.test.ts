@@ -30,7 +30,7 @@ function put(name: string, text: string): string {
   return path
 }
 
-/** A file of so many persons, by default with answers that the map knows. */
+/** A file of this many persons, by default with answers that the map knows. */
 function people(count: number, answer = 'yes'): string {
   const rows = Array.from({ length: count }, (_, index) => `person-${index},2024-03-01T09:00:00Z,${answer}\n`)
   return put('people.csv', `person,at,answer\n${rows.join('')}`)

@@ -86,7 +86,7 @@ function fromEither(expected: Person, actual: Person | undefined): Person {
 
 describe('a file of each format', () => {
   describe.each(formatNames)('%s', format => {
-    it(`prepares ${rows} rows as they were meant, and counts what became of each`, async () => {
+    it(`prepares ${rows} rows as they were meant, and counts each outcome`, async () => {
       const fixture = makers[format](seed, rows)
       const { prepared, refused, text } = await prepareFixture(format, fixture)
       expect(prepared.values.filter(({ becomes }) => becomes === null)).toEqual([])

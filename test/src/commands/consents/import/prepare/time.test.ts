@@ -80,7 +80,7 @@ describe('timeReader', () => {
     expect(() => read('', 'YYYY-MM-DD HH:mm', '+02:00')).toThrow('unknown time zone')
   })
 
-  it('refuses a pattern that is no time', () => {
+  it('refuses a pattern that is not of a time', () => {
     expect(() => read('', 'YYYY-MM-DD', 'UTC')).toThrow('no year, month, day, hour or minute')
     expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('twice')
     expect(() => read('', 'YYYY-MM-DD hh:mm', 'UTC')).toThrow('together')
