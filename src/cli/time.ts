@@ -1,4 +1,4 @@
-import { parseInstant } from '../contract/values.ts'
+import { parseInstant } from '../contract/instant.ts'
 import { usageError } from '../errors/errors.ts'
 
 const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

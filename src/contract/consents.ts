@@ -1,19 +1,9 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
-import {
-  Count,
-  Id,
-  Instant,
-  PolicyVersion,
-  pageQuery,
-  parseInstant,
-  QueryBoolean,
-  Timestamp,
-  text,
-  Uuid,
-} from './values.ts'
+import { Count, Id, Instant, PolicyVersion, pageQuery, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
 /** Null if an instance has no value for the field or leaves it out. */
 function optional<T extends z.ZodType>(field: T) {

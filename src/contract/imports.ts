@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { ConsentDraft } from './consents.ts'
+import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
-import { Instant, PolicyVersion, parseInstant, text } from './values.ts'
+import { Instant, PolicyVersion, text } from './values.ts'
 
 const earliest = Date.UTC(1990, 0, 1)
 

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { ConsentQuery, isRange } from './consents.ts'
 import { endpoint, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, parseInstant, QueryBoolean, Timestamp, Uuid } from './values.ts'
+import { parseInstant } from './instant.ts'
+import { Count, Id, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
 /** Groups of fewer persons are hidden unless the exact numbers are requested. */
 export const leastPersons = 10

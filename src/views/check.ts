@@ -1,5 +1,5 @@
 import type { CheckAnswer } from '../contract/check.ts'
-import { parseInstant } from '../contract/values.ts'
+import { parseInstant } from '../contract/instant.ts'
 import { toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 

@@ -1,5 +1,6 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'
+import { changesOf } from './changes.ts'
 import { day, field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only the id of a deleted record. */
@@ -96,14 +97,7 @@ export type DescribeChange = (entry: AuditEntry) => string
 
 /** `marketing: true → false`; of the first entry all: `marketing: true`. */
 export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
-  if (isPurged) return 'purged'
-  const [now, then] = [entry.preferences ?? {}, before?.preferences ?? {}]
-  const names = Object.keys({ ...then, ...now })
-  const shown = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'))
-  return names
-    .filter(name => JSON.stringify(then[name]) !== JSON.stringify(now[name]))
-    .map(name => `${name}: ${before ? `${shown(then[name])} → ` : ''}${shown(now[name])}`)
-    .join(', ')
+  return isPurged ? 'purged' : changesOf(entry, before).join(', ')
 }
 
 const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean): readonly Column<AuditEntry>[] => [

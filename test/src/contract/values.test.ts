@@ -1,15 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ConsentDraft, ConsentQuery } from '../../../src/contract/consents.ts'
-import {
-  Instant,
-  PolicyVersion,
-  parseInstant,
-  QueryBoolean,
-  queryInteger,
-  text,
-  Uuid,
-} from '../../../src/contract/values.ts'
+import { parseInstant } from '../../../src/contract/instant.ts'
+import { Instant, PolicyVersion, QueryBoolean, queryInteger, text, Uuid } from '../../../src/contract/values.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { oldestFirst, stateAt, timeOf } from '../../../../src/commands/consents/at.ts'
+import { oldestFirst, stateAt, timeOf } from '../../../../src/commands/consents/moment.ts'
 import type { AuditEntry } from '../../../../src/contract/index.ts'
 import { entry, uuid } from '../../support.ts'
 

@@ -1,4 +1,4 @@
-import { parseInstant } from '../../../../contract/values.ts'
+import { parseInstant } from '../../../../contract/instant.ts'
 import { usageError } from '../../../../errors/errors.ts'
 
 /** Returns milliseconds since 1970, or why a text is no time that can be told. */
