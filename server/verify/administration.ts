@@ -2,8 +2,8 @@
 // they come to the settings that are there.
 
 import type { Sql } from 'postgres'
+import { parseExactJson } from '../../src/contract/exact-json.ts'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
-import { parseExactJson } from '../../src/contract/json.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { type EntryRow, findHead, listEntries, listSettings } from './administration-queries.ts'
 import { reading, type Work } from './records.ts'

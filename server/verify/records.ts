@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
+import { parseExactJson } from '../../src/contract/exact-json.ts'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
-import { parseExactJson } from '../../src/contract/json.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type ChainEntry, dropVerified, isRestore, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'

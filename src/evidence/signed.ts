@@ -1,6 +1,6 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
 import { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
-import { parseExactJson } from '../contract/json.ts'
+import { parseExactJson } from '../contract/exact-json.ts'
 
 /** Last line of a signed document: 64 bytes in canonical base64. */
 const lastLine = /\n"signature":"([A-Za-z\d+/]{85}[AQgw]==)"\}\n$/

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isExactNumber, parseExactJson } from '../../../src/contract/json.ts'
+import { isExactNumber, parseExactJson } from '../../../src/contract/exact-json.ts'
 
 const problem = (text: string) => {
   try {

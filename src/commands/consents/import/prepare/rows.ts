@@ -1,4 +1,4 @@
-import { parseExactJson } from '../../../../contract/json.ts'
+import { parseExactJson } from '../../../../contract/exact-json.ts'
 import { dataError } from '../../../../errors/errors.ts'
 import { type Delimiter, NoRow, openTable, readSeparator, requireWidth, type Table } from '../../../../io/csv.ts'
 import { toUtf8 } from '../../../../io/encoding.ts'
