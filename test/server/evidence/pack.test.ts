@@ -188,7 +188,7 @@ describe('consentctl evidence', () => {
     ]
     await owner.remove(purged.id)
     await cover()
-    const imported = await newImport(99, { subject_id: 'jo' })
+    const imported = await newImport(1_000_000, { subject_id: 'jo' })
     await owner.remove(imported.id)
     const before = await write('before', purged.id)
     await purgeNow(service.sql)
