@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { describeDeletion } from '../../src/contract/documents/deletion-statement.ts'
 import type { ErasureCertificate } from '../../src/contract/documents/erasure-certificate.ts'
-import { describeDeletion } from '../../src/contract/documents/fields.ts'
 import {
   erasedRecordsLimit,
   type NearMatches,

@@ -1,14 +1,14 @@
 import type { Client } from '../client/client.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import type { Identity } from '../receipts/signer.ts'
-import type { ErasureState } from './job.ts'
+import type { JobState } from './job.ts'
 import { askForErasable, findStates, listHolding } from './records.ts'
 
 /**
  * Checks that a resumed job still has its account, because to another one all its records seem to be gone. If the instance
  * names no account, the key must see one of the job's records. @throws CliError other_account (exit 10)
  */
-export async function requireSameAccount(api: Client, state: ErasureState, { account_id }: Identity): Promise<void> {
+export async function requireSameAccount(api: Client, state: JobState, { account_id }: Identity): Promise<void> {
   const { header } = state
   const isKnown = header.account_id !== null && account_id !== null
   const isSame = isKnown ? header.account_id === account_id : await seesAny(api, state)
@@ -22,7 +22,7 @@ export async function requireSameAccount(api: Client, state: ErasureState, { acc
 }
 
 /** Looks for live records first: few requests find one, unless all are deleted. */
-async function seesAny(api: Client, { header, targets }: ErasureState): Promise<boolean> {
+async function seesAny(api: Client, { header, targets }: JobState): Promise<boolean> {
   const ask = header.deletes_by === 'subject' ? askForErasable : listHolding
   const { live } = await ask(api, header.subjects)
   if (live.some(({ id }) => targets.has(id))) return true

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '../client/client.ts'
-import { consents } from '../contract/consents.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { Consent } from '../contract/index.ts'
 import { signDocument } from '../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../io/new-file.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
+import { exportTexts } from './export-text.ts'
 
 /** The two files of an export, which get their names when complete. */
 export interface ExportFiles {
@@ -67,21 +67,13 @@ async function writeData(
     await file.write(text)
   }
   const sites = new Map<string | null, number>()
-  const head = { type: 'subject_export', version: 1, instance, exported_at, subjects }
-  await write(`${JSON.stringify(head).slice(0, -1)},"records":[`)
-  // All that is held (GDPR Art. 15), also the stored address and who made each change, if the instance tells them.
-  const hasDetails = await api.supports(consents.history, { in: 'query', name: 'details' })
-  for await (const page of pages) {
-    for (const record of page) {
-      const query = hasDetails ? { details: true } : {}
-      const { data: history, ...details } = await api.consents.history({ params: { id: record.id }, query })
-      await write(`${records > 0 ? ',' : ''}\n${JSON.stringify({ ...record, ...details, history })}`)
-      records += 1
-      entries += history.length
-      sites.set(record.site_id, (sites.get(record.site_id) ?? 0) + 1)
-    }
+  for await (const { text, record } of exportTexts(api, { instance, exported_at, subjects }, pages)) {
+    await write(text)
+    if (!record) continue
+    records += 1
+    entries += record.entries
+    sites.set(record.site_id, (sites.get(record.site_id) ?? 0) + 1)
   }
-  await write('\n]}\n')
   return {
     type: 'export_manifest',
     version: 2,

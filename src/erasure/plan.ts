@@ -4,6 +4,7 @@ import { text } from '../contract/values.ts'
 import { CliError, dataError, exit } from '../errors/errors.ts'
 import type { Operator } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
+import { describeDifferences, sortedJson } from './differences.ts'
 import { readOperand } from './receipts.ts'
 import type { SubjectRequest } from './request.ts'
 
@@ -81,45 +82,15 @@ type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
 /** @throws CliError changed (exit 10) if the records are not exactly the planned ones, unchanged */
 export function requireAsPlanned(planned: readonly Known[], present: readonly Known[]): void {
-  const now = new Map(present.map(record => [record.id, record]))
-  const then = new Set(planned.map(({ id }) => id))
-  const differences = [
-    describeDifference(
-      planned.filter(({ id, sha256: digest }) => now.has(id) && now.get(id)?.sha256 !== digest),
-      'changed',
-    ),
-    describeDifference(
-      present.filter(({ id }) => !then.has(id)),
-      'added',
-    ),
-    describeDifference(
-      planned.filter(({ id }) => !now.has(id)),
-      'gone',
-    ),
-  ].filter(text => text !== '')
-  if (differences.length === 0) return
-  const message = `records differ from the plan: ${differences.join('; ')}; nothing was done`
+  const differences = describeDifferences(planned, present, ({ sha256: digest }) => digest)
+  if (differences === '') return
+  const message = `records differ from the plan: ${differences}; nothing was done`
   throw new CliError('changed', exit.changed, message, { hint: 'look at the records, and make a new plan' })
-}
-
-function describeDifference(records: readonly Known[], difference: string): string {
-  if (records.length === 0) return ''
-  const ids = records.slice(0, 3).map(({ id }) => id)
-  return `${records.length} ${difference} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
 }
 
 export function toPlanned(record: Consent): PlannedRecord {
   const { id, site_id, updated_at } = record
-  return { id, site_id, updated_at, sha256: digest(record) }
-}
-
-/** Not RFC 8785, which has no form for lone surrogates that another instance may hold. */
-function digest(record: Consent): string {
-  const sorted = (_: string, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value
-  return sha256(JSON.stringify(record, sorted))
+  return { id, site_id, updated_at, sha256: sha256(sortedJson(record)) }
 }
 
 function parseJson(content: string): unknown {

@@ -14,13 +14,14 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
-import { markErased } from '../../erasure/deletion.ts'
+import { markErased } from '../../erasure/by-subject.ts'
 import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
-import { type ErasureHeader, erasureJobs, newState, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
+import { type ErasureHeader, erasureJobs, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
 import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
 import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import { askForErasable, countBySite, liveRecords, type Target, toTargets } from '../../erasure/records.ts'
 import { type ErasureRequest, openRequest, type SubjectRequest } from '../../erasure/request.ts'
+import { newState } from '../../erasure/state.ts'
 import { usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
@@ -323,7 +324,7 @@ async function startJob(
   const state = newState(header)
   await requireAppendable(request.store)
   if (targets.length === 0 && header.request_id === null) {
-    await markErased(ctx, state)
+    await markErased(ctx.api, state)
     const verified = await verifyErased(ctx.api, header)
     const code = await tellReceipt(ctx, await makeReceipt(request, state, verified))
     return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>

@@ -2,7 +2,8 @@ import { endsAll, isInterrupted, overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { type Deletion, deleteRest, markErased } from '../../erasure/deletion.ts'
+import { type Deletion, markErased } from '../../erasure/by-subject.ts'
+import { deleteRest } from '../../erasure/deletion.ts'
 import type { RunningJob } from '../../erasure/job.ts'
 import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import type { StoredReceipt } from '../../erasure/receipts.ts'
@@ -53,7 +54,7 @@ async function* run(job: RunningJob, signing: Signing, progress: Progress): Asyn
     ctx.interruption.throwIfAborted()
     if (progress.fatal !== null) throw progress.fatal
     if (progress.failures.length === 0) {
-      await markErased(ctx, state)
+      await markErased(ctx.api, state)
       const verified = await verifyErased(ctx.api, state.header).catch(explainQuota)
       await held.requireHeld()
       progress.stored = await makeReceipt(signing, state, verified)

@@ -1,0 +1,142 @@
+import type { Client } from '../client/client.ts'
+import type { ResponseInfo } from '../client/request.ts'
+import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
+import type { SubjectErased } from '../contract/index.ts'
+import { restore } from '../contract/restore.ts'
+import { subjects as subjectEndpoints } from '../contract/subjects.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { type RecordAnswer, recordClock, toInstant, toRecord } from './outcome.ts'
+import type { Target } from './records.ts'
+import { type ErasureRun, type ErasureState, mayBeDeleted, restOf } from './state.ts'
+
+/** The service's own erasure, which names the records to delete. */
+
+export interface Deletion {
+  readonly target: Target
+  readonly record: ErasedRecord | null
+  readonly error: unknown
+}
+
+/** Records of one call. An answer is one line of the journal, and its certificate one of the receipt's. */
+const batchSize = 200
+
+/** Deletes what is left, as `deleteRest`. @throws CallError */
+export async function* deleteBySubject(run: ErasureRun, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
+  for (const subject of run.state.header.subjects.keys()) {
+    const rest = restOf(run.state).filter(target => target.subject === subject)
+    for (let start = 0; start < rest.length && !isStopped(); start += batchSize)
+      yield* deleteBatch(run, subject, rest.slice(start, start + batchSize), isStopped)
+  }
+}
+
+/** Calls the service until it has answered for each record, or cannot delete the rest. */
+async function* deleteBatch(
+  run: ErasureRun,
+  subject: number,
+  batch: readonly Target[],
+  isStopped: () => boolean,
+): AsyncGenerator<readonly Deletion[]> {
+  let pending = batch
+  while (pending.length > 0 && !isStopped()) {
+    const { deletions, isStuck } = await callErasure(run, subject, pending)
+    yield deletions
+    const told = new Set(deletions.map(({ target }) => target.id))
+    pending = pending.filter(({ id }) => !told.has(id))
+    if (!isStuck) continue
+    const error = new CliError('not_deleted', exit.temporary, 'the service could not delete the record')
+    yield pending.map(target => ({ target, record: null, error }))
+    return
+  }
+}
+
+interface CallOutcome {
+  readonly deletions: readonly Deletion[]
+  /** True if another call would delete no more. */
+  readonly isStuck: boolean
+}
+
+async function callErasure(run: ErasureRun, subject: number, batch: readonly Target[]): Promise<CallOutcome> {
+  const { api, state, record } = run
+  const { ticket, reason, subjects } = state.header
+  const ids = batch.map(({ id }) => id)
+  const sentBefore = new Set(ids.filter(id => mayBeDeleted(state, id)))
+  let response: ResponseInfo | undefined
+  let isLost = false
+  await record(['s', ids])
+  let answer: SubjectErased
+  try {
+    answer = await api.call(subjectEndpoints.erase, {
+      body: { subject_id: subjects[subject] ?? '', ids, ticket, ...(reason !== null && { reason }) },
+      isIdempotent: true,
+      onResponse: each => {
+        response = each
+      },
+      onLost: () => {
+        isLost = true
+      },
+    })
+  } catch (error) {
+    await record(['f', ids, run.codeOf(error), isLost])
+    throw error
+  } finally {
+    await recordClock(run, response)
+  }
+  const requestId = response?.requestId ?? null
+  const told = requireToldAsAsked(answer, new Set(ids))
+  const answers = batch.flatMap((target): RecordAnswer[] => {
+    const erased = told.erased.get(target.id)
+    const earlier = told.earlier.get(target.id)
+    if (erased === undefined && earlier === undefined && !answer.complete) return []
+    const mayBeOwn = isLost || sentBefore.has(target.id)
+    const deleted_at = toInstant(erased ?? earlier ?? null)
+    return [{ target, isAbsent: erased === undefined, deleted_at, mayBeOwn, requestId }]
+  })
+  const records = answers.map(each => toRecord(state, each))
+  const known = new Set(records.map(({ id }) => id))
+  const untold = ids.filter(id => !known.has(id))
+  await record(['a', { certificate: answer.certificate, isLost, records, untold }])
+  const deletions = answers.map(({ target }, index) => ({
+    target,
+    record: records[index] ?? null,
+    error: null,
+  }))
+  return { deletions, isStuck: answers.length === 0 }
+}
+
+/** @throws CliError unexpected_answer (exit 5) if the service names a record that it was not asked to delete */
+function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: ReadonlySet<string>) {
+  const stranger = [...records, ...already_deleted].find(({ id }) => !asked.has(id))
+  if (stranger !== undefined)
+    throw new CliError(
+      'unexpected_answer',
+      exit.rejected,
+      `the service says that it deleted the record ${stranger.id}, which it was not asked to delete`,
+      { hint: 'report this to the operator of the instance' },
+    )
+  return {
+    erased: new Map(records.map(({ id, deleted_at }) => [id, deleted_at])),
+    earlier: new Map(already_deleted.map(({ id, deleted_at }) => [id, deleted_at])),
+  }
+}
+
+/**
+ * Lets the service mark the deleted records of identifiers without live ones, so that a restore has to say that it is despite
+ * the erasure. An erasure of live ones marks the others itself. Returns what
+ * it certified. @throws CallError
+ */
+export async function markErased(
+  api: Pick<Client, 'call' | 'supports'>,
+  { header, targets }: Pick<ErasureState, 'header' | 'targets'>,
+): Promise<string[]> {
+  const certificates: string[] = []
+  if (header.deletes_by !== 'subject' || !(await api.supports(restore))) return certificates
+  const isMarked = new Set([...targets.values()].map(({ subject }) => subject))
+  for (const [subject, subject_id] of header.subjects.entries()) {
+    if (isMarked.has(subject)) continue
+    const body = { subject_id, ids: [], ticket: header.ticket }
+    const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true })
+    requireToldAsAsked(answer, new Set())
+    if (answer.certificate !== null) certificates.push(answer.certificate)
+  }
+  return certificates
+}

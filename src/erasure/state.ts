@@ -1,0 +1,128 @@
+import type { Client } from '../client/client.ts'
+import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
+import type { Target } from './records.ts'
+
+/** A response of the service's own erasure. */
+export interface ServiceAnswer {
+  readonly certificate: string | null
+  /** True if an earlier attempt of the call may have been carried out. */
+  readonly isLost: boolean
+  readonly records: readonly ErasedRecord[]
+  /** Records of the call that it neither deleted nor found absent. */
+  readonly untold: readonly string[]
+}
+
+/**
+ * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about to be
+ * deleted. d: the outcome of one. a: the service's answer for several. f: their deletion failed with this code, and may
+ * have been carried out. c: seconds by which the local clock is ahead.
+ */
+export type ErasureEvent =
+  | readonly ['p', target: Target]
+  | readonly ['P']
+  | readonly ['s', ids: readonly string[]]
+  | readonly ['d', record: ErasedRecord]
+  | readonly ['a', answer: ServiceAnswer]
+  | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
+  | readonly ['c', seconds: number]
+
+/** What was asked and confirmed, as far as the deletion depends on it. */
+export interface ErasureOrder {
+  readonly subjects: readonly string[]
+  readonly ticket: string
+  readonly reason: string | null
+  readonly started_at: string
+  /** By the service's own erasure (`subject`), or one by one (`record`). */
+  readonly deletes_by: 'subject' | 'record'
+}
+
+export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
+  readonly header: Order
+  readonly targets: Map<string, Target>
+  isPlanned: boolean
+  /** Records whose deletion was about to be sent, without an outcome yet. */
+  readonly sent: Set<string>
+  /** Records whose deletion may have been carried out although it failed or was never answered. */
+  readonly lost: Set<string>
+  readonly done: Map<string, ErasedRecord>
+  readonly certificates: string[]
+  /** Calls of the service's own erasure whose answer, and so certificate, was lost. */
+  lostAnswers: number
+  clockOffset: number | null
+}
+
+/** A deletion in progress. */
+export interface ErasureRun {
+  readonly api: Pick<Client, 'call' | 'supports'>
+  readonly state: ErasureState
+  /** Writes an event down, then applies it. */
+  readonly record: (event: ErasureEvent) => Promise<void>
+  /** Of an error, for the event of a failure. */
+  readonly codeOf: (error: unknown) => string
+}
+
+export function newState<Order extends ErasureOrder>(header: Order): ErasureState<Order> {
+  return {
+    header,
+    targets: new Map(),
+    isPlanned: false,
+    sent: new Set(),
+    lost: new Set(),
+    done: new Map(),
+    certificates: [],
+    lostAnswers: 0,
+    clockOffset: null,
+  }
+}
+
+export function apply(state: ErasureState, event: ErasureEvent): void {
+  const isBySubject = state.header.deletes_by === 'subject'
+  switch (event[0]) {
+    case 'p':
+      state.targets.set(event[1].id, event[1])
+      break
+    case 'P':
+      state.isPlanned = true
+      break
+    case 's':
+      for (const id of event[1]) {
+        if (state.sent.has(id)) state.lost.add(id) // an earlier run was killed before it knew the outcome
+        state.sent.add(id)
+      }
+      if (isBySubject) state.lostAnswers += 1
+      break
+    case 'd':
+      state.done.set(event[1].id, event[1])
+      break
+    case 'a':
+      applyAnswer(state, event[1])
+      break
+    case 'f':
+      for (const id of event[1]) forgetSent(state, id, event[3])
+      if (isBySubject && !event[3]) state.lostAnswers -= 1
+      break
+    case 'c':
+      state.clockOffset = event[1]
+  }
+}
+
+function applyAnswer(state: ErasureState, { certificate, isLost, records, untold }: ServiceAnswer): void {
+  for (const record of records) state.done.set(record.id, record)
+  for (const id of untold) forgetSent(state, id, isLost)
+  if (certificate !== null) state.certificates.push(certificate)
+  if (!isLost) state.lostAnswers -= 1
+}
+
+function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean): void {
+  sent.delete(id)
+  if (maybeDone) lost.add(id)
+}
+
+/** Returns the planned records without an outcome. */
+export function restOf({ targets, done }: Pick<ErasureState, 'targets' | 'done'>): Target[] {
+  return [...targets.values()].filter(({ id }) => !done.has(id))
+}
+
+export function mayBeDeleted({ sent, lost }: ErasureState, id: string): boolean {
+  return sent.has(id) || lost.has(id)
+}
