@@ -8,13 +8,15 @@ export interface Loaded<T> {
   readonly error: unknown
   readonly isLoading: boolean
   readonly reload: () => void
+  /** Shows what a change has made of the value, without a call. */
+  replace(change: (value: T | undefined) => T): void
 }
 
 /** Reads when the screen appears, when one of `inputs` changes, and after the user has signed in again. */
 export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const { epoch } = useSession()
   const [round, setRound] = useState(0)
-  const [{ value, error, isLoading }, set] = useState<Omit<Loaded<T>, 'reload'>>({
+  const [{ value, error, isLoading }, set] = useState<Pick<Loaded<T>, 'value' | 'error' | 'isLoading'>>({
     value: undefined,
     error: undefined,
     isLoading: true,
@@ -30,7 +32,13 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
       isCurrent = false
     }
   }, [...inputs, epoch, round])
-  return { value, error, isLoading, reload: () => setRound(round + 1) }
+  return {
+    value,
+    error,
+    isLoading,
+    reload: () => setRound(before => before + 1),
+    replace: change => set(before => ({ ...before, value: change(before.value) })),
+  }
 }
 
 export interface Action {

@@ -1,36 +1,47 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Copy } from './copy.tsx'
 
 interface SecretProps {
   readonly label: string
-  readonly value: string
+  /** Null once it has left the page. */
+  readonly value: string | null
   /** Called when the page is hidden: drop the value. */
   readonly onHidden: () => void
 }
 
 /** A secret that the service shows once. It leaves the page when that is hidden, so that nobody finds it there later. */
 export function Secret({ label, value, onHidden }: SecretProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const drop = useRef(onHidden)
+  drop.current = onHidden
+  useLayoutEffect(() => box.current?.focus(), [label])
   useEffect(() => {
+    if (value === null) return
     const leave = () => {
-      if (document.visibilityState === 'hidden') onHidden()
+      if (document.visibilityState === 'hidden') drop.current()
     }
+    const go = () => drop.current()
     document.addEventListener('visibilitychange', leave)
-    addEventListener('pagehide', onHidden)
+    addEventListener('pagehide', go)
     return () => {
       document.removeEventListener('visibilitychange', leave)
-      removeEventListener('pagehide', onHidden)
+      removeEventListener('pagehide', go)
     }
-  }, [])
+  }, [value === null])
   return (
-    <div class="secret">
+    <div class="secret" ref={box} tabIndex={-1} role="group" aria-label={label}>
       <p>
-        <strong>{label}</strong> Copy it now: it is shown once, and leaves this page as soon as you switch to another
-        tab or window.
+        <strong>{label}</strong>{' '}
+        {value === null
+          ? 'It has left this page. If nobody copied it, make another one.'
+          : 'Copy it now: it is shown once, and leaves this page as soon as you switch to another tab or window.'}
       </p>
-      <p class="command">
-        <code>{value}</code>
-        <Copy text={value} label={`Copy: ${label}`} />
-      </p>
+      {value !== null && (
+        <p class="command">
+          <code>{value}</code>
+          <Copy text={value} label={`Copy: ${label}`} />
+        </p>
+      )}
     </div>
   )
 }

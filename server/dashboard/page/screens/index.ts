@@ -1,4 +1,6 @@
 import type { FunctionComponent } from 'preact'
+import { Audit } from './audit.tsx'
+import { Keys } from './keys.tsx'
 import { Usage } from './usage.tsx'
 
 export interface ScreenEntry {
@@ -10,4 +12,8 @@ export interface ScreenEntry {
 }
 
 /** In the order of the navigation. */
-export const screens: readonly ScreenEntry[] = [{ path: 'usage', title: 'Usage', show: Usage }]
+export const screens: readonly ScreenEntry[] = [
+  { path: 'keys', title: 'Keys', show: Keys },
+  { path: 'audit', title: 'Audit', show: Audit },
+  { path: 'usage', title: 'Usage', show: Usage },
+]

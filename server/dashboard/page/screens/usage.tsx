@@ -1,19 +1,34 @@
 import { api } from '../../../../src/contract/api.ts'
 import { useCall } from '../call.ts'
+import { option } from '../parts/command.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Details } from '../parts/table.tsx'
 import { formatNumber, Time } from '../parts/text.tsx'
-import { client } from '../session.ts'
+import { client, useSession } from '../session.ts'
 
 /** Units of the monthly quota. A session takes none. */
 export function Usage() {
+  const email = useSession().session?.user.email
   const usage = useCall(() => client.call(api.usage.get, {}), [])
   return (
-    <Screen title="Usage" command={['usage']}>
+    <Screen title="Usage" command={['usage', ...option('email', email)]}>
       <Show of={usage}>
         {({ month, used, limit, remaining, resets_at }) => (
           <>
-            {limit !== null && <progress aria-label="Used of the monthly quota" max={limit} value={used} />}
+            {limit !== null && (
+              <progress
+                aria-label="Used of the monthly quota"
+                class={remaining === 0 ? 'full' : undefined}
+                max={Math.max(limit, 1)}
+                value={limit === 0 ? 1 : used}
+              />
+            )}
+            {remaining === 0 && (
+              <p role="status">
+                This month’s quota is used up, until {resets_at.slice(0, 10)} (UTC). Requests by API keys are rejected;
+                this page works as before.
+              </p>
+            )}
             <Details
               rows={[
                 ['Month (UTC)', month],

@@ -1,0 +1,24 @@
+import { useState } from 'preact/hooks'
+
+export interface Pages {
+  /** Of the page to show; undefined for the first one. */
+  readonly cursor: string | undefined
+  /** From 1. */
+  readonly number: number
+  /** Undefined on the first page. */
+  readonly goBack: (() => void) | undefined
+  readonly goOn: (cursor: string) => void
+}
+
+/** Pages of a list, both ways: a cursor leads to the next page only, so those before are kept. New `inputs` begin at the first. */
+export function usePages(inputs: readonly unknown[]): Pages {
+  const of = JSON.stringify(inputs)
+  const [state, set] = useState({ of, cursors: [] as readonly string[] })
+  const cursors = state.of === of ? state.cursors : []
+  return {
+    cursor: cursors.at(-1),
+    number: cursors.length + 1,
+    goBack: cursors.length > 0 ? () => set({ of, cursors: cursors.slice(0, -1) }) : undefined,
+    goOn: cursor => set({ of, cursors: [...cursors, cursor] }),
+  }
+}

@@ -1,0 +1,30 @@
+import type { Pages } from '../pages.ts'
+
+interface PagerProps {
+  readonly pages: Pages
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null
+  readonly isLoading: boolean
+}
+
+/** Buttons to the pages beside this one. They keep the focus while a page loads. Nothing if there is only one page. */
+export function Pager({ pages: { number, goBack, goOn }, next, isLoading }: PagerProps) {
+  if (!goBack && next === null) return null
+  return (
+    <nav class="buttons" aria-label="Pages">
+      <button type="button" aria-disabled={!goBack || isLoading} onClick={() => !isLoading && goBack?.()}>
+        Newer
+      </button>
+      <button
+        type="button"
+        aria-disabled={next === null || isLoading}
+        onClick={() => !isLoading && next !== null && goOn(next)}
+      >
+        Older
+      </button>
+      <span role="status" class="hint">
+        {isLoading ? 'Loading …' : `Page ${number}`}
+      </span>
+    </nav>
+  )
+}

@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../../../src/contract/api.ts'
+import { type AccountEntry, type AuditAction, auditActions } from '../../../../src/contract/audit.ts'
+import { visible } from '../../../../src/output/safe.ts'
+import { useCall } from '../call.ts'
+import { usePages } from '../pages.ts'
+import { option } from '../parts/command.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { download } from '../parts/download.ts'
+import { Field, Select } from '../parts/form.tsx'
+import { Pager } from '../parts/pager.tsx'
+import { Screen, Show } from '../parts/screen.tsx'
+import { type Column, Details, Table } from '../parts/table.tsx'
+import { formatNumber, Text, Time } from '../parts/text.tsx'
+import { client } from '../session.ts'
+
+const noFilters = { actor: '', action: '', target: '', from: '', to: '' }
+type Filters = typeof noFilters
+
+/** The administrators' log. */
+export function Audit() {
+  const [filters, setFilters] = useState(noFilters)
+  const [open, setOpen] = useState<AccountEntry | null>(null)
+  const pages = usePages([filters])
+  const query = { ...queryOf(filters), ...(pages.cursor && { cursor: pages.cursor }) }
+  const list = useCall(() => client.call(api.audit.list, { query }), [JSON.stringify(query)])
+  return (
+    <Screen
+      title="Audit"
+      command={['audit', 'list', ...Object.entries(filters).flatMap(([name, value]) => option(name, value))]}
+    >
+      <p class="hint">Who changed which site, key, user, password, quota or notice, and each purge and import.</p>
+      <FilterForm onApply={setFilters} />
+      <Show of={list}>
+        {({ data, next_cursor: next }) => (
+          <>
+            <Table
+              label="Changes of settings, newest first"
+              columns={columnsWith(setOpen)}
+              rows={data}
+              rowKey={({ version }) => String(version)}
+              empty={next === null ? 'There are no such changes.' : 'None on this page. Older ones may match.'}
+            />
+            <Pager pages={pages} next={next} isLoading={list.isLoading} />
+          </>
+        )}
+      </Show>
+      {open && <Entry of={open} onClose={() => setOpen(null)} />}
+    </Screen>
+  )
+}
+
+/** Whole days in UTC. */
+function queryOf({ actor, action, target, from, to }: Filters) {
+  return {
+    ...(actor && { actor }),
+    ...(action && { action: action as AuditAction }),
+    ...(target && { target }),
+    ...(from && { from: `${from}T00:00:00.000Z` }),
+    ...(to && { to: `${to}T23:59:59.999Z` }),
+  }
+}
+
+const actionOptions = [['', 'any'], ...auditActions.map(action => [action, wordsOf(action)] as const)] as const
+
+function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void }) {
+  const [draft, setDraft] = useState(noFilters)
+  const set = (name: keyof Filters) => (value: string) => setDraft({ ...draft, [name]: value })
+  return (
+    <form
+      noValidate
+      autoComplete="off"
+      onSubmit={event => {
+        event.preventDefault()
+        onApply(draft)
+      }}
+    >
+      <div class="filters">
+        <Field
+          label="By"
+          hint="E-mail, name of a key, id, admin or system"
+          value={draft.actor}
+          onValue={set('actor')}
+        />
+        <Select label="Change" value={draft.action} onValue={set('action')} options={actionOptions} />
+        <Field
+          label="Of"
+          hint="Id, site, api_key, user, notice or account"
+          value={draft.target}
+          onValue={set('target')}
+        />
+        <Field label="From" hint="Day (UTC)" type="date" value={draft.from} onValue={set('from')} />
+        <Field label="To" hint="Day (UTC), included" type="date" value={draft.to} onValue={set('to')} />
+      </div>
+      <p class="buttons">
+        <button type="submit" class="primary">
+          Show
+        </button>
+      </p>
+    </form>
+  )
+}
+
+const columnsWith = (onOpen: (entry: AccountEntry) => void): readonly Column<AccountEntry>[] => [
+  { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { title: 'By', cell: ({ actor }) => <Text of={actorOf(actor)} /> },
+  { title: 'Change', cell: ({ action }) => wordsOf(action) },
+  { title: 'Of', cell: entry => <Text of={targetOf(entry)} /> },
+  {
+    title: 'Entry',
+    cell: entry => (
+      <button
+        type="button"
+        class="small"
+        aria-label={`Show entry ${formatNumber(entry.version)}`}
+        onClick={() => onOpen(entry)}
+      >
+        {formatNumber(entry.version)}
+      </button>
+    ),
+    isNumber: true,
+  },
+]
+
+function wordsOf(action: string): string {
+  return visible(action.replaceAll('_', ' '))
+}
+
+function actorOf({ kind, id, name }: AccountEntry['actor']): string {
+  if (kind === 'admin') return 'admin, a command on the machine'
+  if (kind === 'system') return 'system, the service itself'
+  const noun = kind === 'api_key' ? 'the key ' : ''
+  return `${noun}${name ?? id ?? kind}`
+}
+
+/** Its name if the entry has it, else its id. */
+function targetOf({ target, after, before }: AccountEntry): string {
+  const { kind, id, policy_version: version } = target
+  const { name, email } = { ...before, ...after } as { readonly name?: unknown; readonly email?: unknown }
+  const noun = wordsOf(String(kind)).replace('api key', 'key')
+  return `${noun} ${name ?? email ?? id}${version === undefined ? '' : `, version ${version}`}`
+}
+
+function Entry({ of: entry, onClose }: { readonly of: AccountEntry; readonly onClose: () => void }) {
+  const { version, at, action, actor, target, before, after, hash, document: text } = entry
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  return (
+    <Dialog title={`Entry ${formatNumber(version)}: ${wordsOf(action)}`} isWide onClose={onClose}>
+      <Details
+        rows={[
+          ['Time', <Time at={at} key="" />],
+          ['By', <Text of={[actorOf(actor), actor.id].filter(Boolean).join(', ')} key="" />],
+          ['Of', <Text of={Object.values(target).join(' ')} key="" />],
+          ['SHA-256', <code key="">{visible(hash)}</code>],
+        ]}
+      />
+      <Table
+        label="Values before and after"
+        columns={[
+          { title: 'Value', cell: name => <Text of={name} /> },
+          { title: 'Before', cell: name => <Value of={before?.[name]} /> },
+          { title: 'After', cell: name => <Value of={after?.[name]} /> },
+        ]}
+        rows={names}
+        rowKey={name => name}
+        empty="The entry has no values."
+      />
+      <h3>Document, as it was hashed</h3>
+      <pre>{visible(text)}</pre>
+      <p class="buttons">
+        <button type="button" onClick={() => download(text, `audit-entry-${version}.json`, 'application/json')}>
+          Download the document
+        </button>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </p>
+    </Dialog>
+  )
+}
+
+function Value({ of }: { readonly of: unknown }) {
+  return <Text of={of === null || of === undefined || typeof of === 'string' ? of : JSON.stringify(of)} />
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { browserPath } from '../../support/browser.ts'
+import { useDashboard } from '../../support/dashboard.ts'
+import type { TestAccount } from '../../support/service.ts'
+
+describe.skipIf(!browserPath)('the dashboard', () => {
+  const dashboard = useDashboard()
+  const { service } = dashboard
+
+  async function call(account: TestAccount, method: string, path: string, body?: unknown) {
+    return await service.call(method, `/api/v1/${path}`, { headers: await service.signIn(account), body })
+  }
+
+  describe('keys', () => {
+    it('creates a key by keyboard alone, shows it once and works with it', async () => {
+      const account = await service.newAccount()
+      await dashboard.open(account, 'keys')
+      const { page } = dashboard
+      await page.getByRole('button', { name: 'Create a key' }).press('Enter')
+      await page.keyboard.type('backend')
+      await dashboard.expectAccessible()
+      for (const key of ['Tab', 'Tab', 'Space', 'Enter']) await page.keyboard.press(key) // not `write`
+      const box = page.getByRole('group', { name: 'The key backend is created.' })
+      await box.waitFor()
+      expect(await box.evaluate(element => element === document.activeElement)).toBe(true)
+      await dashboard.expectAccessible()
+      const key = await box.locator('code').innerText()
+      const { body } = await service.call('GET', '/api/v1/usage', { key })
+      expect(body).toMatchObject({ limit: null })
+      const { data } = (await call(account, 'GET', 'keys')).body
+      expect(data[0]).toMatchObject({ name: 'backend', scopes: ['read', 'erase'], expires_at: null })
+      expect(await page.getByRole('row', { name: 'backend' }).innerText()).toContain('read, erase')
+      await page.evaluate(() => {
+        Object.defineProperty(document, 'visibilityState', { value: 'hidden' })
+        document.dispatchEvent(new Event('visibilitychange'))
+      })
+      await page.getByText('It has left this page.').waitFor()
+      expect(await page.content()).not.toContain(key)
+    })
+
+    it('shows what the service says of a name or a time that it rejects, and keeps what was typed', async () => {
+      await dashboard.open(await service.newAccount(), 'keys')
+      const { page } = dashboard
+      await page.getByRole('button', { name: 'Create a key' }).click()
+      await page.getByLabel('Name').fill('ci')
+      await page.getByLabel('Expires').fill('2020-01-31')
+      await page.getByRole('button', { name: 'Create the key' }).click()
+      expect(await page.getByRole('alert').innerText()).toContain('expires_at')
+      expect(await page.getByLabel('Name').inputValue()).toBe('ci')
+    })
+
+    it('revokes a key after a question, and the focus stays on the screen', async () => {
+      const account = await service.newAccount()
+      await dashboard.open(account, 'keys')
+      const { page } = dashboard
+      await page.getByRole('button', { name: 'Revoke a key' }).click()
+      await page.getByRole('dialog').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Revoke a key')
+      await page.keyboard.press('Enter')
+      await dashboard.expectAccessible()
+      await page.getByRole('button', { name: 'Revoke the key' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1')
+      expect(await page.getByRole('row', { name: 'a key' }).innerText()).toContain('revoked')
+      expect((await call(account, 'GET', 'keys')).body.data[0].revoked_at).not.toBeNull()
+    })
+  })
+
+  describe('audit', () => {
+    it('lists changes in words, with the filters of the command, pages both ways and entries in full', async () => {
+      const account = await service.newAccount()
+      for (let count = 0; count < 55; count += 1) await call(account, 'POST', 'keys', { name: `key ${count}` })
+      await dashboard.open(account, 'audit')
+      const { page } = dashboard
+      const rows = page.locator('tbody tr')
+      await page.getByText('key key 54').waitFor()
+      await dashboard.expectAccessible()
+      await page.getByRole('button', { name: 'Older' }).press('Enter')
+      await page.getByText('Page 2').waitFor()
+      expect(await rows.last().innerText()).toContain('account created')
+      await page.getByRole('button', { name: 'Newer' }).press('Enter')
+      await page.getByText('key key 54').waitFor()
+      expect(await rows.count()).toBe(50)
+
+      await page.getByLabel('Change', { exact: true }).selectOption('key_created')
+      await page.getByLabel('By', { exact: true }).fill(account.email)
+      await page.getByLabel('From').fill('2020-01-31')
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await page
+        .getByText(`consentctl audit list --actor ${account.email} --action key_created --from 2020-01-31`)
+        .waitFor()
+      await page.getByLabel('By', { exact: true }).fill('admin')
+      await page.getByLabel('By', { exact: true }).press('Enter')
+      await page.getByText('There are no such changes.').waitFor()
+
+      await page.goto(`${service.url}/#/usage`)
+      await page.goto(`${service.url}/#/audit`)
+      await rows.first().getByRole('button').click()
+      await dashboard.expectAccessible()
+      const downloading = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'Download the document' }).click()
+      const bytes = readFileSync(await (await downloading).path())
+      const [newest] = (await call(account, 'GET', 'audit?limit=1')).body.data
+      expect(bytes.toString()).toBe(newest.document)
+      expect(await page.getByRole('dialog').innerText()).toContain(createHash('sha256').update(bytes).digest('hex'))
+    })
+  })
+
+  describe('usage', () => {
+    it('says when the quota is used up, which a session takes nothing of', async () => {
+      const account = await service.newAccount({ monthlyQuota: 1 })
+      await service.call('GET', '/api/v1/consents', { key: account.key })
+      await dashboard.open(account, 'usage')
+      await dashboard.page.getByText('This month’s quota is used up').waitFor()
+      await dashboard.expectAccessible()
+      await dashboard.page.getByRole('link', { name: 'Keys' }).click()
+      await dashboard.page.getByRole('row', { name: 'a key' }).waitFor()
+    })
+  })
+})
