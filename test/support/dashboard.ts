@@ -81,6 +81,19 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
   return test
 }
 
+/** Tells the page that it is hidden, as by another tab: a browser without a window hides none. */
+export async function hide(page: Page): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+}
+
+export async function show(page: Page): Promise<void> {
+  await page.evaluate(`
+    delete document.visibilityState
+    document.dispatchEvent(new Event('visibilitychange'))`)
+}
+
 interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
-import { useDashboard } from '../../support/dashboard.ts'
+import { hide, useDashboard } from '../../support/dashboard.ts'
 import type { TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard', () => {
@@ -24,7 +24,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       for (const key of ['Tab', 'Tab', 'Space', 'Enter']) await page.keyboard.press(key) // not `write`
       const box = page.getByRole('group', { name: 'The key backend is created.' })
       await box.waitFor()
-      expect(await box.evaluate(element => element === document.activeElement)).toBe(true)
+      expect(await page.locator(':focus').innerText()).toBe(await box.innerText())
       await dashboard.expectAccessible()
       const key = await box.locator('code').innerText()
       const { body } = await service.call('GET', '/api/v1/usage', { key })
@@ -32,10 +32,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       const { data } = (await call(account, 'GET', 'keys')).body
       expect(data[0]).toMatchObject({ name: 'backend', scopes: ['read', 'erase'], expires_at: null })
       expect(await page.getByRole('row', { name: 'backend' }).innerText()).toContain('read, erase')
-      await page.evaluate(() => {
-        Object.defineProperty(document, 'visibilityState', { value: 'hidden' })
-        document.dispatchEvent(new Event('visibilitychange'))
-      })
+      await hide(page)
       await page.getByText('It has left this page.').waitFor()
       expect(await page.content()).not.toContain(key)
     })
@@ -59,12 +56,12 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.getByRole('dialog').waitFor()
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'detached' })
-      expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Revoke a key')
+      expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Revoke a key')
       await page.keyboard.press('Enter')
       await dashboard.expectAccessible()
       await page.getByRole('button', { name: 'Revoke the key' }).click()
       await page.getByRole('dialog').waitFor({ state: 'detached' })
-      expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1')
+      expect(await page.locator(':focus').innerText()).toBe('Keys')
       expect(await page.getByRole('row', { name: 'a key' }).innerText()).toContain('revoked')
       expect((await call(account, 'GET', 'keys')).body.data[0].revoked_at).not.toBeNull()
     })
