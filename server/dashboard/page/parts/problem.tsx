@@ -21,6 +21,11 @@ export function Problem({ error, retry }: { readonly error: unknown; readonly re
   )
 }
 
+/** An input that the user can mend. Its message is shown as it is. */
+export class Mistake extends Error {
+  override readonly name = 'Mistake'
+}
+
 interface Explanation {
   readonly title: string
   readonly advice: string
@@ -35,6 +40,7 @@ export function explain(error: unknown): Explanation {
       advice: 'A proxy may have answered.',
       requestId: error.requestId,
     }
+  if (error instanceof Mistake) return { title: visible(error.message), advice: '' }
   if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: String(error) }
   const { message, requestId } = error
   const title = visible(message)

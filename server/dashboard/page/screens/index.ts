@@ -1,6 +1,7 @@
 import type { FunctionComponent } from 'preact'
 import { Audit } from './audit.tsx'
 import { Keys } from './keys.tsx'
+import { Records } from './records.tsx'
 import { Usage } from './usage.tsx'
 
 export interface ScreenEntry {
@@ -13,6 +14,7 @@ export interface ScreenEntry {
 
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
+  { path: 'records', title: 'Records', show: Records },
   { path: 'keys', title: 'Keys', show: Keys },
   { path: 'audit', title: 'Audit', show: Audit },
   { path: 'usage', title: 'Usage', show: Usage },

@@ -1,0 +1,154 @@
+import { useState } from 'preact/hooks'
+import { ApiError } from '../../../../src/client/errors.ts'
+import { api } from '../../../../src/contract/api.ts'
+import { type Loaded, useAction, useCall } from '../call.ts'
+import { Command } from '../parts/command.tsx'
+import { download } from '../parts/download.ts'
+import { Problem } from '../parts/problem.tsx'
+import { Screen, Show } from '../parts/screen.tsx'
+import { Id, Tag, Time } from '../parts/text.tsx'
+import { linkTo } from '../router.ts'
+import { client, useMayChange } from '../session.ts'
+import { Change } from './record/change.tsx'
+import { RecordDetails } from './record/details.tsx'
+import { type Facts, readFacts } from './record/facts.ts'
+import { StateAt } from './record/moment.tsx'
+import { Delete, Restore } from './record/removal.tsx'
+import { Timeline } from './record/timeline.tsx'
+
+/** A record with its history, its state at a moment, and its documents. */
+export function Record({ id }: { readonly id: string }) {
+  const facts = useCall(() => readFacts(id), [id])
+  return (
+    <Screen title="Record" command={['get', id, '--include-deleted']}>
+      <p>
+        <a href={linkTo('records')}>All records</a>
+      </p>
+      {isMissing(facts) ? (
+        <Missing id={id} />
+      ) : (
+        <Show of={facts}>{value => <Whole facts={value} onChanged={facts.reload} />}</Show>
+      )}
+    </Screen>
+  )
+}
+
+function isMissing({ value, error }: Loaded<Facts>): boolean {
+  return value === undefined && error instanceof ApiError && error.status === 404
+}
+
+function Missing({ id }: { readonly id: string }) {
+  return (
+    <p class="empty" role="alert">
+      This account has no record with the id <Id of={id} />. Deleted and purged records are found here, too: look if the
+      address is complete.
+    </p>
+  )
+}
+
+interface WholeProps {
+  readonly facts: Facts
+  readonly onChanged: () => void
+}
+
+function Whole({ facts, onChanged }: WholeProps) {
+  const [at, setAt] = useState<string | null>(null)
+  const { record, history } = facts
+  const show = (moment: string) => {
+    setAt(moment)
+    document.getElementById('moment')?.focus()
+  }
+  return (
+    <>
+      <State facts={facts} />
+      <Actions facts={facts} onChanged={onChanged} />
+      <RecordDetails of={facts} />
+      <h2>History</h2>
+      <Timeline entries={history.data} onMoment={show} />
+      <Command words={['history', record.id]} />
+      <StateAt facts={facts} at={at} onMoment={show} />
+    </>
+  )
+}
+
+function purgedAt({ history }: Facts): string | undefined {
+  return history.data.find(({ action }) => action === 'purged')?.created_at
+}
+
+/** Of a record that is not live. */
+function State({ facts }: { readonly facts: Facts }) {
+  const { deleted_at } = facts.record
+  const purged = purgedAt(facts)
+  if (purged)
+    return (
+      <p>
+        <Tag tone="bad">purged</Tag> <Time at={purged} />: its preferences, and whose it was, are gone. Its history
+        still proves what was done.
+      </p>
+    )
+  if (!deleted_at) return null
+  return (
+    <p>
+      <Tag tone="bad">deleted</Tag> <Time at={deleted_at} />: it is in no list, and can be restored until its personal
+      data is purged.
+    </p>
+  )
+}
+
+type Question = 'change' | 'delete' | 'restore'
+
+/** Documents of the record, and changes for those who may make them. */
+function Actions({ facts, onChanged }: WholeProps) {
+  const { id, deleted_at } = facts.record
+  const mayChange = useMayChange()
+  const [question, setQuestion] = useState<Question | null>(null)
+  const [done, setDone] = useState('')
+  const receipt = useAction(async () => {
+    const text = await client.text(api.consents.receipt, { params: { id } })
+    download(text, `receipt-${id}.json`, 'application/json')
+  })
+  const isLive = deleted_at === null
+  const close = () => {
+    setQuestion(null)
+    onChanged() // the answer to a change may have been lost
+  }
+  const ask = (next: Question) => {
+    setDone('')
+    setQuestion(next)
+  }
+  const finish = (message: string) => {
+    setDone(message)
+    close()
+  }
+  return (
+    <>
+      <p class="buttons">
+        {isLive && (
+          <button type="button" disabled={receipt.isRunning} onClick={receipt.run}>
+            Download the receipt
+          </button>
+        )}
+        {mayChange && isLive && (
+          <>
+            <button type="button" onClick={() => ask('change')}>
+              Change …
+            </button>
+            <button type="button" onClick={() => ask('delete')}>
+              Delete …
+            </button>
+          </>
+        )}
+        {mayChange && !isLive && purgedAt(facts) === undefined && (
+          <button type="button" onClick={() => ask('restore')}>
+            Restore …
+          </button>
+        )}
+        <span role="status">{done}</span>
+      </p>
+      <Problem error={receipt.error} retry={receipt.run} />
+      {question === 'change' && <Change record={facts.record} onDone={finish} onClose={close} />}
+      {question === 'delete' && <Delete id={id} onDone={finish} onClose={close} />}
+      {question === 'restore' && <Restore id={id} onDone={finish} onClose={close} />}
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import type { ComponentChildren } from 'preact'
+import type { CheckAnswer } from '../../../../../src/contract/check.ts'
+import type { Consent } from '../../../../../src/contract/consents.ts'
+import { Accepted, Preferences } from '../../parts/preferences.tsx'
+import { useSites } from '../../parts/sites.tsx'
+import { Details } from '../../parts/table.tsx'
+import { Id, Tag, Text, Time } from '../../parts/text.tsx'
+import { linkTo } from '../../router.ts'
+import type { Facts } from './facts.ts'
+
+type Rows = readonly (readonly [name: string, value: ComponentChildren])[]
+
+/** Every field of a record, and what the service says of it beyond them. */
+export function RecordDetails({ of: { record, history, notice, check } }: { readonly of: Facts }) {
+  const site = useSites().value?.find(({ id }) => id === record.site_id)
+  return (
+    <Details
+      rows={[
+        ['Id', <Id of={record.id} key="" />],
+        ['Subject', <Text of={record.subject_id} key="" />],
+        ['Accepted', <Accepted of={record.accepted} key="" />],
+        ['Preferences', <Preferences of={record.preferences} key="" />],
+        ['Label', <Text of={record.consent_id} key="" />],
+        [
+          'Site',
+          <>
+            {site && <Text of={site.name} />} <Id of={record.site_id ?? ''} />
+          </>,
+        ],
+        ['Policy version', record.policy_version],
+        ['Notice', <Notice notice={notice} locale={record.notice_locale} key="" />],
+        ...(check?.record ? [['Valid until', <End id={record.id} check={check} key="" />] as const] : []),
+        ['Created', <Time at={record.created_at} key="" />],
+        ['Changed last', <Time at={record.updated_at} key="" />],
+        ...(record.deleted_at ? [['Deleted', <Time at={record.deleted_at} key="" />] as const] : []),
+        ...originRows(record),
+        ['Country, region', <Text of={[record.country, record.region].filter(Boolean).join(', ')} key="" />],
+        ['Address, as stored', <Text of={history.ip_network} key="" />],
+        ['User agent', <Text of={record.user_agent} key="" />],
+        ['Global Privacy Control', record.gpc ? 'the last answer came with it' : 'not signalled'],
+      ]}
+    />
+  )
+}
+
+function originRows({ origin, given_at }: Consent): Rows {
+  if (!origin) return []
+  return [
+    ['Imported from', <Text of={origin.system} key="" />],
+    ['Its id there', <Text of={origin.id} key="" />],
+    ['Evidence', <Text of={origin.evidence} key="" />],
+    ['Answered, as imported', <Time at={given_at} key="" />],
+  ]
+}
+
+interface NoticeProps {
+  readonly notice: Facts['notice']
+  readonly locale: string | undefined
+}
+
+function Notice({ notice, locale }: NoticeProps) {
+  if (!notice) return <span class="none">not held when the record was written</span>
+  return (
+    <>
+      version {notice.policy_version}, published <Time at={notice.published_at} />
+      {notice.valid_for && `, valid for ${notice.valid_for}`}
+      {locale && (
+        <>
+          , shown in <Text of={locale} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** By the answer of `check`, which is of the newest record of the person. */
+function End({ id, check: { record, expires_at, at } }: { readonly id: string; readonly check: CheckAnswer }) {
+  if (record && record.id !== id)
+    return (
+      <>
+        counts no longer: the person has a <a href={linkTo('records', record.id)}>newer answer</a>
+      </>
+    )
+  if (expires_at === null) return <>no end</>
+  return (
+    <>
+      <Time at={expires_at} /> {expires_at <= at && <Tag tone="bad">expired</Tag>}
+    </>
+  )
+}

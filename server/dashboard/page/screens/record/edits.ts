@@ -1,0 +1,76 @@
+import { parseExactJson } from '../../../../../src/contract/exact-json.ts'
+import { option } from '../../parts/command.tsx'
+import { Mistake } from '../../parts/problem.tsx'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** A row of the form. */
+export interface Edit {
+  readonly name: string
+  /** JSON, or any other text as it is; empty removes the preference. */
+  readonly text: string
+}
+
+/** The text that `valueIn` reads as the value. */
+export function textOf(value: unknown): string {
+  if (typeof value !== 'string' || value === '' || isJson(value)) return JSON.stringify(value)
+  return value
+}
+
+/** As `--pref name=value`: JSON is typed, any other text is itself. @throws Mistake */
+function valueIn({ name, text }: Edit): unknown {
+  if (!isJson(text)) return text
+  try {
+    return parseExactJson(text)
+  } catch (error) {
+    throw new Mistake(`${name}: the value ${(error as Error).message}.`)
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** @throws Mistake for a name that is missing, twice or `__proto__` */
+export function requireNames(edits: readonly Edit[]): void {
+  for (const [index, { name, text }] of edits.entries()) {
+    if (name === '' && text !== '') throw new Mistake('A preference has no name.')
+    if (name === '__proto__') throw new Mistake('A preference cannot be named __proto__.')
+    if (name !== '' && edits.findIndex(other => other.name === name) < index)
+      throw new Mistake(`The preference ${name} is there twice.`)
+  }
+}
+
+/** Returns the edits that are none of what was shown. */
+export function changed(shown: Values, edits: readonly Edit[]): Edit[] {
+  return edits.filter(
+    ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? textOf(shown[name]) : ''),
+  )
+}
+
+/** Merges edits into preferences, as they are now. @throws Mistake */
+export function merge(now: Values, edits: readonly Edit[]): Values {
+  const removed = new Set(edits.filter(({ text }) => text === '').map(({ name }) => name))
+  const kept = Object.entries(now).filter(([name]) => !removed.has(name))
+  const set = edits.filter(({ text }) => text !== '').map(edit => [edit.name, valueIn(edit)])
+  return Object.fromEntries([...kept, ...set])
+}
+
+/** Of `update`. A removal needs all that stays. */
+export function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
+  const isRemoval = edits.some(({ text }) => text === '')
+  const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: textOf(value) })) : []
+  const given = [...kept.filter(({ name }) => edits.every(edit => edit.name !== name)), ...edits]
+  return [
+    'update',
+    id,
+    ...(accepted === undefined ? [] : [accepted ? '--accepted' : '--refused']),
+    ...given.filter(({ text }) => text !== '').flatMap(({ name, text }) => option('pref', `${name}=${text}`)),
+    ...(isRemoval ? ['--replace-preferences'] : []),
+  ]
+}

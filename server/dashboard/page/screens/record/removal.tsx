@@ -1,0 +1,67 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../../../../src/contract/api.ts'
+import { useAction } from '../../call.ts'
+import { Command } from '../../parts/command.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Check, Form } from '../../parts/form.tsx'
+import { Id } from '../../parts/text.tsx'
+import { client } from '../../session.ts'
+
+interface QuestionProps {
+  readonly id: string
+  readonly onDone: (message: string) => void
+  readonly onClose: () => void
+}
+
+export function Delete({ id, onDone, onClose }: QuestionProps) {
+  const action = useAction(async () => {
+    await client.call(api.consents.remove, { params: { id } })
+    onDone('Deleted.')
+  })
+  return (
+    <Dialog title="Delete this record?" onClose={onClose}>
+      <Form action={action} submit="Delete" isDangerous more={<Cancel onClose={onClose} />}>
+        <p>
+          <Id of={id} />
+        </p>
+        <p>
+          A deleted record is gone from every list; its history stays. It can be restored until its personal data is
+          purged (by default 30 days after the deletion). This is no erasure of the person: their other records stay.
+        </p>
+      </Form>
+      <Command words={['rm', id]} />
+    </Dialog>
+  )
+}
+
+export function Restore({ id, onDone, onClose }: QuestionProps) {
+  const [isDespite, setDespite] = useState(false)
+  const action = useAction(async () => {
+    await client.call(api.consents.restore, { params: { id }, body: isDespite ? { despite_erasure: true } : {} })
+    onDone('Restored.')
+  })
+  return (
+    <Dialog title="Restore this record?" onClose={onClose}>
+      <Form action={action} submit="Restore" more={<Cancel onClose={onClose} />}>
+        <p>
+          <Id of={id} />
+        </p>
+        <p>Its history keeps the deletion and the restore. Retention counts from the restore.</p>
+        <Check
+          label="Also if an erasure request covers it, which its history shows from then on. A person who asked for erasure must not come back by mistake."
+          isChecked={isDespite}
+          onValue={setDespite}
+        />
+      </Form>
+      <Command words={['restore', id, ...(isDespite ? ['--despite-erasure'] : [])]} />
+    </Dialog>
+  )
+}
+
+function Cancel({ onClose }: Pick<QuestionProps, 'onClose'>) {
+  return (
+    <button type="button" onClick={onClose}>
+      Cancel
+    </button>
+  )
+}
