@@ -9,8 +9,8 @@ export interface DashboardTest {
   readonly page: Page
   /** Requests that the page has sent since it was opened, as `GET /api/v1/usage`. */
   readonly requests: string[]
-  /** Opens a screen as the account's owner, without the sign-in form. `place` is of the form `records/ID`. */
-  open(account: TestAccount, place?: string): Promise<void>
+  /** Opens a screen as the account's owner, without the sign-in form; null: signed out. `place` is of the form `records/ID`. */
+  open(account: TestAccount | null, place?: string): Promise<void>
   /** Expects no violation of WCAG 2.2 AA and best practice, in light and in dark. */
   expectAccessible(): Promise<void>
 }
@@ -54,9 +54,11 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
 
   test.open = async (account, place = '') => {
     test.page = await newPage()
-    const { cookie } = await service.signIn(account)
-    const [name = '', value = ''] = cookie.split('=')
-    await browser.context.addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: 'Lax' }])
+    if (account) {
+      const { cookie } = await service.signIn(account)
+      const [name = '', value = ''] = cookie.split('=')
+      await browser.context.addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: 'Lax' }])
+    }
     await test.page.goto(`${service.url}/#/${place}`)
     await test.page.getByRole('heading', { level: 1 }).waitFor()
   }

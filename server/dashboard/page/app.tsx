@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useAction } from './call.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Field, Form } from './parts/form.tsx'
@@ -6,21 +7,19 @@ import { Problem } from './parts/problem.tsx'
 import { Text } from './parts/text.tsx'
 import { linkTo, usePlace } from './router.ts'
 import { screens } from './screens/index.ts'
-import { readSession, restart, signIn, signOut, useSession } from './session.ts'
+import { followSession, readSession, restart, signIn, signOut, useSession } from './session.ts'
 
 export function App() {
   const { status, session } = useSession()
   const reading = useAction(readSession)
   useEffect(() => {
     reading.run()
-    // Another tab may have signed out, or the session may have ended while the machine slept.
-    const look = () => document.visibilityState === 'visible' && readSession().catch(() => {})
-    document.addEventListener('visibilitychange', look)
-    return () => document.removeEventListener('visibilitychange', look)
+    return followSession()
   }, [])
   if (status === 'unknown') {
     return (
       <main class="alone">
+        <h1>consentctl</h1>
         {reading.error ? <Problem error={reading.error} retry={reading.run} /> : <p role="status">Loading …</p>}
       </main>
     )
@@ -37,8 +36,8 @@ export function App() {
     <>
       <Frame email={session.user.email} isReader={session.user.role !== 'owner'} />
       {status === 'ended' && (
-        <Dialog title="Your session has ended">
-          <p>Sign in again to continue: what you typed is still here. What you sent last was not carried out.</p>
+        <Dialog title="Your session has ended" isOpaque>
+          <p>Sign in again to continue: what you typed is still here. What the service rejected was not carried out.</p>
           <SignIn email={session.user.email} />
           <p class="buttons">
             <button type="button" onClick={restart}>
@@ -101,8 +100,16 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <current.show params={place.params} key={current.path} />
+        <Guard key={current.path}>
+          <current.show params={place.params} />
+        </Guard>
       </main>
     </>
   )
+}
+
+/** A screen that fails leaves the navigation as it is. */
+function Guard({ children }: { readonly children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary()
+  return error ? <Problem error={error} retry={reset} /> : children
 }

@@ -44,23 +44,30 @@ export function useMayChange(): boolean {
   return useSession().session?.user.role === 'owner'
 }
 
-/** Reads who is signed in, if anyone. Rejects with a CallError if the service does not say. */
+/**
+ * Reads who is signed in, if anyone. A role stays as it was at the sign-in, so that no form with typed text goes away: the service
+ * rejects what it no longer allows. Rejects with a CallError if the service does not say.
+ */
 export async function readSession(): Promise<void> {
   try {
     const session = await client.call(api.session.get, {})
-    if (state.session && state.session.user.id !== session.user.id) return restart()
-    set({ status: 'signed_in', session, epoch: state.status === 'signed_in' ? state.epoch : state.epoch + 1 })
+    if (state.status !== 'signed_in' || state.session?.user.id !== session.user.id) begin(session)
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error
     set({ status: state.session ? 'ended' : 'signed_out' })
   }
 }
 
-/** Another user sees nothing of what the one before had on the page. */
 export async function signIn(email: string, password: string): Promise<void> {
   const session = await client.call(api.session.create, { body: { email, password } })
-  if (state.session && state.session.user.id !== session.user.id) return restart()
-  set({ status: 'signed_in', session, epoch: state.epoch + 1 })
+  otherTabs.postMessage('signed in')
+  begin(session)
+}
+
+/** Another user sees nothing of what the one before had on the page. */
+function begin(session: Session): void {
+  if (state.session && state.session.user.id !== session.user.id) restart()
+  else set({ status: 'signed_in', session, epoch: state.epoch + 1 })
 }
 
 export async function signOut(): Promise<void> {
@@ -69,11 +76,33 @@ export async function signOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error
   }
+  otherTabs.postMessage('signed out')
   restart()
 }
 
-/** Nothing of the user before is left in memory. */
+/** Nothing of the user before is left in memory, nor what the address named. */
 export function restart(): void {
-  location.hash = ''
+  history.replaceState(null, '', location.pathname)
   location.reload()
+}
+
+/** Tabs share the cookie of the session. */
+const otherTabs = new BroadcastChannel('consentctl session')
+
+/**
+ * Reads the session anew when another tab has changed it and when the page is looked at again: the session may have ended while
+ * the machine slept, and a page that Back brings from the browser's cache is of before.
+ */
+export function followSession(): () => void {
+  const read = () => readSession().catch(() => {})
+  const look = () => document.visibilityState === 'visible' && read()
+  const comeBack = ({ persisted }: PageTransitionEvent) => persisted && read()
+  document.addEventListener('visibilitychange', look)
+  addEventListener('pageshow', comeBack)
+  otherTabs.addEventListener('message', read)
+  return () => {
+    document.removeEventListener('visibilitychange', look)
+    removeEventListener('pageshow', comeBack)
+    otherTabs.removeEventListener('message', read)
+  }
 }

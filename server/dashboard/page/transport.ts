@@ -12,6 +12,9 @@ const timeoutMs = 30_000
 /** Seconds. A reader of the page can press a button sooner. */
 const maxWaitSeconds = 2
 
+/** No retry begins later: who waits longer wants to know why. */
+const maxRetryMs = 10_000
+
 const unsupported = () => Promise.reject(new Error('the page does not need this'))
 
 /**
@@ -29,13 +32,15 @@ export function openFetch(onUnauthorized: () => void): Transport {
     if (status >= 300) throw toError(call, head, body, text)
     return input.as === 'text' ? text : body
   }
-  const send = (endpoint: Endpoint, input: Input) =>
-    withRetries(() => deliver(endpoint, input), {
+  const send = (endpoint: Endpoint, input: Input) => {
+    const start = performance.now()
+    return withRetries(() => deliver(endpoint, input), {
       maxWait: endpoint.method === 'GET' ? maxWaitSeconds : -1,
-      mayRepeat: async () => endpoint.method === 'GET',
+      mayRepeat: async () => endpoint.method === 'GET' && performance.now() - start < maxRetryMs,
       pause: seconds => new Promise(resolve => setTimeout(resolve, seconds * 1000)),
       onWait: () => {},
     })
+  }
   return { send, createRows: unsupported, probe: unsupported, supports: async () => true, close: () => {} }
 }
 

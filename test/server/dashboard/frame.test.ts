@@ -4,11 +4,69 @@ import { useDashboard } from '../../support/dashboard.ts'
 
 describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
+  const { service } = dashboard
 
   it('shows the usage to whoever is signed in', async () => {
-    await dashboard.open(await dashboard.service.newAccount({ monthlyQuota: 1000 }), 'usage')
+    await dashboard.open(await service.newAccount({ monthlyQuota: 1000 }), 'usage')
     await dashboard.page.getByText('1,000').first().waitFor()
     expect(await dashboard.page.getByRole('heading', { level: 1 }).innerText()).toBe('Usage')
     await dashboard.expectAccessible()
+  })
+
+  it('moves the focus to the title of a screen, and past the navigation if asked to', async () => {
+    await dashboard.open(await service.newAccount(), 'usage')
+    const { page } = dashboard
+    await page.getByRole('link', { name: 'Keys' }).press('Enter')
+    await page.getByRole('heading', { name: 'Keys' }).waitFor()
+    expect(await page.locator(':focus').innerText()).toBe('Keys')
+    expect(await page.title()).toBe('Keys · consentctl')
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Usage' }).waitFor()
+    await page.getByRole('button', { name: 'Skip to the content' }).press('Enter')
+    expect(await page.locator(':focus').getAttribute('id')).toBe('main')
+  })
+
+  it('keeps the navigation if a screen fails', async () => {
+    await dashboard.open(await service.newAccount(), 'usage')
+    const { page } = dashboard
+    await page.route('**/api/v1/keys', route => route.fulfill({ json: { data: null } }))
+    await page.getByRole('link', { name: 'Keys' }).click()
+    expect(await page.getByRole('alert').innerText()).toContain('The page failed.')
+    await page.getByRole('link', { name: 'Usage' }).click()
+    await page.getByRole('heading', { name: 'Usage' }).waitFor()
+  })
+
+  it('has no secret any more when Back brings it from the browser’s cache', async () => {
+    await dashboard.open(await service.newAccount(), 'keys')
+    const { page } = dashboard
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByLabel('Name').fill('backend')
+    await page.getByRole('button', { name: 'Create the key' }).click()
+    const key = await page.getByRole('group').locator('code').innerText()
+    expect(key).toMatch(/^sk-/)
+    await page.goto(`${service.url}/live`)
+    await page.goBack()
+    await page.getByRole('row', { name: 'backend' }).waitFor()
+    expect(await page.content()).not.toContain(key)
+  })
+
+  it('fits a phone and 200 % zoom with a long e-mail, and prints dark on white', async () => {
+    const account = await service.newAccount()
+    const email = `${'long.'.repeat(20)}name@example.com`
+    await service.sql`update logins set email = ${email} where account_id = ${account.accountId}`
+    await dashboard.open(account, 'usage')
+    const { page } = dashboard
+    const titles = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
+    for (const width of [320, 640]) {
+      await page.setViewportSize({ width, height: 400 })
+      for (const title of titles) {
+        await page.getByRole('link', { name: title, exact: true }).click()
+        await page.getByRole('heading', { level: 1, name: title }).waitFor()
+        expect([title, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([title, width])
+      }
+    }
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+    expect(await page.evaluate('getComputedStyle(document.body).color')).toBe('rgb(22, 32, 31)')
+    expect(await page.getByRole('navigation', { name: 'Screens' }).count()).toBe(0)
   })
 })

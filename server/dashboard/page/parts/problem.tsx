@@ -1,4 +1,4 @@
-import { ApiError, ContractError, NetworkError } from '../../../../src/client/errors.ts'
+import { ApiError, type Call, ContractError, NetworkError } from '../../../../src/client/errors.ts'
 import { visible } from '../../../../src/output/safe.ts'
 
 /** An error, what it means for what the user did, and what to do. Nothing if there is none. */
@@ -37,33 +37,38 @@ export function explain(error: unknown): Explanation {
   if (error instanceof ContractError)
     return {
       title: 'The answer is not one of this service.',
-      advice: 'A proxy may have answered.',
+      advice: `A proxy may have answered. ${isChange(error.call) && error.maybeDone ? lost : ''}`,
       requestId: error.requestId,
     }
   if (error instanceof Mistake) return { title: visible(error.message), advice: '' }
-  if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: String(error) }
+  if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: visible(String(error)) }
   const { message, requestId } = error
-  const title = visible(message)
-  const advice = adviceFor(error)
-  return { title, advice, requestId: error.status >= 500 ? requestId : null }
+  return { title: visible(message), advice: adviceFor(error), requestId: error.status >= 500 ? requestId : null }
 }
+
+const lost = 'The change may or may not have been made: look before you repeat it. '
 
 function explainSilence({ code, call }: NetworkError): Explanation {
   const title = code === 'TIMEOUT' ? 'The service did not answer in time.' : 'The service cannot be reached.'
-  const changed =
-    call.idempotent && call.method === 'GET'
-      ? ''
-      : 'The change may or may not have been made: look before you repeat it. '
-  return { title, advice: `${changed}Nothing that you typed is lost.` }
+  return { title, advice: `${isChange(call) ? lost : ''}Nothing that you typed is lost.` }
 }
 
-function adviceFor({ status, code, retryAfter }: ApiError): string {
-  const wait = retryAfter === null ? 'Try again in a moment.' : `Try again in ${retryAfter} s.`
-  if (code === 'quota_exceeded') return 'The monthly quota of the account is used up: an operator can raise it.'
-  if (code === 'unauthorized') return 'Sign in again; nothing was changed.'
-  if (code === 'forbidden') return 'Nothing was changed.'
-  if (status === 429) return wait
-  if (status === 503) return `Nothing was changed. ${wait}`
-  if (status >= 500) return 'It is not known if anything was changed: look before you repeat it.'
-  return ''
+/** A sign-in and a sign-out can be repeated. */
+function isChange({ method, path }: Call): boolean {
+  return method !== 'GET' && path !== '/api/v1/session'
+}
+
+function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): string {
+  const isLost = maybeDone && code !== 'read_only' // which is before anything is done
+  const changed = isChange(call) ? (isLost ? lost : 'Nothing was changed. ') : ''
+  if (code === 'quota_exceeded') return `${changed}An operator can raise the quota.`
+  if (status === 429 || status === 503) return `${changed}Try again ${formatWait(retryAfter)}.`
+  if (status >= 500) return changed
+  return code === 'unauthorized' || code === 'forbidden' ? changed : ''
+}
+
+/** Seconds. */
+function formatWait(retryAfter: number | null): string {
+  if (retryAfter === null) return 'in a moment'
+  return retryAfter < 120 ? `in ${retryAfter} s` : `in ${Math.ceil(retryAfter / 60)} minutes`
 }

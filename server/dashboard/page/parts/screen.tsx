@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Loaded } from '../call.ts'
 import { Command } from './command.tsx'
 import { Problem } from './problem.tsx'
@@ -16,7 +16,7 @@ interface ScreenProps {
 /** Names the page, and takes the focus when it appears, so that a screen reader begins here. */
 export function Screen({ title, command, actions, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · consentctl`
     heading.current?.focus()
   }, [title])
