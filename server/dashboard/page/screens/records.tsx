@@ -1,15 +1,76 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { api } from '../../../../src/contract/api.ts'
+import type { Consent } from '../../../../src/contract/consents.ts'
+import { useCall } from '../call.ts'
+import { LongList } from '../parts/long-list.tsx'
+import { Pager } from '../parts/pager.ts'
+import { Problem } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { useSites } from '../parts/sites.tsx'
+import { formatCount } from '../parts/text.tsx'
+import { client, useSession } from '../session.ts'
 import { Record } from './record.tsx'
+import { columnsOf } from './records/columns.tsx'
+import { commandOf, type Filters, noFilters, queryOf } from './records/filters.ts'
+import { FilterForm } from './records/form.tsx'
 
 /** `#/records` is the list, `#/records/ID` a record. */
 export function Records({ params: [id] }: { readonly params: readonly string[] }) {
   return id === undefined ? <List /> : <Record id={id} key={id} />
 }
 
+interface View {
+  readonly filters: Filters
+  readonly pager: Pager<Consent>
+  /** Where the list is scrolled to. */
+  readonly place: { top: number }
+}
+
+/** What the user comes back to from a record. In memory alone, because filters name persons. */
+let kept = viewOf(noFilters)
+
+function viewOf(filters: Filters): View {
+  const query = queryOf(filters)
+  const pager = new Pager(cursor => client.call(api.consents.list, { query: { ...query, cursor, limit: 100 } }))
+  return { filters, pager, place: { top: 0 } }
+}
+
 function List() {
+  const [view, setView] = useState(kept)
+  const { filters, pager, place } = view
+  const { epoch } = useSession()
+  const sites = useSites().value ?? []
+  const columns = useMemo(() => columnsOf(filters, sites), [filters, sites])
+  const count = useCall(
+    async () => (filters.end ? undefined : await client.call(api.stats.count, { query: queryOf(filters) })),
+    [filters],
+  )
+  useEffect(() => pager.refresh(), [epoch, pager])
+  const apply = (wanted: Filters) => {
+    kept = viewOf(wanted)
+    setView(kept)
+  }
   return (
-    <Screen title="Records" command={['list']}>
-      …
+    <Screen title="Records" command={commandOf(filters)}>
+      <FilterForm filters={filters} onFilters={apply} />
+      <p role="status">
+        {count.value && !count.isLoading
+          ? formatCount(count.value.count, 'record')
+          : filters.end
+            ? 'The soonest end is first.'
+            : 'Counting …'}
+      </p>
+      <Problem error={count.error} retry={count.reload} />
+      <LongList
+        label="Records"
+        name="records"
+        columns={columns}
+        pager={pager}
+        total={count.value?.count}
+        empty="No records."
+        place={place}
+        key={filters}
+      />
     </Screen>
   )
 }

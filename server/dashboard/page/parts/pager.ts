@@ -1,0 +1,148 @@
+export interface PageOf<Row> {
+  readonly data: readonly Row[]
+  /** Null on the last page. */
+  readonly next_cursor: string | null
+}
+
+/** Without a cursor the first page. */
+export type ReadPage<Row> = (cursor: string | undefined) => Promise<PageOf<Row>>
+
+interface Page<Row> {
+  readonly cursor: string | undefined
+  /** The place of its first row in the list. */
+  readonly first: number
+  readonly length: number
+  /** Null once it was dropped. */
+  readonly rows: readonly Row[] | null
+  /** True if it is read again when it is looked at. */
+  readonly isOld: boolean
+}
+
+/** Rows that are read before they are looked at. */
+const ahead = 50
+
+/** Rows that are kept before and after those that are looked at. */
+const kept = 1000
+
+/**
+ * A list of any length by the place of its rows, of which those that are looked at are read, page by page, and those far away are
+ * dropped. A page that is read again and ends elsewhere than before ends the list there: what follows is read anew.
+ */
+export class Pager<Row> {
+  readonly #read: ReadPage<Row>
+  #pages: Page<Row>[] = []
+  /** Where the list goes on; null at its end. */
+  #next: { readonly cursor: string | undefined } | null = { cursor: undefined }
+  #range: readonly [first: number, last: number] = [0, 0]
+  #isReading = false
+  #error: unknown
+  readonly #listeners = new Set<() => void>()
+
+  constructor(read: ReadPage<Row>) {
+    this.#read = read
+  }
+
+  /** Rows that are known of. */
+  get length(): number {
+    const last = this.#pages.at(-1)
+    return last ? last.first + last.length : 0
+  }
+
+  /** True if no row follows those that are known of. */
+  get isComplete(): boolean {
+    return this.#next === null
+  }
+
+  get isReading(): boolean {
+    return this.#isReading
+  }
+
+  /** Of the last page that was asked for. Nothing is read until `retry`. */
+  get error(): unknown {
+    return this.#error
+  }
+
+  /** Undefined if it is not read yet, or dropped. */
+  row(index: number): Row | undefined {
+    const page = this.#pages.find(({ first, length }) => index < first + length)
+    return page?.rows?.[index - page.first]
+  }
+
+  /** Sets which rows are looked at, and reads what is missing of them. */
+  look(first: number, last: number): void {
+    this.#range = [first, last]
+    if (this.#error === undefined) void this.#fill()
+  }
+
+  retry(): void {
+    this.#error = undefined
+    void this.#fill()
+  }
+
+  /** Reads again what is looked at from now on. Until then it stays as it is. */
+  refresh(): void {
+    this.#pages = this.#pages.map(page => ({ ...page, isOld: true }))
+    this.retry()
+  }
+
+  /** Calls back after each change. Returns the way out. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async #fill(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    try {
+      for (let place = this.#missing(); place !== null; place = this.#missing()) {
+        const cursor = place < this.#pages.length ? this.#pages[place]?.cursor : this.#next?.cursor
+        this.#put(place, cursor, await this.#read(cursor))
+        this.#drop()
+        this.#tell()
+      }
+    } catch (error) {
+      this.#error = error
+    }
+    this.#isReading = false
+    this.#tell()
+  }
+
+  /** Returns the place of the next page to read; null if there is none. */
+  #missing(): number | null {
+    const [first, last] = this.#range
+    const inView = (page: Page<Row>) => page.first <= last && page.first + page.length > first
+    const place = this.#pages.findIndex(page => inView(page) && (page.rows === null || page.isOld))
+    if (place >= 0) return place
+    return this.#next !== null && last + ahead >= this.length ? this.#pages.length : null
+  }
+
+  #put(place: number, cursor: string | undefined, { data, next_cursor }: PageOf<Row>): void {
+    const before = this.#pages[place]
+    const first = this.#pages[place - 1]
+    const page = {
+      cursor,
+      first: first ? first.first + first.length : 0,
+      length: data.length,
+      rows: data,
+      isOld: false,
+    }
+    const follows = place + 1 < this.#pages.length ? this.#pages[place + 1]?.cursor : this.#next?.cursor
+    if (before?.length === data.length && (follows ?? null) === next_cursor) {
+      this.#pages[place] = page
+      return
+    }
+    this.#pages = [...this.#pages.slice(0, place), page]
+    this.#next = next_cursor === null ? null : { cursor: next_cursor }
+  }
+
+  #drop(): void {
+    const [first, last] = this.#range
+    const isFar = (page: Page<Row>) => page.first + page.length < first - kept || page.first > last + kept
+    this.#pages = this.#pages.map(page => (page.rows && isFar(page) ? { ...page, rows: null } : page))
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}

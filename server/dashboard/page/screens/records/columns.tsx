@@ -1,0 +1,47 @@
+import type { Consent } from '../../../../../src/contract/consents.ts'
+import type { Site } from '../../../../../src/contract/sites.ts'
+import { visible } from '../../../../../src/output/safe.ts'
+import { Accepted, formatValue } from '../../parts/preferences.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Tag, Text, Time } from '../../parts/text.tsx'
+import { linkTo } from '../../router.ts'
+import type { Filters } from './filters.ts'
+
+/** The time that the filters are about takes the place of the creation. */
+export function columnsOf({ end, source }: Filters, sites: readonly Site[]): readonly Column<Consent>[] {
+  const names = new Map(sites.map(({ id, name }) => [id, name]))
+  const isImported = source === 'imported'
+  const [title, timeOf] = end
+    ? ['Valid until', (row: Consent) => row.expires_at]
+    : isImported
+      ? ['Answered, as imported', (row: Consent) => row.given_at]
+      : ['Created', (row: Consent) => row.created_at]
+  return [
+    { title: 'Subject', cell: row => <RecordLink of={row} /> },
+    {
+      title: 'Accepted',
+      cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Accepted of={row.accepted} />),
+    },
+    { title, cell: row => <Time at={timeOf(row)} /> },
+    { title: 'Site', cell: row => <Text of={names.get(row.site_id ?? '') ?? row.site_id} /> },
+    isImported
+      ? { title: 'Imported from', cell: row => <Text of={row.origin?.system} /> }
+      : { title: 'Label', cell: row => <Text of={row.consent_id} /> },
+    { title: 'Policy', cell: row => row.policy_version },
+    { title: 'Preferences', cell: row => <Brief of={row.preferences} /> },
+  ]
+}
+
+/** Of a record without a subject, its id. */
+function RecordLink({ of: { id, subject_id } }: { readonly of: Consent }) {
+  return (
+    <a href={linkTo('records', id)}>
+      <Text of={subject_id || id} />
+    </a>
+  )
+}
+
+function Brief({ of }: { readonly of: Consent['preferences'] }) {
+  const pairs = Object.entries(of ?? {}).map(([name, value]) => `${visible(name)}: ${formatValue(value)}`)
+  return pairs.length === 0 ? <span class="none">none</span> : <bdi>{pairs.join(', ')}</bdi>
+}
