@@ -39,7 +39,7 @@ export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
-  /** A body that is not JSON. */
+  /** A body that is not JSON, or that is JSON already. */
   readonly upload?: { readonly bytes: Uint8Array; readonly type: string }
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
@@ -61,6 +61,8 @@ export interface ResponseInfo {
   readonly at: number | null
 }
 
+export const jsonType = 'application/json'
+
 export type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 
 export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<string, string> {
@@ -77,7 +79,7 @@ export function ownHeaders({ body, upload, idempotencyKey, prefer, as }: Input):
   return {
     ...(as === 'bytes' && { accept: '*/*' }),
     ...(as === 'pages' && { accept: 'application/x-ndjson, application/json;q=0.9' }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(body !== undefined && { 'content-type': jsonType }),
     ...(upload && { 'content-type': upload.type }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     ...(prefer !== undefined && { prefer }),

@@ -13,6 +13,7 @@ import {
   type Deliver,
   type Input,
   isSignIn,
+  jsonType,
   ownHeaders,
 } from './request.ts'
 import { readResponse } from './response.ts'
@@ -125,7 +126,7 @@ function createDeliver(
       closing: endpoint.method === 'GET' ? closing.reads : closing.changes,
     }
     const send = () => attempt(http, call, request, limits)
-    const received = await (connection.trace?.follow(call, { headers, body }, send) ?? send())
+    const received = await (connection.trace?.follow(call, { headers, body: body ?? jsonOf(input) }, send) ?? send())
     const at = Date.parse(header(received.headers, 'date') ?? '')
     const { status, requestId } = received.head
     input.onResponse?.({ status, requestId, at: Number.isNaN(at) ? null : at })
@@ -133,6 +134,10 @@ function createDeliver(
     if (isSignIn(connection, endpoint)) Object.assign(common, cookieHeader(received.headers['set-cookie']))
     return data
   }
+}
+
+function jsonOf({ upload }: Input): string | undefined {
+  return upload?.type === jsonType ? Buffer.from(upload.bytes).toString() : undefined
 }
 
 /** Reads the instance's OpenAPI description; null if it has none. */

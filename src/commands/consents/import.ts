@@ -100,10 +100,14 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   await requireFreeOutputs(options)
   const { openDestination, sendPrepared } = await import('./import/send.ts')
-  const prepared = await prepareFiles(ctx, options, map)
+  let opening: ReturnType<typeof openDestination> | undefined
+  const prepared = await prepareFiles(ctx, options, map, () => {
+    opening = openDestination(ctx)
+    opening.catch(() => {}) // thrown below
+  })
   if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
   try {
-    const destination = await openDestination(ctx)
+    const destination = await (opening ?? openDestination(ctx))
     const sending = { options, site: await requireSiteId(ctx, site), asks, format, system: map.system, prepared }
     return await sendPrepared(ctx, { ...destination, ...sending })
   } catch (error) {
@@ -172,7 +176,12 @@ async function discard({ path }: Prepared): Promise<void> {
   if (path !== null) await removePrepared(path)
 }
 
-async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap): Promise<Prepared> {
+async function prepareFiles(
+  ctx: Context,
+  options: ImportFlags,
+  map: ImportMap,
+  onDecided?: () => void,
+): Promise<Prepared> {
   const [{ prepare }, { preparedFolder, preparedInUse }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
     import('./bulk/job.ts'),
@@ -188,6 +197,7 @@ async function prepareFiles(ctx: Context, options: ImportFlags, map: ImportMap):
     now: new Date(),
     host: ctx.host,
     signal: ctx.interruption,
+    ...(onDecided && { onDecided }),
     onRefused: ({ where, message }) => refused.add(dataError(message), where),
   })
   await refused.finish()

@@ -27,7 +27,7 @@ export interface LineKind<Fields> {
   readonly silenceRefuses: boolean
   /** Only the `id` of a line counts: other columns are left, and a file names a record once. */
   readonly isOfIds?: true | undefined
-  /** This program has written the lines, and no user: they are not checked. */
+  /** This program has written the lines, and no user: they are not parsed, so that their drafts are the defaults alone. */
   readonly isOwn?: true | undefined
   /** @throws CliError invalid_data that begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object

@@ -91,11 +91,15 @@ function chooseParser(
   isValidated: boolean,
 ): LineParser {
   if (format === 'ids') return parseId
-  return isValidated || isOwn ? parseValidated : parseJson
+  if (isOwn) return parseOwn
+  return isValidated ? parseValidated : parseJson
 }
 
 /** As `list -q` prints them. */
 const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, `line ${number}`).trim()) })
+
+/** It is sent as it is. */
+const parseOwn: LineParser = () => ({})
 
 const parseValidated: LineParser = line => {
   try {

@@ -39,7 +39,7 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
     about,
     requests: 1 / rowsPerUnit,
     isIdempotent: true,
-    nameOf: ({ draft }) => `origin ${(draft as ImportRow).origin.id}`,
+    nameOf: ({ line }) => `origin ${(JSON.parse(line.bytes.toString()) as ImportRow).origin.id}`,
     // All rows are of one site.
     failsAll: error => explain(error).exit === exit.notFound,
     connect: ctx => {
@@ -82,7 +82,7 @@ function batchSizes() {
 async function post(ctx: Context, items: readonly Item[], size: Sizes, beganAt: number): Promise<readonly Answer[]> {
   const start = performance.now()
   try {
-    const results = await ctx.api.createRows(items.map(({ entry }) => entry.draft as ImportRow))
+    const results = await ctx.api.createRows(items.map(toRow))
     size.took(items.length, performance.now() - start)
     return results.map((result, index) => toAnswer(result, items[index] as Item, beganAt))
   } catch (error) {
@@ -92,6 +92,11 @@ async function post(ctx: Context, items: readonly Item[], size: Sizes, beganAt: 
     const first = await post(ctx, items.slice(0, middle), size, beganAt)
     return [...first, ...(await post(ctx, items.slice(middle), size, beganAt))]
   }
+}
+
+/** JSON of a line with the fields that all lines have. */
+function toRow({ entry: { draft, line } }: Item): Uint8Array {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(draft).slice(0, -1)},`), line.bytes.subarray(1)])
 }
 
 function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer {

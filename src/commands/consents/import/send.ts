@@ -34,11 +34,13 @@ interface SendOptions {
 interface Destination {
   readonly signer: Signer
   readonly startedAt: Date
-  /** Of the service, in whole seconds: every record that is made a second after `startedAt` or later is not older. */
+  /** Of the service, in whole seconds. */
   readonly beganAt: Date
+  /** Of `performance.now`: what is sent after it is not older than `beganAt`. */
+  readonly mayBegin: number
 }
 
-/** Checks all that can be known before the files are read. @throws CliError not_offered (exit 2) */
+/** Checks all that can be known without the records. @throws CliError not_offered (exit 2) */
 export async function openDestination(ctx: Context): Promise<Destination> {
   if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
     throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
@@ -51,7 +53,8 @@ export async function openDestination(ctx: Context): Promise<Destination> {
     second = at
   })
   if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
-  return { signer, startedAt: new Date(), beganAt: new Date(second + 1000) }
+  const mayBegin = performance.now() + 1000
+  return { signer, startedAt: new Date(), beganAt: new Date(second + 1000), mayBegin }
 }
 
 interface Sending extends Destination {
@@ -66,12 +69,11 @@ interface Sending extends Destination {
 
 /** Sends the records of files, and signs the receipt. */
 export async function sendPrepared(ctx: Context, sending: Sending): Promise<Output<ImportedRow>> {
-  const { signer, startedAt, options, site, prepared } = sending
+  const { signer, mayBegin, options, site, prepared } = sending
   const approve = async (lines: number) => {
     requireConfirmedCount(options, lines, 'record', 'imported')
     if (sending.asks) await confirm(ctx, sending)
-    const leftMs = startedAt.getTime() + 1000 - Date.now()
-    await delay(Math.min(1000, Math.max(0, leftMs))) // so that nothing is sent before `beganAt`
+    await delay(Math.max(0, mayBegin - performance.now()))
   }
   if (prepared.path === null) {
     await ctx.warn(`no record to import: ${describePrepared(prepared).join('; ')}; nothing was sent`)

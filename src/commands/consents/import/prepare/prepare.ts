@@ -33,6 +33,8 @@ export interface PrepareOptions {
   readonly signal: AbortSignal
   /** Called for each refused row, and once for each refused person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
+  /** Called when all files are read and every value is decided, before the rows are written. */
+  readonly onDecided?: () => void
   /** Called now and then with the number of rows read. */
   readonly onProgress?: (rows: number) => void
 }
@@ -56,7 +58,10 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
-    if (undecided === 0) await writeRows(work.rows, run)
+    if (undecided === 0) {
+      options.onDecided?.()
+      await writeRows(work.rows, run)
+    }
     isKept = undecided === 0 && tally.counts().records > 0
     const path = isKept ? work.rows : null
     return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...tally.result() }

@@ -69,6 +69,11 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
     },
     /** To be read once, after the last item was added. At its end nothing is left in the folder. */
     sorted: async function* (): AsyncGenerator<readonly Item[]> {
+      if (runs === 0) {
+        held.sort((a, b) => compare(a.key, b.key))
+        for (const batch of inBatches(held)) yield batch.map(toItem<Item>)
+        return
+      }
       if (held.length > 0) await flush()
       const paths = levels.flat()
       for await (const batch of merge(paths)) yield batch.map(toItem<Item>)
@@ -93,8 +98,8 @@ function compare(a: Key, b: Key): number {
 
 const batchSize = 500
 
-function* inBatches(texts: readonly string[]): Generator<readonly string[]> {
-  for (let start = 0; start < texts.length; start += batchSize) yield texts.slice(start, start + batchSize)
+function* inBatches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += batchSize) yield items.slice(start, start + batchSize)
 }
 
 async function writeRun(
