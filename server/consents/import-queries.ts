@@ -55,19 +55,17 @@ const whereClaimed = staticFragment(sql => sql`where (d.id in (select consent_id
 function drafts(sql: Sql, imports: readonly NewImport[]): Fragment {
   const column = (value: (one: NewImport) => Value) => toArrayLiteral(imports.map(value))
   const field = (name: keyof NewImport['identity']) => column(({ identity }) => identity[name])
-  const last = (value: (entry: NewImport['entries'][number]) => Value) =>
-    column(({ entries }) => value(lastOf(entries)))
+  const last = stateColumns(imports.map(({ entries }) => entries[entries.length - 1] as ImportedEntry))
   return sql`drafts as (
       select * from unnest(
         ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at)}::timestamptz[], ${field('site_id')}::uuid[],
         ${field('consent_id')}::text[], ${field('subject_id')}::text[], ${field('country')}::text[],
         ${field('region')}::text[], ${field('user_agent')}::text[], ${field('ip_network')}::cidr[],
-        ${last(({ accepted }) => accepted)}::boolean[],
-        ${last(({ preferences }) => JSON.stringify(preferences))}::jsonb[],
-        ${last(one => one.policy_version)}::integer[], ${column(({ entries }) => entries.length)}::integer[],
-        ${column(({ recordHash }) => recordHash)}::bytea[], ${last(({ link }) => link.hash)}::bytea[],
+        ${last.accepted}::boolean[], ${last.preferences}::jsonb[],
+        ${last.policyVersion}::integer[], ${column(({ entries }) => entries.length)}::integer[],
+        ${column(({ recordHash }) => recordHash)}::bytea[], ${last.hash}::bytea[],
         ${field('notice_locale')}::text[], ${field('origin_system')}::text[], ${field('origin_id')}::text[],
-        ${field('origin_evidence')}::text[], ${last(({ givenAt }) => givenAt)}::timestamptz[],
+        ${field('origin_evidence')}::text[], ${last.givenAt}::timestamptz[],
         ${column(({ claim }) => claim.origin)}::bytea[], ${column(({ claim }) => claim.bodyHash)}::bytea[]
       ) as drafts (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
         policy_version, version, record_hash, hash, notice_locale, origin_system, origin_id, origin_evidence, given_at,
@@ -76,22 +74,29 @@ function drafts(sql: Sql, imports: readonly NewImport[]): Fragment {
 }
 
 type Value = Parameters<typeof toArrayLiteral>[0][number]
+type ImportedEntry = NewImport['entries'][number]
 
-function lastOf<Item>(items: readonly Item[]): Item {
-  return items[items.length - 1] as Item
+function stateColumns(entries: readonly ImportedEntry[]) {
+  return {
+    accepted: toArrayLiteral(entries.map(({ answer }) => answer.accepted)),
+    preferences: toArrayLiteral(entries.map(({ answer }) => JSON.stringify(answer.preferences))),
+    policyVersion: toArrayLiteral(entries.map(({ answer }) => answer.policy_version)),
+    hash: toArrayLiteral(entries.map(({ link }) => link.hash)),
+    givenAt: toArrayLiteral(entries.map(({ answer }) => answer.given_at)),
+  }
 }
 
 function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
-  const all = imports.flatMap(({ id, at, entries }) => entries.map((entry, index) => ({ id, at, index, entry })))
+  const all = imports.flatMap(({ id, at, entries }) => entries.map((entry, index) => ({ id, at, index, ...entry })))
   const column = (value: (one: (typeof all)[number]) => Value) => toArrayLiteral(all.map(value))
+  const state = stateColumns(all)
   return sql`entries as (
       select * from unnest(
         ${column(({ id }) => id)}::uuid[], ${column(({ index }) => index + 1)}::integer[],
-        ${column(({ at }) => at)}::timestamptz[], ${column(({ entry }) => entry.accepted)}::boolean[],
-        ${column(({ entry }) => JSON.stringify(entry.preferences))}::jsonb[],
-        ${column(({ entry }) => entry.policy_version)}::integer[], ${column(({ entry }) => entry.link.salt)}::bytea[],
-        ${column(({ entry }) => entry.link.payloadHash)}::bytea[], ${column(({ entry }) => entry.link.hash)}::bytea[],
-        ${column(({ entry }) => entry.givenAt)}::timestamptz[], ${column(({ entry }) => entry.file)}::bytea[]
+        ${column(({ at }) => at)}::timestamptz[], ${state.accepted}::boolean[], ${state.preferences}::jsonb[],
+        ${state.policyVersion}::integer[], ${column(({ link }) => link.salt)}::bytea[],
+        ${column(({ link }) => link.payloadHash)}::bytea[], ${state.hash}::bytea[],
+        ${state.givenAt}::timestamptz[], ${column(({ answer }) => `\\x${answer.file_sha256}`)}::bytea[]
       ) as entries (id, version, at, accepted, preferences, policy_version, salt, payload_hash, hash, given_at, file_sha256)
     )`
 }

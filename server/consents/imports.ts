@@ -117,7 +117,12 @@ function toDraft(accountId: string, row: Row): Draft {
   const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
   const answers = toAnswers(row)
   // Without the files, because another file of the same system can have the same row.
-  const content = answers.map(({ file, givenAt, ...state }) => ({ ...state, given_at: givenAt.toISOString() }))
+  const content = answers.map(({ accepted, preferences, policy_version, given_at }) => ({
+    accepted,
+    preferences,
+    policy_version,
+    given_at,
+  }))
   const bodyHash = sha256(canonical({ ...rest, origin, answers: content }))
   return { row, answers, claim: { origin: hashOrigin(accountId, origin), bodyHash } }
 }
@@ -135,8 +140,8 @@ function toAnswers({
     accepted: accepted ?? false,
     preferences: preferences ?? {},
     policy_version,
-    givenAt: toDate(given_at),
-    file: Buffer.from(file_sha256, 'hex'),
+    given_at: toUtc(given_at),
+    file_sha256,
   }
   const answers = [last]
   for (const change of changes) {
@@ -144,16 +149,17 @@ function toAnswers({
       accepted: change.accepted,
       preferences: change.preferences,
       policy_version: change.policy_version ?? last.policy_version,
-      givenAt: toDate(change.given_at),
-      file: change.file_sha256 === undefined ? last.file : Buffer.from(change.file_sha256, 'hex'),
+      given_at: toUtc(change.given_at),
+      file_sha256: change.file_sha256 ?? last.file_sha256,
     }
     answers.push(last)
   }
   return answers
 }
 
-function toDate(instant: string): Date {
-  return new Date(Math.floor(parseInstant(instant) as number))
+function toUtc(instant: string): string {
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // as most are, and as it would be again
+  return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
 /** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
@@ -173,14 +179,16 @@ async function buildImport(
   const salt = newSalt()
   const recordHash = hashRecord(identity, salt)
   const entries: NewImport['entries'][number][] = []
-  await forEachYielding(answers, answer => {
-    const facts = { file_sha256: answer.file.toString('hex'), given_at: answer.givenAt.toISOString() }
-    const event = { id, action: 'imported', actor, at, state: answer, facts } as const
+  const add = (answer: ImportedAnswer) => {
+    const { given_at, file_sha256 } = answer
     const previous = entries.at(-1)?.link.hash ?? null
-    const link = previous
-      ? linkOf({ ...event, version: entries.length + 1, previous })
-      : linkOf({ ...event, version: 1, previous, recordHash }, salt)
-    entries.push({ ...answer, link })
-  })
+    const version = entries.length + 1
+    const facts = { file_sha256, given_at }
+    const event = { id, version, action: 'imported', actor, at, previous, state: answer, facts } as const
+    const link = previous ? linkOf(event) : linkOf({ ...event, recordHash }, salt)
+    entries.push({ answer, link })
+  }
+  if (answers.length === 1) add(answers[0] as ImportedAnswer)
+  else await forEachYielding(answers, add)
   return { id, at, identity, recordHash, claim, entries }
 }

@@ -55,9 +55,10 @@ export interface NewRecord extends Identity, State {
 
 /** An answer that a person gave elsewhere, as the importer tells it. */
 export interface ImportedAnswer extends State {
-  readonly givenAt: Date
-  /** SHA-256 of the file it is from. */
-  readonly file: Buffer
+  /** UTC with milliseconds. */
+  readonly given_at: string
+  /** Of the file it is from, in hexadecimal. */
+  readonly file_sha256: string
 }
 
 /** Hashes of an origin, and of what it says. */
@@ -73,7 +74,7 @@ export interface NewImport {
   readonly recordHash: Buffer
   readonly claim: ImportClaim
   /** Oldest first, one or more. */
-  readonly entries: readonly (ImportedAnswer & { readonly link: Link })[]
+  readonly entries: readonly { readonly answer: ImportedAnswer; readonly link: Link }[]
 }
 
 /** In its first state. */

@@ -6,10 +6,10 @@ import { Instant, PolicyVersion, text } from './values.ts'
 
 const earliest = Date.UTC(1990, 0, 1)
 
-const GivenAt = Instant.refine(
-  value => (parseInstant(value) ?? earliest) >= earliest && (parseInstant(value) ?? 0) <= Date.now(),
-  'must not be before 1990 or in the future',
-)
+const GivenAt = Instant.refine(value => {
+  const at = parseInstant(value)
+  return at === null || (at >= earliest && at <= Date.now())
+}, 'must not be before 1990 or in the future')
 
 const FileDigest = z
   .string('must be text')
@@ -47,7 +47,8 @@ export const ImportRow = ConsentDraft.extend({
     'When the person answered, from 1990 until now. A finer fraction than milliseconds is cut off.',
   ),
   changes: z.array(ImportedChange, 'must be a list').optional().describe("The person's later answers, oldest first."),
-}).superRefine(({ given_at, changes = [] }, context) => {
+}).superRefine(({ given_at, changes }, context) => {
+  if (!changes) return
   let before = parseInstant(given_at) ?? 0
   for (const [index, change] of changes.entries()) {
     const at = parseInstant(change.given_at) ?? 0
