@@ -5,7 +5,7 @@ import type { Transport } from '../../../src/client/transport.ts'
 import type { Endpoint } from '../../../src/contract/endpoint.ts'
 
 /** Without a slash at the end. The page can be served below a path. */
-const baseUrl = new URL('.', location.href).href.replace(/\/$/, '')
+export const baseUrl = new URL('.', location.href).href.replace(/\/$/, '')
 
 const timeoutMs = 30_000
 

@@ -1,7 +1,10 @@
 import type { FunctionComponent } from 'preact'
 import { Audit } from './audit.tsx'
 import { Keys } from './keys.tsx'
+import { Notices } from './notices.tsx'
 import { Records } from './records.tsx'
+import { Sites } from './sites.tsx'
+import { Statistics } from './statistics.tsx'
 import { Usage } from './usage.tsx'
 
 export interface ScreenEntry {
@@ -15,6 +18,9 @@ export interface ScreenEntry {
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
   { path: 'records', title: 'Records', show: Records },
+  { path: 'statistics', title: 'Statistics', show: Statistics },
+  { path: 'notices', title: 'Notices', show: Notices },
+  { path: 'sites', title: 'Sites', show: Sites },
   { path: 'keys', title: 'Keys', show: Keys },
   { path: 'audit', title: 'Audit', show: Audit },
   { path: 'usage', title: 'Usage', show: Usage },

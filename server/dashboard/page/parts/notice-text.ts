@@ -1,0 +1,42 @@
+import { api } from '../../../../src/contract/api.ts'
+import type { Notice, NoticeText } from '../../../../src/contract/notices.ts'
+import { visible } from '../../../../src/output/safe.ts'
+import { client } from '../session.ts'
+import { download } from './download.ts'
+
+/**
+ * Reads the bytes of a text, and compares their SHA-256 with the one that the notice names, where the browser can: only over
+ * HTTPS and on loopback. @throws Error for other bytes
+ */
+export async function readText({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
+  const params = { id, version: String(policy_version), language: text.language }
+  const bytes = new Uint8Array(await client.bytes(api.notices.getText, { params }))
+  const hash = crypto.subtle && new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  const hex = hash && Array.from(hash, byte => byte.toString(16).padStart(2, '0')).join('')
+  if (hex === undefined || hex === text.sha256) return bytes
+  throw new Error(`the text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs`)
+}
+
+/** Returns the characters as they are: a mark of the byte order stays, and is shown. */
+export function decode(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
+}
+
+/** Line ends and tabs act; everything else that deceives a reader is shown as escapes. */
+export function visibleLines(text: string): string {
+  return text.replaceAll('\t', '    ').split(/\r?\n/).map(visible).join('\n')
+}
+
+const extensions: Record<string, string> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html',
+  'application/pdf': 'pdf',
+}
+
+/** Saves it byte for byte, as a type that no browser runs. */
+export async function downloadText(notice: Notice, text: NoticeText): Promise<void> {
+  const extension = extensions[text.media_type] ?? 'bin'
+  const name = `notice-${notice.policy_version}-${text.language.replace(/[^\w-]/g, '')}.${extension}`
+  download(await readText(notice, text), name, 'application/octet-stream')
+}

@@ -1,0 +1,133 @@
+import type { Site } from '../../../../src/contract/sites.ts'
+import { option } from './command.tsx'
+
+/** As they are typed. */
+export interface SiteFields {
+  readonly name: string
+  readonly policyVersion: string
+  /** One a line. */
+  readonly origins: string
+  /** Nothing is never. */
+  readonly retentionDays: string
+  readonly isStrict: boolean
+}
+
+export const newSiteFields: SiteFields = {
+  name: '',
+  policyVersion: '1',
+  origins: '',
+  retentionDays: '',
+  isStrict: false,
+}
+
+export function fieldsOf(site: Site): SiteFields {
+  return {
+    name: site.name,
+    policyVersion: String(site.policy_version),
+    origins: site.allowed_origins.join('\n'),
+    retentionDays: site.retention_days === null ? '' : String(site.retention_days),
+    isStrict: site.strict_notices,
+  }
+}
+
+type Settings = Pick<Site, 'name' | 'policy_version' | 'allowed_origins' | 'retention_days' | 'strict_notices'>
+export type SettingsChange = { -readonly [K in keyof Settings]?: Settings[K] | undefined }
+
+/** What is not a number is sent as it is, for the service to reject: nothing typed becomes "never" by mistake. */
+export function settingsOf({ name, policyVersion, origins, retentionDays, isStrict }: SiteFields): Settings {
+  return {
+    name,
+    policy_version: toNumber(policyVersion),
+    allowed_origins: toOrigins(origins),
+    retention_days: retentionDays.trim() === '' ? null : toNumber(retentionDays),
+    strict_notices: isStrict,
+  }
+}
+
+function toNumber(text: string): number {
+  return /^\d{1,15}$/.test(text.trim()) ? Number(text) : (text as unknown as number)
+}
+
+function toOrigins(text: string): string[] {
+  return text.split(/\s+/).filter(line => line !== '')
+}
+
+/**
+ * Returns what the user has changed of `base`, the site as the page showed it, to be sent of the site as it is now: another
+ * user's changes of other fields and other origins stay.
+ */
+export function changeOf(fields: SiteFields, base: Site, present: Site): SettingsChange {
+  const wanted = settingsOf(fields)
+  const { added, removed } = originChange(wanted.allowed_origins, base.allowed_origins)
+  const isChanged = (name: keyof Settings) => name !== 'allowed_origins' && wanted[name] !== base[name]
+  const kept = present.allowed_origins.filter(origin => !removed.includes(origin) && !added.includes(origin))
+  return {
+    ...Object.fromEntries(Object.entries(wanted).filter(([name]) => isChanged(name as keyof Settings))),
+    ...(added.length + removed.length > 0 && { allowed_origins: [...kept, ...added] }),
+  }
+}
+
+export function originChange(wanted: readonly string[], before: readonly string[]) {
+  return {
+    added: wanted.filter(origin => !before.includes(origin)),
+    removed: before.filter(origin => !wanted.includes(origin)),
+  }
+}
+
+/** Returns what a change can lose or break, in a sentence each; none for most changes. */
+export function risksOf(change: SettingsChange, base: Site, present: Site): string[] {
+  const { retention_days: days, strict_notices, allowed_origins } = change
+  const risks: string[] = []
+  if (typeof days === 'number' && (present.retention_days === null || days < present.retention_days))
+    risks.push(
+      `Records that have not changed for ${days} days will be deleted, the first of them within the hour. Until now: ${never(present.retention_days)}.`,
+    )
+  const { removed } = originChange(allowed_origins ?? present.allowed_origins, present.allowed_origins)
+  if (removed.length > 0) risks.push(`Pages of these origins can record no consent any more: ${removed.join(', ')}`)
+  if (strict_notices && !present.strict_notices)
+    risks.push('A consent to a policy version without a published notice will be rejected.')
+  const foreign = (['name', 'policy_version', 'retention_days', 'strict_notices'] as const).filter(
+    name => name in change && present[name] !== base[name] && present[name] !== change[name],
+  )
+  const replaced = foreign.map(name => `${name.replace('_', ' ')} (now ${present[name] ?? 'never'})`)
+  if (replaced.length > 0)
+    risks.push(`Somebody has changed this since you opened the page, and you replace it: ${replaced.join(', ')}`)
+  return risks
+}
+
+export function never(days: number | null): string {
+  return days === null ? 'never' : `after ${days} days`
+}
+
+/** Returns the words of `sites update`. */
+export function updateCommand(fields: SiteFields, base: Site): string[] {
+  const change = changeOf(fields, base, base)
+  if (Object.keys(change).length === 0) return ['sites', 'list']
+  const { added, removed } = originChange(change.allowed_origins ?? base.allowed_origins, base.allowed_origins)
+  const { name, policy_version: version, retention_days: days, strict_notices: isStrict } = change
+  return [
+    'sites',
+    'update',
+    base.id,
+    ...option('name', name),
+    ...option('policy-version', version === undefined ? '' : String(version)),
+    ...added.flatMap(origin => option('add-origin', origin)),
+    ...removed.flatMap(origin => option('remove-origin', origin)),
+    ...(days === null ? ['--clear-retention'] : option('retention-days', days === undefined ? '' : String(days))),
+    ...(isStrict === undefined ? [] : [isStrict ? '--strict-notices' : '--no-strict-notices']),
+  ]
+}
+
+/** Returns the words of `sites create`. */
+export function createCommand(fields: SiteFields): string[] {
+  const { name, policy_version, allowed_origins, retention_days, strict_notices } = settingsOf(fields)
+  return [
+    'sites',
+    'create',
+    ...option('name', name || 'NAME'),
+    ...(policy_version === 1 ? [] : option('policy-version', String(policy_version))),
+    ...allowed_origins.flatMap(origin => option('origin', origin)),
+    ...option('retention-days', retention_days === null ? '' : String(retention_days)),
+    ...(strict_notices ? ['--strict-notices'] : []),
+  ]
+}

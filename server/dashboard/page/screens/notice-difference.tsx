@@ -1,0 +1,117 @@
+import { structuredPatch } from 'diff'
+import { describeChanges } from '../../../../src/commands/notices/changes.ts'
+import { api } from '../../../../src/contract/api.ts'
+import type { Notice } from '../../../../src/contract/notices.ts'
+import { visible } from '../../../../src/output/safe.ts'
+import { useCall } from '../call.ts'
+import { option } from '../parts/command.tsx'
+import { decode, readText } from '../parts/notice-text.ts'
+import { Screen, Show } from '../parts/screen.tsx'
+import { Text } from '../parts/text.tsx'
+import { linkTo } from '../router.ts'
+import { client } from '../session.ts'
+
+interface DifferenceProps {
+  readonly site: string
+  readonly version: string
+  readonly older: string
+}
+
+interface Patch {
+  readonly language: string
+  /** Each begins with its sign. Null for texts that cannot be compared here. */
+  readonly lines: readonly string[] | null
+}
+
+/** What differs in the details, then the lines of each text, as `consentctl notices diff` has them. */
+export function NoticeDifference({ site, version, older }: DifferenceProps) {
+  const found = useCall(async () => {
+    const get = (each: string) => client.call(api.notices.get, { params: { id: site, version: each } })
+    const [before, after] = await Promise.all([get(older), get(version)])
+    const languages = [...new Set([...before.texts, ...after.texts].map(({ language }) => language))].sort()
+    const patches = await Promise.all(languages.map(language => comparedIn(language, before, after)))
+    const changes = describeChanges(before, after).map(line => line.replace(' ', ''))
+    return { changes, patches: patches.filter(patch => patch !== null) }
+  }, [])
+  return (
+    <Screen
+      title={`Notice ${version} compared with ${older}`}
+      command={['notices', 'diff', older, version, ...option('site', site)]}
+    >
+      <p>
+        <a href={linkTo('notices', site, version)}>Notice {version}</a> ·{' '}
+        <a href={linkTo('notices', site, older)}>Notice {older}</a>
+      </p>
+      <Show of={found}>
+        {({ changes, patches }) => (
+          <>
+            <h2>Details</h2>
+            {changes.length === 0 ? <p class="empty">The two say the same.</p> : <Lines of={changes} />}
+            {patches.map(({ language, lines }) => (
+              <section key={language}>
+                <h2>
+                  Text <Text of={language} />
+                </h2>
+                {lines === null ? (
+                  <p class="empty">These two cannot be compared here: download them.</p>
+                ) : (
+                  <Lines of={lines} />
+                )}
+              </section>
+            ))}
+          </>
+        )}
+      </Show>
+    </Screen>
+  )
+}
+
+const timeoutMs = 3000
+
+/** Null if the versions have the same text in a language. A version without one is compared as empty. */
+async function comparedIn(language: string, ...notices: [before: Notice, after: Notice]): Promise<Patch | null> {
+  const texts = notices.map(notice => notice.texts.find(each => each.language === language))
+  if (texts[0]?.sha256 === texts[1]?.sha256) return null
+  if (texts.some(text => text?.media_type === 'application/pdf')) return { language, lines: null }
+  const contents = notices.map(async (notice, index) => {
+    const text = texts[index]
+    return text ? decode(await readText(notice, text)) : ''
+  })
+  const [old = '', present = ''] = await Promise.all(contents)
+  const patch = structuredPatch('', '', old, present, '', '', { context: 3, timeout: timeoutMs })
+  const [older, newer] = notices.map(({ policy_version }) => policy_version)
+  const lines = patch?.hunks.flatMap(({ oldStart, newStart, lines }) => [
+    `@line ${oldStart} of version ${older}, line ${newStart} of version ${newer}`,
+    ...lines,
+  ])
+  return { language, lines: lines ?? null }
+}
+
+const kinds: Record<string, readonly [className: string, word: string]> = {
+  '+': ['added', '+ added'],
+  '-': ['removed', '− removed'],
+  '~': ['changed', '~ changed'],
+  '@': ['place', ''],
+  '\\': ['place', ''],
+}
+
+const mostLines = 2000
+
+/** Each says by a word what became of it, not by its colour alone. */
+function Lines({ of: lines }: { readonly of: readonly string[] }) {
+  return (
+    <div class="sheet lines">
+      {lines.slice(0, mostLines).map((line, index) => {
+        const [name, word] = kinds[line.charAt(0)] ?? ['same', '']
+        const rest = line.slice(1).replace(/\r$/, '').replaceAll('\t', '    ')
+        return (
+          <div class={name} key={index}>
+            <span class="sign">{word}</span>
+            <span>{visible(rest)}</span>
+          </div>
+        )
+      })}
+      {lines.length > mostLines && <div class="place">{lines.length - mostLines} more lines: download the texts.</div>}
+    </div>
+  )
+}

@@ -1,0 +1,50 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../../../src/contract/api.ts'
+import type { NewSite as Created } from '../../../../src/contract/sites.ts'
+import { useAction } from '../call.ts'
+import { Form } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { Secret } from '../parts/secret.tsx'
+import { SiteFieldInputs } from '../parts/site-fields.tsx'
+import { createCommand, newSiteFields, settingsOf } from '../parts/site-settings.ts'
+import { Text } from '../parts/text.tsx'
+import { linkTo } from '../router.ts'
+import { client, useMayChange } from '../session.ts'
+import { SiteSnippet } from './site-snippet.tsx'
+
+export function NewSite() {
+  const [fields, setFields] = useState(newSiteFields)
+  const [created, setCreated] = useState<Created>()
+  const mayChange = useMayChange()
+  const creating = useAction(async () => {
+    setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
+  })
+  if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: '' })} />
+  return (
+    <Screen title="New site" command={createCommand(fields)}>
+      {mayChange ? (
+        <Form action={creating} submit="Create the site" more={<a href={linkTo('sites')}>Cancel</a>}>
+          <SiteFieldInputs fields={fields} onFields={setFields} />
+        </Form>
+      ) : (
+        <p class="empty">A reader can make no site.</p>
+      )}
+    </Screen>
+  )
+}
+
+function CreatedSite({ site, onHidden }: { readonly site: Created; readonly onHidden: () => void }) {
+  return (
+    <Screen title="Site created" command={['sites', 'list']}>
+      <p>
+        <Text of={site.name} /> is ready. <a href={linkTo('sites', site.id)}>Open it</a>
+      </p>
+      {site.token ? (
+        <Secret label="The token of the site." value={site.token} onHidden={onHidden} />
+      ) : (
+        <p>The token has left this page. If you have no copy, issue a new one.</p>
+      )}
+      <SiteSnippet site={site} token={site.token} />
+    </Screen>
+  )
+}
