@@ -99,14 +99,13 @@ export function never(days: number | null): string {
   return days === null ? 'never' : `after ${days} days`
 }
 
-/** Returns the words of `sites update`. */
+/** Returns the words after `sites` that make the changes. */
 export function updateCommand(fields: SiteFields, base: Site): string[] {
   const change = changeOf(fields, base, base)
-  if (Object.keys(change).length === 0) return ['sites', 'list']
+  if (Object.keys(change).length === 0) return ['list']
   const { added, removed } = originChange(change.allowed_origins ?? base.allowed_origins, base.allowed_origins)
   const { name, policy_version: version, retention_days: days, strict_notices: isStrict } = change
   return [
-    'sites',
     'update',
     base.id,
     ...option('name', name),
@@ -118,11 +117,10 @@ export function updateCommand(fields: SiteFields, base: Site): string[] {
   ]
 }
 
-/** Returns the words of `sites create`. */
+/** Returns the words after `sites`. */
 export function createCommand(fields: SiteFields): string[] {
   const { name, policy_version, allowed_origins, retention_days, strict_notices } = settingsOf(fields)
   return [
-    'sites',
     'create',
     ...option('name', name || 'NAME'),
     ...(policy_version === 1 ? [] : option('policy-version', String(policy_version))),

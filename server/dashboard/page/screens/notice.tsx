@@ -97,16 +97,16 @@ function textColumns(notice: Notice): Column<NoticeText>[] {
   const { site_id, policy_version } = notice
   return [
     {
-      title: 'language',
+      title: 'Language',
       cell: ({ language }) => (
         <a href={linkTo('notices', site_id, String(policy_version), 'text', language)}>
           <Text of={language} />
         </a>
       ),
     },
-    { title: 'type', cell: ({ media_type }) => <Text of={media_type} /> },
-    { title: 'bytes', isNumber: true, cell: ({ size }) => formatNumber(size) },
-    { title: 'file', cell: text => <Download notice={notice} text={text} /> },
+    { title: 'Type', cell: ({ media_type }) => <Text of={media_type} /> },
+    { title: 'Bytes', isNumber: true, cell: ({ size }) => formatNumber(size) },
+    { title: 'File', cell: text => <Download notice={notice} text={text} /> },
     { title: 'SHA-256', cell: ({ sha256 }) => <Id of={sha256} /> },
   ]
 }
@@ -125,9 +125,9 @@ export function Download({ notice, text }: { readonly notice: Notice; readonly t
 }
 
 const purposeColumns: Column<NoticePurpose>[] = [
-  { title: 'key', cell: ({ key }) => <Text of={key} /> },
-  { title: 'title', cell: ({ title }) => <Text of={title} /> },
-  { title: 'language', cell: ({ language }) => <Text of={language} /> },
+  { title: 'Key', cell: ({ key }) => <Text of={key} /> },
+  { title: 'Title', cell: ({ title }) => <Text of={title} /> },
+  { title: 'Language', cell: ({ language }) => <Text of={language} /> },
   { title: 'IRI', cell: ({ iri }) => <Text of={iri} /> },
 ]
 

@@ -63,19 +63,20 @@ function List({ site }: { readonly site: string }) {
 
 const columns: Column<Notice>[] = [
   {
-    title: 'version',
+    title: 'Version',
     cell: ({ site_id, policy_version }) => (
       <a href={linkTo('notices', site_id, String(policy_version))}>{policy_version}</a>
     ),
   },
-  { title: 'state', cell: ({ state }) => <NoticeState of={state} /> },
-  { title: 'languages', cell: ({ texts }) => <Text of={texts.map(({ language }) => language).join(' ')} /> },
-  { title: 'purposes', cell: ({ purposes }) => <Text of={[...new Set(purposes.map(({ key }) => key))].join(' ')} /> },
-  { title: 'valid for', cell: ({ valid_for }) => <Text of={valid_for} /> },
-  { title: 'renewal', cell: ({ requires_renewal }) => (requires_renewal ? 'required' : 'no') },
+  { title: 'State', cell: ({ state }) => <NoticeState of={state} /> },
+  { title: 'Languages', cell: ({ texts }) => <Text of={texts.map(({ language }) => language).join(' ')} /> },
+  { title: 'Purposes', cell: ({ purposes }) => <Text of={[...new Set(purposes.map(({ key }) => key))].join(' ')} /> },
+  { title: 'Valid for', cell: ({ valid_for }) => (valid_for ? <Text of={valid_for} /> : 'without end') },
+  { title: 'Renewal', cell: ({ requires_renewal }) => (requires_renewal ? 'required' : 'no') },
   {
-    title: 'in effect from',
-    cell: ({ effective_from, published_at }) => <Time at={effective_from ?? published_at} />,
+    title: 'In effect from',
+    cell: ({ effective_from, published_at: at }) =>
+      effective_from || at ? <Time at={effective_from ?? at} /> : 'its publication',
   },
-  { title: 'published', cell: ({ published_at }) => <Time at={published_at} /> },
+  { title: 'Published', cell: ({ published_at }) => <Time at={published_at} /> },
 ]

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
-import type { NewSite as Created } from '../../../../src/contract/sites.ts'
+import type { Site } from '../../../../src/contract/sites.ts'
 import { useAction } from '../call.ts'
+import { option } from '../parts/command.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
@@ -9,19 +10,20 @@ import { SiteFieldInputs } from '../parts/site-fields.tsx'
 import { createCommand, newSiteFields, settingsOf } from '../parts/site-settings.ts'
 import { Text } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
-import { client, useMayChange } from '../session.ts'
+import { client, useMayChange, useSession } from '../session.ts'
 import { SiteSnippet } from './site-snippet.tsx'
 
 export function NewSite() {
   const [fields, setFields] = useState(newSiteFields)
-  const [created, setCreated] = useState<Created>()
+  const [created, setCreated] = useState<CreatedProps['site']>()
   const mayChange = useMayChange()
+  const signIn = option('email', useSession().session?.user.email)
   const creating = useAction(async () => {
     setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
   })
-  if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: '' })} />
+  if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: null })} />
   return (
-    <Screen title="New site" command={createCommand(fields)}>
+    <Screen title="New site" command={['sites', ...createCommand(fields), ...signIn]}>
       {mayChange ? (
         <Form action={creating} submit="Create the site" more={<a href={linkTo('sites')}>Cancel</a>}>
           <SiteFieldInputs fields={fields} onFields={setFields} />
@@ -33,18 +35,19 @@ export function NewSite() {
   )
 }
 
-function CreatedSite({ site, onHidden }: { readonly site: Created; readonly onHidden: () => void }) {
+interface CreatedProps {
+  readonly site: Site & { readonly token: string | null }
+  readonly onHidden: () => void
+}
+
+function CreatedSite({ site, onHidden }: CreatedProps) {
   return (
     <Screen title="Site created" command={['sites', 'list']}>
       <p>
         <Text of={site.name} /> is ready. <a href={linkTo('sites', site.id)}>Open it</a>
       </p>
-      {site.token ? (
-        <Secret label="The token of the site." value={site.token} onHidden={onHidden} />
-      ) : (
-        <p>The token has left this page. If you have no copy, issue a new one.</p>
-      )}
-      <SiteSnippet site={site} token={site.token} />
+      <Secret label="The token of the site." value={site.token} onHidden={onHidden} />
+      <SiteSnippet site={site} token={site.token ?? ''} />
     </Screen>
   )
 }

@@ -38,10 +38,7 @@ export function SiteSnippet({ site, token }: SnippetProps) {
         {banner && <code>{'<script type="module" src="/consent.js"></script>'}</code>}
       </p>
       {!token && <p>Replace {placeholders.token} by the token of the site, which is shown only when it is issued.</p>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <section class="scroll" aria-label="Snippet" tabIndex={0}>
-        <pre class="code">{code}</pre>
-      </section>
+      <pre class="sheet">{code}</pre>
       <Copy text={code} label="Copy the snippet" />
       {banner && <Command words={['sites', 'snippet', site.id, ...option('for', banner)]} />}
     </>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
-import type { NewToken, Site } from '../../../../src/contract/sites.ts'
+import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useAction, useCall } from '../call.ts'
 import { Command, option } from '../parts/command.tsx'
@@ -21,7 +21,7 @@ import {
 import { Details } from '../parts/table.tsx'
 import { Id, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
-import { client, useMayChange } from '../session.ts'
+import { client, useMayChange, useSession } from '../session.ts'
 import { SiteSnippet } from './site-snippet.tsx'
 
 async function readSite(id: string): Promise<Site> {
@@ -40,37 +40,34 @@ interface Edit {
 export function SiteScreen({ id }: { readonly id: string }) {
   const mayChange = useMayChange()
   const found = useCall(() => readSite(id), [])
-  const [saved, setSaved] = useState<Site>()
   const [edit, setEdit] = useState<Edit>()
-  const [token, setToken] = useState('')
-  const command = edit ? updateCommand(edit.fields, edit.base) : ['sites', 'list']
+  const [token, setToken] = useState<string | null>()
+  const signIn = option('email', useSession().session?.user.email)
+  const command = edit ? updateCommand(edit.fields, edit.base) : ['list']
   return (
-    <Screen title="Site" command={command}>
+    <Screen title="Site" command={['sites', ...command, ...signIn]}>
       <Show of={found}>
-        {loaded => {
-          const site = saved && saved.updated_at >= loaded.updated_at ? saved : loaded
-          return (
-            <>
-              <Facts site={site} isWhole={!mayChange} />
-              {mayChange && (
-                <>
-                  <h2>Settings</h2>
-                  <Settings
-                    site={site}
-                    edit={edit}
-                    onEdit={setEdit}
-                    onSaved={now => {
-                      setSaved(now)
-                      setEdit(undefined)
-                    }}
-                  />
-                  <Token id={id} token={token} onToken={setToken} />
-                </>
-              )}
-              <SiteSnippet site={site} token={token} />
-            </>
-          )
-        }}
+        {site => (
+          <>
+            <Facts site={site} isWhole={!mayChange} />
+            {mayChange && (
+              <>
+                <h2>Settings</h2>
+                <Settings
+                  site={site}
+                  edit={edit}
+                  onEdit={setEdit}
+                  onSaved={now => {
+                    found.replace(() => now)
+                    setEdit(undefined)
+                  }}
+                />
+                <Token id={id} token={token} onToken={setToken} />
+              </>
+            )}
+            <SiteSnippet site={site} token={token ?? ''} />
+          </>
+        )}
       </Show>
     </Screen>
   )
@@ -172,24 +169,23 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
 
 interface TokenProps {
   readonly id: string
-  readonly token: string
-  readonly onToken: (token: string) => void
+  /** Undefined before one is issued, null once it has left the page. */
+  readonly token: string | null | undefined
+  readonly onToken: (token: string | null) => void
 }
 
 /** A new token, shown once. The earlier ones work for the overlap. */
 function Token({ id, token, onToken }: TokenProps) {
   const [hours, setHours] = useState('24')
   const [isAsked, setAsked] = useState(false)
-  const [issued, setIssued] = useState<NewToken>()
+  const [until, setUntil] = useState('')
+  const signIn = option('email', useSession().session?.user.email)
   const isAtOnce = /^\s*0+\s*$/.test(hours)
   const issue = async () => {
     const overlap = /^\d{1,9}$/.test(hours.trim()) ? Number(hours) : (hours as unknown as number)
-    const { token: secret, ...rest } = await client.call(api.sites.rotateToken, {
-      params: { id },
-      body: { overlap_hours: overlap },
-    })
-    setIssued({ ...rest, token: '' })
-    onToken(secret)
+    const issued = await client.call(api.sites.rotateToken, { params: { id }, body: { overlap_hours: overlap } })
+    setUntil(issued.previous_valid_until)
+    onToken(issued.token)
     setAsked(false)
   }
   const issuing = useAction(async () => (isAtOnce ? setAsked(true) : await issue()))
@@ -206,14 +202,15 @@ function Token({ id, token, onToken }: TokenProps) {
           onValue={setHours}
         />
       </Form>
-      {token && <Secret label="The new token of the site." value={token} onHidden={() => onToken('')} />}
-      {issued && (
-        <p role="status">
-          A new token was issued. Earlier ones work until <Time at={issued.previous_valid_until} />: put the new one in
-          the pages before.
-        </p>
+      {token !== undefined && (
+        <>
+          <Secret key={until} label="The new token of the site." value={token} onHidden={() => onToken(null)} />
+          <p>
+            Earlier ones work until <Time at={until} />: put the new one in the pages before.
+          </p>
+        </>
       )}
-      <Command words={['sites', 'rotate-token', id, ...option('overlap', hours.trim())]} />
+      <Command words={['sites', 'rotate-token', id, ...option('overlap', hours.trim()), ...signIn]} />
       {isAsked && (
         <Dialog title="End the present token at once?" onClose={() => setAsked(false)}>
           <p>Every page of the site records no consent until it has the new token.</p>

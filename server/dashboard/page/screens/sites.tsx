@@ -57,18 +57,18 @@ function origins({ allowed_origins: all }: Site): string {
 
 const columns: Column<Site>[] = [
   {
-    title: 'name',
+    title: 'Name',
     cell: ({ id, name }) => (
       <a href={linkTo('sites', id)}>
         <Text of={name} />
       </a>
     ),
   },
-  { title: 'policy', isNumber: true, cell: row => row.policy_version },
-  { title: 'allowed origins', cell: row => <Text of={origins(row)} /> },
-  { title: 'deletes unchanged records', cell: row => never(row.retention_days) },
-  { title: 'strict notices', cell: row => (row.strict_notices ? 'yes' : 'no') },
-  { title: 'created', cell: row => <Time at={row.created_at} /> },
-  { title: 'updated', cell: row => <Time at={row.updated_at} /> },
-  { title: 'id', cell: row => <Id of={row.id} /> },
+  { title: 'Policy version', isNumber: true, cell: row => row.policy_version },
+  { title: 'Allowed origins', cell: row => <Text of={origins(row)} /> },
+  { title: 'Deletes unchanged records', cell: row => never(row.retention_days) },
+  { title: 'Strict notices', cell: row => (row.strict_notices ? 'yes' : 'no') },
+  { title: 'Created', cell: row => <Time at={row.created_at} /> },
+  { title: 'Updated', cell: row => <Time at={row.updated_at} /> },
+  { title: 'Id', cell: row => <Id of={row.id} /> },
 ]

@@ -122,7 +122,7 @@ function Total({ of: total }: { readonly of: Stats['total'] }) {
     <dl class="figures">
       {figures.map(name => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt>{capital(name)}</dt>
           <dd>{formatNumber(total[name] ?? 0)}</dd>
         </div>
       ))}
@@ -135,20 +135,24 @@ function columnsOf(by: NonNullable<By>): Column<StatsGroup>[] {
   const size = isPreference ? 'records' : 'persons'
   const numbers = isPreference ? (['records', 'deleted', 'true', 'false', 'imported'] as const) : figures
   const column = (name: (typeof figures)[number] | 'true' | 'false'): Column<StatsGroup> => ({
-    title: name,
+    title: capital(name),
     isNumber: true,
     cell: row => (name === size && row.hidden ? (row.hidden === 'small' ? '<10' : 'hidden') : format(row[name])),
   })
-  const site = { title: 'site', cell: ({ site_name }: StatsGroup) => <Text of={site_name} /> }
-  const group = { title: by, cell: (row: StatsGroup) => <Text of={row.group ?? 'unknown'} /> }
+  const site = { title: 'Site', cell: ({ site_name }: StatsGroup) => <Text of={site_name} /> }
+  const group = { title: capital(by), cell: (row: StatsGroup) => <Text of={row.group ?? 'unknown'} /> }
   return [
     ...(by === 'site' ? [site] : by === 'policy' ? [site, group] : [group]),
     ...numbers.map(column),
-    { title: 'rate', isNumber: true, cell: rateOf },
+    { title: 'Rate', isNumber: true, cell: rateOf },
     ...(by === 'site' || by === 'policy'
-      ? [{ title: 'site id', cell: ({ site_id }: StatsGroup) => <Id of={site_id ?? ''} /> }]
+      ? [{ title: 'Site id', cell: ({ site_id }: StatsGroup) => <Id of={site_id ?? ''} /> }]
       : []),
   ]
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
 function format(value: number | null): string {

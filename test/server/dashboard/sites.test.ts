@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest'
+import { browserPath } from '../../support/browser.ts'
+import { hide, useDashboard } from '../../support/dashboard.ts'
+import type { TestAccount } from '../../support/service.ts'
+
+describe.skipIf(!browserPath)('the dashboard › sites', () => {
+  const dashboard = useDashboard()
+  const { service } = dashboard
+
+  async function call(account: TestAccount, method: string, path: string, body?: unknown) {
+    return await service.call(method, `/api/v1/${path}`, { headers: await service.signIn(account), body })
+  }
+
+  const readSites = async (account: TestAccount) => (await call(account, 'GET', 'sites')).body.data
+  const answerOf = async (token: string) => {
+    const body = { subject_id: 'visitor', accepted: true }
+    const path = '/api/v1/public/consent'
+    return (await service.call('POST', path, { headers: { 'x-site-token': token }, body })).status
+  }
+
+  it('creates a site by keyboard alone, with a token that is shown once and works', async () => {
+    const account = await service.newAccount()
+    await dashboard.open(account, 'sites')
+    const { page } = dashboard
+    await page.getByRole('row', { name: 'a site' }).waitFor()
+    await dashboard.expectAccessible()
+    await page.getByRole('link', { name: 'New site' }).press('Enter')
+    await page.getByLabel('Name').focus()
+    const typed = ['Shop', '2', 'https://shop.example\nhttps://www.shop.example', '400']
+    for (const [index, text] of typed.entries()) {
+      if (index > 0) await page.keyboard.press('Tab')
+      if (index === 1) await page.keyboard.press('Backspace')
+      await page.keyboard.type(text)
+    }
+    await page
+      .getByText('--name Shop --policy-version 2 --origin https://shop.example --origin https://www.shop.example')
+      .waitFor()
+    await dashboard.expectAccessible()
+    await page.keyboard.press('Enter')
+    const box = page.getByRole('group', { name: 'The token of the site.' })
+    const token = await box.locator('code').innerText()
+    const [site] = await readSites(account)
+    expect(site).toMatchObject({
+      name: 'Shop',
+      policy_version: 2,
+      allowed_origins: ['https://shop.example', 'https://www.shop.example'],
+      retention_days: 400,
+      strict_notices: false,
+    })
+    expect(await answerOf(token)).toBe(201)
+    const snippet = page.locator('pre')
+    expect(await snippet.innerText()).toContain(`${service.url}/api/v1/public/consent`)
+    await page.getByLabel('Banner').selectOption('klaro')
+    expect(await snippet.innerText()).toContain(`const kept = localStorage, service = '${service.url}'`)
+    expect(await snippet.innerText()).toContain(`'X-Site-Token': '${token}'`)
+    await page.getByText(`consentctl sites snippet ${site.id} --for klaro`).waitFor()
+    await dashboard.expectAccessible()
+    await hide(page)
+    await page.getByText('It has left this page.').waitFor()
+    expect(await page.content()).not.toContain(token)
+  })
+
+  it('sends only what was changed, so that what another tab has saved since stays', async () => {
+    const account = await service.newAccount()
+    const path = `sites/${account.siteId}`
+    await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'] })
+    await dashboard.open(account, path)
+    const { page } = dashboard
+    await page.getByLabel('Name').fill('Shop')
+    await page.getByLabel('Allowed origins').fill('https://a.example\nhttps://b.example')
+    await call(account, 'PATCH', path, {
+      policy_version: 7,
+      allowed_origins: ['https://a.example', 'https://c.example'],
+    })
+    await page.getByText(`sites update ${account.siteId} --name Shop --add-origin https://b.example`).waitFor()
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await page.getByText('Saved.').waitFor()
+    const expected = { name: 'Shop', policy_version: 7, retention_days: null }
+    expect((await readSites(account))[0]).toMatchObject({
+      ...expected,
+      allowed_origins: ['https://a.example', 'https://c.example', 'https://b.example'],
+    })
+    expect(await page.getByLabel('Policy version', { exact: true }).inputValue()).toBe('7')
+
+    await page.getByLabel('Name').fill('Shop 2')
+    await call(account, 'PATCH', path, { name: 'Boutique' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').getByText('Somebody has changed this since').waitFor()
+    expect((await readSites(account))[0].name).toBe('Boutique')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Shop 2')
+  })
+
+  it('asks before a change that deletes records or shuts out pages, and sends nothing without a yes', async () => {
+    const account = await service.newAccount()
+    const path = `sites/${account.siteId}`
+    await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'], retention_days: 365 })
+    await dashboard.open(account, path)
+    const { page } = dashboard
+    await page.getByLabel('Retention').fill('30')
+    await page.getByLabel('Allowed origins').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Records that have not changed for 30 days will be deleted').waitFor()
+    await dialog.getByText('Pages of these origins can record no consent any more: https://a.example').waitFor()
+    await dashboard.expectAccessible()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    expect((await readSites(account))[0]).toMatchObject({ retention_days: 365, allowed_origins: ['https://a.example'] })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save all the same' }).press('Enter')
+    await page.getByText('Saved.').waitFor()
+    expect((await readSites(account))[0]).toMatchObject({ retention_days: 30, allowed_origins: [] })
+
+    await page.getByLabel('Retention').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    expect((await readSites(account))[0].retention_days).toBeNull()
+  })
+
+  it('keeps what was typed at 400, 503 and the end of the session', async () => {
+    const account = await service.newAccount({ password: 'correct horse battery' })
+    await dashboard.open(account, `sites/${account.siteId}`)
+    const { page } = dashboard
+    const save = page.getByRole('button', { name: 'Save' })
+    await page.getByLabel('Name').fill('Shop')
+    await page.getByLabel('Retention').fill('30 days')
+    await save.click()
+    await page.getByRole('alert').getByText('retention_days').waitFor()
+    await page.getByLabel('Retention').fill('')
+    const busy = { error: 'unavailable', message: 'The service is busy.' }
+    const patches = `**/api/v1/sites/${account.siteId}`
+    await page.route(patches, route => route.fulfill({ status: 503, headers: { 'retry-after': '7' }, json: busy }))
+    await save.click()
+    await page.getByRole('alert').getByText('Nothing was changed. Try again in 7 s.').waitFor()
+    await page.unroute(patches)
+    await service.sql`update users set session_version = session_version + 1 where account_id = ${account.accountId}`
+    await save.click()
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+    await dialog.getByLabel('Password').fill('correct horse battery')
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Name').inputValue()).toBe('Shop')
+    expect((await readSites(account))[0].name).toBe('a site')
+    await save.click()
+    await page.getByText('Saved.').waitFor()
+    expect((await readSites(account))[0].name).toBe('Shop')
+  })
+
+  it('rotates a token, at once only after a question', async () => {
+    const account = await service.newAccount()
+    await dashboard.open(account, `sites/${account.siteId}`)
+    const { page } = dashboard
+    const issue = page.getByRole('button', { name: 'Issue a new token' })
+    const box = page.getByRole('group', { name: 'The new token of the site.' }).locator('code')
+    await issue.click()
+    const second = await box.innerText()
+    expect([await answerOf(account.siteToken), await answerOf(second)]).toEqual([201, 201])
+    await page.getByLabel('Hours until older tokens expire').fill('0')
+    await page.getByText(`sites rotate-token ${account.siteId} --overlap 0`).waitFor()
+    await issue.click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Every page of the site records no consent').waitFor()
+    expect(await answerOf(second)).toBe(201)
+    await page.getByRole('button', { name: 'End it, and issue a new one' }).press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(() => box.innerText()).not.toBe(second)
+    const third = await box.innerText()
+    const tokens = [account.siteToken, second, third]
+    expect(await Promise.all(tokens.map(answerOf))).toEqual([401, 401, 201])
+  })
+
+  it('shows a reader everything and no way to change it', async () => {
+    const account = await service.newAccount()
+    await service.sql`update users set role = 'reader' where account_id = ${account.accountId}`
+    await dashboard.open(account, 'sites')
+    const { page } = dashboard
+    await page.getByRole('link', { name: 'a site' }).click()
+    await page.getByText('Allowed origins').waitFor()
+    expect(await page.getByRole('textbox').count()).toBe(0)
+    expect(await page.getByRole('button').allInnerTexts()).toEqual(['Skip to the content', 'Sign out', 'Copy', 'Copy'])
+    await page.goto(`${service.url}/#/sites/new`)
+    await page.getByText('A reader can make no site.').waitFor()
+  })
+})

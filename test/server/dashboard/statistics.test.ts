@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { browserPath } from '../../support/browser.ts'
+import { useDashboard } from '../../support/dashboard.ts'
+import type { TestAccount } from '../../support/service.ts'
+
+describe.skipIf(!browserPath)('the dashboard › statistics', () => {
+  const dashboard = useDashboard()
+  const { service } = dashboard
+
+  async function createMany(account: TestAccount, records: readonly object[]): Promise<void> {
+    const rows = records.map(record => ({ site_id: account.siteId, ...record }))
+    const { status } = await service.call('POST', '/api/v1/consents/batch', {
+      key: account.key,
+      headers: { prefer: 'return=minimal' },
+      body: { records: rows },
+    })
+    expect(status).toBe(200)
+  }
+
+  const persons = (count: number, fields: object) =>
+    Array.from({ length: count }, (_, index) => ({ subject_id: `person ${index}`, ...fields }))
+
+  /** The cells of each row, as a reader of the table gets them. */
+  async function rows(): Promise<string[][]> {
+    const found = await dashboard.page.locator('table tr').allInnerTexts()
+    return found.map(row => row.split('\t').map(cell => cell.trim()))
+  }
+
+  it('has the numbers of the API, hides small groups as the command line does, and shows them by an own choice', async () => {
+    const account = await service.newAccount()
+    await createMany(account, [
+      ...persons(40, { accepted: true, preferences: { ads: true, rare: true } }).map((record, index) =>
+        index < 4 ? record : { ...record, preferences: { ads: index % 4 === 0 } },
+      ),
+      {},
+    ])
+    await dashboard.open(account, 'statistics')
+    const { page } = dashboard
+    await page.getByText('In all 41 records of 40 persons. Everything is counted.').waitFor()
+    const month = new Date().toISOString().slice(0, 7)
+    expect(await rows()).toEqual([
+      ['Month', 'Records', 'Persons', 'Anonymous', 'Accepted', 'Refused', 'Withdrawn', 'Deleted', 'Imported', 'Rate'],
+      [month, '41', '40', '1', '40', '1', '0', '0', '0', '97.6 %'],
+    ])
+    await page.getByText('consentctl stats --by month').waitFor()
+
+    await page.getByLabel('Grouping').focus()
+    await page.keyboard.type('By pref')
+    await page.getByText('1 group hidden: fewer than ten persons.').waitFor()
+    expect(await rows()).toEqual([
+      ['Preference', 'Records', 'Deleted', 'True', 'False', 'Imported', 'Rate'],
+      ['ads', '40', '0', '13', '27', '0', '32.5 %'],
+      ['rare', '<10', '', '', '', '', ''],
+    ])
+    await dashboard.expectAccessible()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await page.getByText('consentctl stats --by preference --exact').waitFor()
+    await page.getByRole('row', { name: 'rare 4' }).waitFor()
+    expect((await rows())[2]).toEqual(['rare', '4', '0', '4', '0', '0', '100.0 %'])
+  })
+
+  it('draws what the table has, with a place for each month between, and hides nothing from whoever sees no colours', async () => {
+    const account = await service.newAccount()
+    await dashboard.open(account, 'usage')
+    const { page } = dashboard
+    const group = { site_id: null, site_name: null, persons: 20, anonymous: 0, withdrawn: 0, deleted: 0, imported: 0 }
+    const shown = { ...group, records: 30, accepted: 20, refused: 10, hidden: null, true: null, false: null }
+    const none = Object.fromEntries(Object.keys(shown).map(name => [name, null]))
+    const groups = [
+      { ...shown, group: '2025-12' },
+      { ...none, group: '2026-03', hidden: 'small' },
+      { ...none, group: '2026-04', hidden: 'remainder' },
+    ]
+    const answer = { complete: false, as_of: '2026-04-30T10:00:00.000Z', total: { ...shown, records: 40 }, groups }
+    await page.route('**/api/v1/stats?*', route => route.fulfill({ json: answer }))
+    await page.getByRole('link', { name: 'Statistics' }).click()
+    await page.getByText('1 group hidden: fewer than ten persons, and 1 more that would tell their numbers.').waitFor()
+    await page.getByText('Counted until 2026-04-30 10:00:00 UTC; the rest follows.').waitFor()
+    const bars = await page.locator('.chart g title').allTextContents()
+    expect(bars).toEqual([
+      '2025-12: 20 accepted, 10 refused',
+      '2026-01: 0 accepted, 0 refused',
+      '2026-02: 0 accepted, 0 refused',
+      '2026-03: hidden',
+      '2026-04: hidden',
+    ])
+    const [accepted = 0, refused = 0] = await page
+      .locator('.chart g:first-of-type rect')
+      .evaluateAll(all => all.map(rect => Number(rect.getAttribute('height'))))
+    expect(accepted / refused).toBeCloseTo(2)
+    expect((await rows()).map(row => row.slice(0, 3))).toEqual([
+      ['Month', 'Records', 'Persons'],
+      ['2025-12', '30', '20'],
+      ['2026-03', '', '<10'],
+      ['2026-04', '', 'hidden'],
+    ])
+    await dashboard.expectAccessible()
+  })
+
+  it('shows no numbers of other filters beside an error', async () => {
+    const account = await service.newAccount()
+    await createMany(account, persons(12, { accepted: true }))
+    await dashboard.open(account, 'statistics')
+    const { page } = dashboard
+    await page.getByText('In all 12 records').waitFor()
+    await page.getByLabel('From (UTC day)').fill('2026-02-01')
+    await page.getByLabel('To (UTC day)').fill('2026-01-01')
+    await page.getByRole('alert').getByText('must not be after to').waitFor()
+    expect(await page.getByText('In all 12').count()).toBe(0)
+    await page.getByLabel('To (UTC day)').fill('')
+    await page.getByText('consentctl stats --from 2026-02-01 --by month').waitFor()
+    await page.getByText('In all 12 records').waitFor()
+    await page.getByLabel('Site').selectOption(account.siteId)
+    await page.getByText(`consentctl stats --site ${account.siteId} --from 2026-02-01 --by month`).waitFor()
+    await page.getByText('In all 12 records').waitFor()
+  })
+})
