@@ -33,7 +33,7 @@ const slow = [
   'test/server/audit/*.test.ts',
   'test/server/auth/password.test.ts',
   'test/server/banner/{adversary,consent-token,flood,gpc}.test.ts',
-  'test/server/dashboard/{frame,keys,notices,person,records,sites,statistics,hostile,refusals}.test.ts',
+  'test/server/dashboard/{evidence,frame,keys,notices,person,records,sites,statistics,hostile,refusals}.test.ts',
   'test/server/consents/{batch-ledger,expiry,import-formats,imports,imports-ledger,notice,openssl,restore,walk}.test.ts',
   'test/server/db/{lock,pooler,postgres-pool/tls,power,restart,routing,shared}.test.ts',
   'test/server/evidence/{backdating,keys,pack,tlog}.test.ts',

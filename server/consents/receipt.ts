@@ -4,8 +4,8 @@ import {
   type ConsentState,
   consentContext,
   consentSchemaVersion,
-  describeOrigin,
 } from '../../src/contract/documents/consent-receipt.ts'
+import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'

@@ -2,13 +2,8 @@ import type { Sql } from 'postgres'
 import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
 import type { ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
 import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
-import {
-  consistencyRanges,
-  inclusionRanges,
-  isConsistent,
-  type Range,
-  rootOfInclusion,
-} from '../../src/evidence/proofs.ts'
+import { isConsistent, rootOfInclusion } from '../../src/evidence/proofs.ts'
+import { consistencyRanges, inclusionRanges, type Range } from '../../src/evidence/ranges.ts'
 import { Failure } from '../failure.ts'
 import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
 

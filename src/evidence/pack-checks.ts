@@ -1,25 +1,17 @@
 import { verify } from 'node:crypto'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
+import { sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 import { hashRecord, type Identity } from './chain.ts'
 import { verifyAudit } from './history.ts'
 import type { TrustedKey } from './key-chain.ts'
 import { leafHash } from './merkle.ts'
-import {
-  formatSums,
-  listFiles,
-  NotValid,
-  type Pack,
-  type PackFiles,
-  type ProvedEntry,
-  proofOf,
-  requireFile,
-  sumsFile,
-  textFile,
-} from './pack.ts'
+import { listFiles, NotValid, type Pack, type PackFiles, type ProvedEntry, requireFile } from './pack.ts'
+import { formatSums, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
 import { isConsistent, rootOfInclusion } from './proofs.ts'
-import { noteText, signedNote, tlogProof } from './tlog.ts'
+import { noteText, signedNote } from './tlog.ts'
+import { tlogProof } from './tlog-proof.ts'
 
 /** A check of a pack. `run` returns what it saw, for the end of "valid; …". @throws NotValid */
 export interface PackCheck {
@@ -28,35 +20,48 @@ export interface PackCheck {
   run(): string
 }
 
-const known =
-  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
-
 /** Files that only come with another one, which tells of what they are. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^consistency\.json$/, 'newer-checkpoint.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
   [/^\w+\.tlog-proof$/, 'checkpoint.tlog'],
+  [/^profile-key\.pem$/, listFile],
 ]
+
+type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
 
 /** Compares the files with the list of `pack.json`. @throws NotValid for the first that differs */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
+  requireSame(files, list, listFile)
+  const sums = { name: listFile, sha256: sha256(requireFile(files, listFile)).toString('hex') }
+  if (requireFile(files, sumsFile).toString('latin1') !== formatSums([...list, sums]))
+    throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
+}
+
+/** Compares the files with `SHA256SUMS`, of a pack without `pack.json`. Returns their number. @throws NotValid for the first that differs */
+export function requireSums(files: PackFiles): number {
+  const text = requireFile(files, sumsFile).toString('latin1')
+  const list = [...text.matchAll(/^([\da-f]{64}) {2}(.+)$/gm)].map(([, sha256 = '', name = '']) => ({ name, sha256 }))
+  requireSame(files, list, sumsFile)
+  if (text !== formatSums(listFiles(files))) throw new NotValid(sumsFile, 'is not written as it should be')
+  return list.length
+}
+
+function requireSame(files: PackFiles, list: readonly Digest[], listName: string): void {
   const actual = new Map(listFiles(files).map(each => [each.name, each]))
   for (const { name, bytes, sha256 } of list) {
-    const file = actual.get(name)
-    if (!file) throw new NotValid(name, 'is missing')
-    if (file.bytes !== bytes || file.sha256 !== sha256)
-      throw new NotValid(name, 'was changed: it is not the file that pack.json lists')
+    const found = actual.get(name)
+    if (!found) throw new NotValid(name, 'is missing')
+    if (found.bytes !== (bytes ?? found.bytes) || found.sha256 !== sha256)
+      throw new NotValid(name, `was changed: it is not the file that ${listName} lists`)
     actual.delete(name)
   }
-  for (const name of actual.keys()) throw new NotValid(name, 'is not listed in pack.json')
+  for (const name of actual.keys()) throw new NotValid(name, `is not listed in ${listName}`)
   for (const { name } of list) {
-    if (!known.test(name)) throw new NotValid(name, 'is no file of a pack')
+    if (!isPackFile(name)) throw new NotValid(name, 'is no file of a pack')
     for (const [pattern, other] of dependent)
       need(name, !pattern.test(name) || files.has(name.replace(pattern, other)), 'is there without what it is of')
   }
-  const sums = formatSums(list, requireFile(files, 'pack.json'))
-  if (requireFile(files, sumsFile).toString('latin1') !== sums)
-    throw new NotValid(sumsFile, 'does not have the digests of pack.json')
 }
 
 /** Returns the checks of all files but signed documents. `listed` is the signed list, `keys` are those of the service. */

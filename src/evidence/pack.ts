@@ -6,6 +6,7 @@ import { Sha256 } from '../contract/documents/fields.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 import { type AuditEntry, Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
+import { listFile, proofOf, sumsFile } from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
 
 /** By name, with `/` between folder and file. README.md has the format. */
@@ -141,11 +142,6 @@ function readEntry(files: PackFiles, file: string): ProvedEntry {
   }
 }
 
-/** Returns the name of the inclusion proof of an entry. */
-export function proofOf(file: string): string {
-  return file.replace(/json$/, 'inclusion.json')
-}
-
 function readCheckpointOf(files: PackFiles, file: string): AnyCheckpoint {
   return attempt(file, () => readCheckpoint(requireFile(files, file).toString('latin1')).checkpoint)
 }
@@ -172,33 +168,10 @@ export function requireFile(files: PackFiles, file: string): Buffer {
   return bytes
 }
 
-/** By media type. HTML gets a second one, because a browser would run what an operator once uploaded. */
-const extensions: Readonly<Record<string, string>> = {
-  'text/plain': 'txt',
-  'text/markdown': 'md',
-  'text/html': 'html.txt',
-  'application/pdf': 'pdf',
-}
-
-/** Returns the name of the file of a text. */
-export function textFile({ language, media_type }: NoticeManifest['texts'][number]): string {
-  return `notice/${language}.${extensions[media_type.replace(/;.*$/, '')] ?? 'bin'}`
-}
-
-export const listFile = 'pack.json'
-export const sumsFile = 'SHA256SUMS'
-
 /** Returns what `pack.json` says of the files, except of itself and of `SHA256SUMS`. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
     .filter(([name]) => name !== listFile && name !== sumsFile)
     .map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: sha256(bytes).toString('hex') }))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
-}
-
-/** Returns `SHA256SUMS`. */
-export function formatSums(list: EvidencePack['files'], pack: Buffer): string {
-  return [...list, { name: listFile, sha256: sha256(pack).toString('hex') }]
-    .map(({ name, sha256 }) => `${sha256}  ${name}\n`)
-    .join('')
 }

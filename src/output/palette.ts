@@ -20,6 +20,7 @@ const tones: Readonly<Record<string, Tone>> = {
   refused: 'notable',
   unknown: 'notable',
   unverifiable: 'notable',
+  unsigned: 'notable',
   warn: 'notable',
   expired: 'notable',
   due_soon: 'notable',

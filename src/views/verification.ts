@@ -30,7 +30,8 @@ export interface VerdictRow {
   readonly file: string
   /** Type that the document claims; null if it claims none. */
   readonly type: string | null
-  readonly result: 'valid' | 'not_valid'
+  /** `unsigned`: the files of an evidence pack fit a list of them that nobody signed. */
+  readonly result: 'valid' | 'not_valid' | 'unsigned'
   /** Id of the key whose signature is valid; null if none is. */
   readonly signed_by: string | null
   /** Time that the signer claims. */

@@ -1,14 +1,18 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { fileAction, isId, nonEmpty } from '../../cli/action.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
+import { log } from '../../contract/log.ts'
+import { signingKeys } from '../../contract/signing-keys.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
+import { collectPack } from '../../packs/collect.ts'
+import type { Collected } from '../../packs/content.ts'
 import { openSigner } from '../../receipts/signer.ts'
 import { verifyPack } from '../verify/pack.ts'
-import { collectPack, requireLog } from './collect.ts'
 import { sealPack } from './seal.ts'
 import { openTarget } from './target.ts'
 
@@ -54,7 +58,7 @@ Examples:
         let records = 0
         try {
           for await (const each of id === undefined ? idsOf(ctx, subject ?? '') : [id]) {
-            const files = sealPack(signer, await collectPack(ctx, each))
+            const files = sealPack(signer, await collect(ctx, each))
             await requireValid(ctx, each, files)
             await target.add(id === undefined ? `${each}/` : '', files)
             records += 1
@@ -67,6 +71,36 @@ Examples:
         await ctx.say(`wrote ${path}: the evidence of ${formatCount(records)}, from ${instanceLabel(ctx)}`)
       }),
     )
+}
+
+/** @throws CliError `not_offered` if the instance has no log, or publishes no keys */
+async function requireLog(ctx: Context): Promise<void> {
+  if (!(await ctx.api.supports(log.inclusion)))
+    throw new CliError('not_offered', exit.usage, `${instanceLabel(ctx)} has no log, which would prove anything`, {
+      hint: 'consentctl history ID -o json shows what it knows of a record',
+    })
+  if (!(await ctx.api.supports(signingKeys.list)))
+    throw new CliError('not_offered', exit.usage, `${instanceLabel(ctx)} publishes no keys`, {
+      hint: 'nothing could be verified without them',
+    })
+}
+
+/** @throws CliError not_in_log (exit 7) if the log does not have the record in time */
+async function collect(ctx: Context, id: string): Promise<Collected> {
+  const pause = async (ms: number) => {
+    await setTimeout(ms, undefined, { signal: ctx.interruption }).catch(() => {})
+    ctx.interruption.throwIfAborted()
+  }
+  const collected = await collectPack({ client: ctx.api, pause }, id)
+  if (collected) return collected
+  throw new CliError(
+    'not_in_log',
+    exit.temporary,
+    `the log of ${instanceLabel(ctx)} does not have all of the record ${id} yet: nothing was written`,
+    {
+      hint: 'run this again after its next checkpoint, which is made every CHECKPOINT_MINUTES (60 unless it is configured)',
+    },
+  )
 }
 
 async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string> {

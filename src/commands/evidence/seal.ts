@@ -1,20 +1,24 @@
 import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
+import { sha256 } from '../../evidence/bytes.ts'
 import { publicPem } from '../../evidence/keys.ts'
-import { formatSums, listFile, listFiles, type PackFiles, readPack, sumsFile } from '../../evidence/pack.ts'
+import { listFiles, readPack } from '../../evidence/pack.ts'
+import { formatSums, listFile, sumsFile } from '../../evidence/pack-names.ts'
 import { signDocument } from '../../evidence/signed.ts'
+import type { Collected } from '../../packs/content.ts'
+import { formatPackPage } from '../../packs/page.ts'
+import { formatReadme } from '../../packs/readme.ts'
 import type { Signer } from '../../receipts/signer.ts'
-import { formatPackPage } from './page.ts'
-import { formatReadme } from './readme.ts'
 
 /** Adds the explanations, and the signed list of all files. @throws NotValid */
-export function sealPack(signer: Signer, collected: PackFiles): Map<string, Buffer> {
+export function sealPack(signer: Signer, collected: Collected): Map<string, Buffer> {
   const { instance, profile, who, host, key } = signer
-  const pack = readPack(collected)
+  const files = new Map([...collected].map(([name, content]) => [name, Buffer.from(content as string)]))
+  const pack = readPack(files)
   const about = { instance, created_at: new Date().toISOString() }
-  const files = new Map(collected)
+  const origin = { ...about, isSealed: true }
   files.set('profile-key.pem', Buffer.from(publicPem(key.key)))
-  files.set('README.txt', Buffer.from(formatReadme(pack, about)))
-  files.set('index.html', Buffer.from(formatPackPage(pack, about)))
+  files.set('README.txt', Buffer.from(formatReadme(pack, origin)))
+  files.set('index.html', Buffer.from(formatPackPage(pack, origin)))
   const list: EvidencePack = {
     type: 'evidence_pack',
     version: 1,
@@ -29,6 +33,9 @@ export function sealPack(signer: Signer, collected: PackFiles): Map<string, Buff
   }
   const text = Buffer.from(signDocument(list, key.key))
   files.set(listFile, text)
-  files.set(sumsFile, Buffer.from(formatSums(list.files, text)))
+  files.set(
+    sumsFile,
+    Buffer.from(formatSums([...list.files, { name: listFile, sha256: sha256(text).toString('hex') }])),
+  )
   return files
 }

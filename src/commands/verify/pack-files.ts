@@ -1,7 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { dataError } from '../../errors/errors.ts'
+import { type CliError, dataError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
+import { listFile, sumsFile } from '../../evidence/pack-names.ts'
 import { unreadable } from '../../io/input.ts'
 
 const maxMiB = 64
@@ -23,7 +24,7 @@ export async function readPacks(path: string): Promise<Packs> {
     throw error instanceof Error && 'syscall' in error ? unreadable(path, error) : error
   })
   const base = path.replace(/(?<=.)\/+$/, '')
-  if (files.has('pack.json')) return new Map([[base, files]])
+  if (isPack([...files.keys()])) return new Map([[base, files]])
   const packs = new Map<string, Map<string, Buffer>>()
   for (const [name, bytes] of files) {
     const [folder = '', ...rest] = name.split('/')
@@ -31,8 +32,8 @@ export async function readPacks(path: string): Promise<Packs> {
     const shown = `${base}/${folder}`
     packs.set(shown, (packs.get(shown) ?? new Map()).set(inside, bytes))
   }
-  const other = [...packs].find(([, inside]) => !inside.has('pack.json'))
-  if (packs.size === 0 || other) throw dataError(`${other?.[0] ?? base} is not an evidence pack: it has no pack.json`)
+  const other = [...packs].find(([, inside]) => !isPack([...inside.keys()]))
+  if (packs.size === 0 || other) throw notPack(other?.[0] ?? base)
   return packs
 }
 
@@ -55,12 +56,20 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
 /** Another folder, such as a home, is not read into memory. */
 async function requirePacks(path: string): Promise<void> {
   const names = await readdir(path)
-  if (names.includes('pack.json')) return
+  if (isPack(names)) return
   for (const name of names) {
     const folder = join(path, name)
-    const found = await stat(join(folder, 'pack.json')).catch(() => null)
-    if (found === null) throw dataError(`${folder} is not an evidence pack: it has no pack.json`)
+    if (!isPack(await readdir(folder).catch(() => []))) throw notPack(folder)
   }
+}
+
+/** A pack of the dashboard has no `pack.json`; other folders too have a file SHA256SUMS. */
+function isPack(names: readonly string[]): boolean {
+  return names.includes(listFile) || (names.includes(sumsFile) && names.includes('record.json'))
+}
+
+function notPack(path: string): CliError {
+  return dataError(`${path} is not an evidence pack: it has no ${listFile}, nor ${sumsFile} and record.json`)
 }
 
 async function readBounded(path: string): Promise<Buffer> {

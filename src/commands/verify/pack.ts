@@ -1,6 +1,7 @@
 import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
-import { listFile, NotValid, type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
-import { type PackCheck, packChecks, requireListed } from '../../evidence/pack-checks.ts'
+import { NotValid, type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
+import { type PackCheck, packChecks, requireListed, requireSums } from '../../evidence/pack-checks.ts'
+import { listFile, sumsFile } from '../../evidence/pack-names.ts'
 import { readSigned } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verification.ts'
 import { judge } from './judge.ts'
@@ -12,20 +13,18 @@ export interface PackKeys {
   readonly profile?: FindKeys | undefined
 }
 
-/** Verifies the evidence pack of a folder, whose name begins that of every row. Ends after `pack.json` if the files are not those that it lists. */
+/** Verifies the evidence pack of a folder, whose name begins that of every row. Ends after the list of its files if they are others. */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
   const at = (file: string) => `${folder}/${file}`
   try {
     const findKeys = keysOf(files, given)
-    const listed = await judge(at(listFile), requireFile(files, listFile), findKeys)
-    rows.push(listed)
-    if (listed.type !== 'evidence_pack') throw new NotValid(listFile, 'is not the list of an evidence pack')
-    if (listed.result === 'not_valid') return rows
-    const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
-    requireListed(files, list.files)
-    rows[0] = { ...listed, detail: `${listed.detail}; all ${list.files.length} files that it lists are as they were` }
-    for (const check of packChecks(readPack(files), list, (await findKeys('service')).byId.values())) {
+    const seal = files.has(listFile) ? await readSeal(folder, files, findKeys) : readSums(folder, files, given)
+    rows.push(seal.row)
+    if (seal.row.result === 'not_valid') return rows
+    const pack = readPack(files)
+    const about = seal.list ?? { record_id: pack.record.id, account_id: pack.checkpoint.account_id }
+    for (const check of packChecks(pack, about, (await findKeys('service')).byId.values())) {
       const signed = isSigned(check.file, check.type)
         ? await judge(at(check.file), requireFile(files, check.file), findKeys)
         : null
@@ -38,6 +37,44 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     rows.push(refusal(at(error.file), error))
   }
   return rows
+}
+
+/** What lists the files of a pack. */
+interface Seal {
+  readonly row: VerdictRow
+  /** Null if nobody signed it. */
+  readonly list: EvidencePack | null
+}
+
+/** @throws NotValid if the files are not those that it lists */
+async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): Promise<Seal> {
+  const row = await judge(`${folder}/${listFile}`, requireFile(files, listFile), findKeys)
+  if (row.type !== 'evidence_pack') throw new NotValid(listFile, 'is not the list of an evidence pack')
+  if (row.result === 'not_valid') return { row, list: null }
+  const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
+  requireListed(files, list.files)
+  const detail = `${row.detail}; all ${list.files.length} files that it lists are as they were`
+  return { row: { ...row, detail }, list }
+}
+
+/** @throws NotValid if the files are not those that it lists, or if a key of who signed the list was given */
+function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal {
+  if (profile)
+    throw new NotValid(
+      listFile,
+      'is missing: nobody signed the list of the files, with the key that was given or another',
+    )
+  const count = requireSums(files)
+  const detail = `nobody signed this list: the ${count} files are as it has them, but others may have been left out, and README.txt and index.html made anew`
+  const row = {
+    file: `${folder}/${sumsFile}`,
+    type: 'unsealed_pack',
+    result: 'unsigned',
+    signed_by: null,
+    issued_at: null,
+    detail,
+  } as const
+  return { row, list: null }
 }
 
 function isSigned(file: string, type: string): boolean {

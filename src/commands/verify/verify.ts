@@ -37,9 +37,10 @@ Recognizes every kind of signed document. Without these options, documents of a 
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
 of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the
 manifest of an export, the export beside it is verified too. Of the evidence of a record every file is verified,
-offline, with the keys in it: --keys or --live replace those of the service, --public-key that of whoever wrote it. A
-file may hold several documents, as "consentctl admin checkpoint --file" writes them: FILE#2 is
-the second.
+offline, with the keys in it: --keys or --live replace those of the service, --public-key that of whoever wrote it, and
+then nothing unsigned is accepted. Of evidence that was downloaded in the dashboard nobody signed the list of its files:
+its result is "unsigned". A file may hold several documents, as "consentctl admin checkpoint --file" writes them:
+FILE#2 is the second.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
 document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
@@ -66,7 +67,7 @@ Examples:
           for (const file of operands) {
             const source = only ?? (await open(ctx, file, sources).catch(error => skip(error, file)))
             for await (const row of source?.rows() ?? []) {
-              areValid &&= row.result === 'valid'
+              areValid &&= row.result !== 'not_valid'
               yield [row]
             }
           }

@@ -179,18 +179,6 @@ export const ConsentReceiptV3 = ConsentReceiptV2.extend({
     .describe('What was consented to: the policy of a site, by its version, and its notice.'),
 })
 
-interface OriginFacts {
-  readonly system: string
-  readonly imported_at: string
-  /** Their SHA-256. */
-  readonly files: readonly string[]
-}
-
-/** Returns the sentence of a receipt on an imported record. The system is quoted as JSON, so that its text ends with its quotes. */
-export function describeOrigin({ system, imported_at, files }: OriginFacts): string {
-  return `as told by ${JSON.stringify(system)}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
-}
-
 const Origin = z.strictObject({
   system: z.string().describe('The system that the record comes from.'),
   id: z.string().describe('Its id there.'),

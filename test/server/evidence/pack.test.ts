@@ -8,12 +8,13 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
-import { describeOrigin } from '../../../src/contract/documents/consent-receipt.ts'
+import { describeOrigin } from '../../../src/contract/origin.ts'
 import { signingKeys } from '../../../src/contract/signing-keys.ts'
 import { keyIdOf, newSigningKey, publicPem } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
-import { formatSums, listFiles } from '../../../src/evidence/pack.ts'
-import { inclusionRanges } from '../../../src/evidence/proofs.ts'
+import { listFiles } from '../../../src/evidence/pack.ts'
+import { formatSums } from '../../../src/evidence/pack-names.ts'
+import { inclusionRanges } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { keySetOf } from '../../src/signed-consent-receipt.ts'
@@ -160,7 +161,7 @@ describe('consentctl evidence', () => {
     const script = `set -e\n${commands.join('\n')}`
     const forged = read(path)
     forged.set('record.json', Buffer.from(String(files.get('record.json')).replace('</td>', '</th>')))
-    forged.set('SHA256SUMS', Buffer.from(formatSums(listFiles(forged), forged.get('pack.json') ?? Buffer.of())))
+    forged.set('SHA256SUMS', Buffer.from(sumsOf(listFiles(forged), forged.get('pack.json') ?? Buffer.of())))
     const refused = await runScript(put(forged), script)
     expect([refused.code, refused.stdout]).toEqual([
       1,
@@ -468,6 +469,100 @@ describe('an evidence pack', () => {
   })
 })
 
+describe('an evidence pack whose list of files nobody signed', () => {
+  const summary = 'unsealed evidence pack is valid, but nobody signed the list of its files'
+  const refused: string[] = []
+  let sealed: Files
+  let path: string
+  beforeAll(async () => {
+    const id = await newRecord(1)
+    await cover()
+    sealed = read(await write('to-unseal', id))
+    path = put(unseal(new Map(sealed)))
+  })
+
+  it('is accepted, by the program and in Python, which both say so', async () => {
+    const { code, rows, wrong } = await verify(path)
+    expect([code, wrong]).toEqual([0, [rows[0]]])
+    expect(rows[0]).toMatchObject({
+      file: `${path}/SHA256SUMS`,
+      type: 'unsealed_pack',
+      result: 'unsigned',
+      signed_by: null,
+      detail: expect.stringContaining(`nobody signed this list: the ${sealed.size - 3} files`),
+    })
+    const shown = await run(['verify', path], { env: { HOME: folder.path } })
+    expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/SHA256SUMS\tunsealed_pack\tunsigned\t/)])
+    if (!isSkipped) expect(verifyInPython([path])).toMatchObject({ status: 0, lines: [`${path}: ${summary}`] })
+  })
+
+  it('is refused where a key of who signed it is asked for, its own or another', async () => {
+    const key = join(folder.path, 'profile.pem')
+    writeFileSync(key, sealed.get('profile-key.pem') ?? '')
+    const { code, wrong } = await verify(path, '--public-key', key)
+    expect([code, wrong]).toEqual([5, [expect.objectContaining({ detail: expect.stringContaining('nobody signed') })]])
+    if (isSkipped) return
+    const inPython = verifyInPython(['--profile-key', key, path])
+    expect(inPython).toMatchObject({ status: 1, lines: [`${path}: not valid: nobody signed the list of its files`] })
+  })
+
+  it.each<[what: string, forge: (files: Files) => unknown]>([
+    ['only pack.json taken out', files => files.set('SHA256SUMS', sealed.get('SHA256SUMS') ?? Buffer.of())],
+    ['the key of the seal left', files => list(files.set('profile-key.pem', Buffer.from(publicPem(stranger))))],
+    ['a file left out', files => files.delete('receipt.json')],
+    ['a file added', files => files.set('administration/99.json', Buffer.from('{}'))],
+    ['a changed explanation', files => files.set('README.txt', Buffer.from('x'))],
+    ['a file that no pack has, listed', files => list(files.set('more.txt', Buffer.from('x')))],
+    ['a list in another order', files => files.set('SHA256SUMS', reverse(files.get('SHA256SUMS')))],
+    ['another person, listed', files => list(edit(files, 'record.json', { subject_id: 'eve' }))],
+    ['another account, listed', files => list(edit(files, 'notice.json', { account_id: owner.siteId }))],
+    ['another record, listed', files => list(edit(files, 'record.json', { id: owner.siteId }))],
+    ['no proof, listed', files => files.delete('record.inclusion.json') && list(files)],
+    ['the notice left out, listed', files => list(without(files, /^notice[./]/))],
+    ['an invented receipt, listed', files => list(files.set('receipt.json', Buffer.from(resigned(receiptOf(files)))))],
+  ])('is refused with %s', async (_what, forge) => {
+    const files = unseal(new Map(sealed))
+    forge(files)
+    const path = put(files)
+    expect((await verify(path)).code).toBe(5)
+    refused.push(path)
+  })
+
+  it.skipIf(isSkipped)('is refused in Python too', () => {
+    const { status, lines, stderr } = verifyInPython(refused)
+    expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
+    expect(lines).toHaveLength(refused.length)
+  })
+
+  it('is accepted without files that no other one names: so the program never says that nothing was left out', async () => {
+    const files = without(unseal(new Map(sealed)), /^administration\/|^receipt/)
+    const less = put(list(files.set('README.txt', Buffer.from('x'))))
+    const { code, rows } = await verify(less)
+    expect([code, rows[0].detail]).toEqual([0, expect.stringContaining('others may have been left out')])
+  })
+
+  const edit = (files: Files, name: string, change: object) =>
+    files.set(name, Buffer.from(JSON.stringify({ ...JSON.parse(String(files.get(name))), ...change })))
+  const receiptOf = (files: Files) => JSON.parse(String(files.get('receipt.json')))
+  const reverse = (sums: Buffer | undefined) =>
+    Buffer.from(`${String(sums).trimEnd().split('\n').reverse().join('\n')}\n`)
+  const without = (files: Files, pattern: RegExp): Files => {
+    for (const name of [...files.keys()]) if (pattern.test(name)) files.delete(name)
+    return files
+  }
+})
+
+/** What the dashboard writes, and what anyone can make of a sealed pack. */
+function unseal(files: Files): Files {
+  files.delete('pack.json')
+  files.delete('profile-key.pem')
+  return list(files)
+}
+
+function list(files: Files): Files {
+  return files.set('SHA256SUMS', Buffer.from(formatSums(listFiles(files))))
+}
+
 const stranger = newSigningKey()
 
 function resigned({ signature: _, ...document }: { signature: string }): string {
@@ -480,7 +575,11 @@ function reseal(files: Files): Files {
   files.set('profile-key.pem', Buffer.from(publicPem(stranger)))
   const list = listFiles(files)
   const text = Buffer.from(signDocument({ ...pack, files: list, key_id: keyIdOf(stranger) }, stranger))
-  return files.set('pack.json', text).set('SHA256SUMS', Buffer.from(formatSums(list, text)))
+  return files.set('pack.json', text).set('SHA256SUMS', Buffer.from(sumsOf(list, text)))
+}
+
+function sumsOf(list: ReturnType<typeof listFiles>, pack: Buffer): string {
+  return formatSums([...list, { name: 'pack.json', sha256: createHash('sha256').update(pack).digest('hex') }])
 }
 
 const proofOf = (name: string) => name.replace(/json$/, 'inclusion.json')

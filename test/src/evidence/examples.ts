@@ -3,7 +3,6 @@ import {
   type ConsentReceipt,
   consentContext,
   consentSchemaVersion,
-  describeOrigin,
 } from '../../../src/contract/documents/consent-receipt.ts'
 import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
@@ -12,6 +11,7 @@ import type { ExportManifest } from '../../../src/contract/documents/export-mani
 import type { ImportReceipt } from '../../../src/contract/documents/import-receipt.ts'
 import { type PurgeCertificate, purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import type { AuditEntry, InclusionProof } from '../../../src/contract/index.ts'
+import { describeOrigin } from '../../../src/contract/origin.ts'
 import {
   type Action,
   type Actor,
@@ -29,9 +29,10 @@ import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { listFiles } from '../../../src/evidence/pack.ts'
-import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
+import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
-import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
+import { noteText, signedNote, verifierKey } from '../../../src/evidence/tlog.ts'
+import { tlogProof } from '../../../src/evidence/tlog-proof.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`

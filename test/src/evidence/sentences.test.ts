@@ -203,6 +203,13 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a pack',
+    says: '`unsigned`, of `SHA256SUMS`: “nobody signed this list: the 20 files are as it has them, but others may have been left out, and README.txt and index.html made anew”',
+    seen: 'the digests of the files',
+    trust: 'who passed the pack on, for the files that no other one names, and for README.txt and index.html',
+    test: ['test/server/evidence/pack.test.ts', 'is accepted without files that no other one names'],
+  },
+  {
+    by: '`verify`, of a pack',
     says: '`valid`, of each file: it is as it was written, and fits the others as the page above says',
     seen: 'the files alone, and the keys that were given, or those in the pack where the detail says so',
     trust:

@@ -11,7 +11,7 @@ import { type Action, type Actor, type Facts, type HashVersion, system } from '.
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { MerkleTree } from '../../../src/evidence/merkle.ts'
-import { consistencyRanges } from '../../../src/evidence/proofs.ts'
+import { consistencyRanges } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'

@@ -11,6 +11,7 @@ import { linkTo } from '../router.ts'
 import { client, useMayChange } from '../session.ts'
 import { Change } from './record/change.tsx'
 import { RecordDetails } from './record/details.tsx'
+import { EvidencePack } from './record/evidence.tsx'
 import { type Facts, readFacts } from './record/facts.ts'
 import { StateAt } from './record/moment.tsx'
 import { Delete, Restore } from './record/removal.tsx'
@@ -67,6 +68,7 @@ function Whole({ facts, onChanged }: WholeProps) {
       <Timeline entries={history.data} onMoment={show} />
       <Command words={['history', record.id]} />
       <StateAt facts={facts} at={at} onMoment={show} />
+      <EvidencePack id={record.id} />
     </>
   )
 }

@@ -1,7 +1,6 @@
-import type { Pack } from '../../evidence/pack.ts'
-import { visible } from '../../output/index.ts'
-import type { PackOrigin } from './readme.ts'
-import { describeFiles, describeRecord, listTexts } from './words.ts'
+import { visible } from '../output/safe.ts'
+import type { PackContent } from './content.ts'
+import { describeFiles, describeRecord, listTexts, type PackOrigin, unverified } from './words.ts'
 
 /** Allows nothing but the style below: no script, no image, no request. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -13,7 +12,7 @@ th{font-weight:600}code{font:9pt/1.4 monospace;overflow-wrap:anywhere}
 @media print{body{margin:0;max-width:none}tr,li{break-inside:avoid}}`
 
 /** Returns `index.html`, a page to print. */
-export function formatPackPage(pack: Pack, { instance, created_at }: PackOrigin): string {
+export function formatPackPage(pack: PackContent, origin: PackOrigin): string {
   const texts = listTexts(pack).map(({ language, mediaType, file, sha256 }) => [
     language,
     mediaType,
@@ -34,7 +33,7 @@ export function formatPackPage(pack: Pack, { instance, created_at }: PackOrigin)
     entry.at,
     `${entry.actor.kind} ${entry.actor.id ?? ''}`,
   ])
-  const files = describeFiles(pack).map(({ name, shows, lacks }) => [name, shows, lacks])
+  const files = describeFiles(pack, origin).map(({ name, shows, lacks }) => [name, shows, lacks])
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -46,7 +45,7 @@ export function formatPackPage(pack: Pack, { instance, created_at }: PackOrigin)
 </head>
 <body>
 <h1>Evidence of a consent record</h1>
-<p>As ${escapeHtml(instance)} showed it at ${escapeHtml(created_at)}. This page proves nothing by itself: it repeats what the other files of its folder say. README.txt there has the commands to check them.</p>
+<p>As ${escapeHtml(origin.instance)} showed it at ${escapeHtml(origin.created_at)}.${origin.isSealed ? '' : ` ${unverified}`} This page proves nothing by itself: it repeats what the other files of its folder say. README.txt there has the commands to check them.</p>
 <h2>What is said</h2>
 ${table(null, describeRecord(pack))}
 <h2>Events</h2>

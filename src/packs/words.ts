@@ -1,5 +1,18 @@
-import { describeOrigin } from '../../contract/documents/consent-receipt.ts'
-import { type Pack, textFile } from '../../evidence/pack.ts'
+import { describeOrigin } from '../contract/origin.ts'
+import { textFile } from '../evidence/pack-names.ts'
+import type { PackContent } from './content.ts'
+
+/** Who made a pack, and when. */
+export interface PackOrigin {
+  readonly instance: string
+  readonly created_at: string
+  /** True if it was verified, and its list of files is signed. */
+  readonly isSealed: boolean
+}
+
+/** Of a pack that nobody verified before it was written. */
+export const unverified =
+  'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
 
 /** Returns what the record says, by name. Values are of others. */
 export function describeRecord({
@@ -8,7 +21,7 @@ export function describeRecord({
   receipt,
   checkpoint,
   notice,
-}: Pack): [name: string, value: string][] {
+}: PackContent): [name: string, value: string][] {
   const last = history.at(-1)
   const state =
     last?.action === 'purged' ? 'deleted, and its personal data purged' : record.deleted_at ? 'deleted' : 'live'
@@ -39,8 +52,8 @@ export function describeRecord({
 
 /** Nothing of a record that was not imported. */
 function describeImport(
-  { origin, given_at }: Pack['record'],
-  history: Pack['history'],
+  { origin, given_at }: PackContent['record'],
+  history: PackContent['history'],
 ): [name: string, value: string][] {
   const imported = history.filter(({ action }) => action === 'imported')
   if (!origin || !given_at) return []
@@ -54,7 +67,7 @@ function describeImport(
   ]
 }
 
-function describeNotice({ entry, manifest }: NonNullable<Pack['notice']>): string {
+function describeNotice({ entry, manifest }: NonNullable<PackContent['notice']>): string {
   const languages = manifest.texts.map(({ language }) => language).join(', ')
   return `version ${manifest.policy_version}, published at ${entry.at}, in ${languages || 'no language'}`
 }
@@ -65,7 +78,7 @@ interface FileWords {
   readonly lacks: string
 }
 
-const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[] = [
+const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: PackOrigin) => boolean })[] = [
   {
     name: 'receipt.json',
     isIn: ({ receipt }) => receipt !== null,
@@ -156,10 +169,17 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
   },
   {
     name: 'pack.json, profile-key.pem, SHA256SUMS',
-    isIn: () => true,
+    isIn: (_, { isSealed }) => isSealed,
     shows:
       'the list of these files, signed by whoever made this folder; nothing in it was changed, added or removed since.',
     lacks: 'who that was, unless you know the key. Anyone could make another folder with a key of their own.',
+  },
+  {
+    name: 'SHA256SUMS',
+    isIn: (_, { isSealed }) => !isSealed,
+    shows: 'the digests of these files: a copy that was damaged differs from them.',
+    lacks:
+      'that nothing was changed, added or removed on purpose: nobody signed this list, and whoever changes a file can write it anew. To show that later, keep the digest of this list, or of the whole archive, where others cannot change it.',
   },
   {
     name: 'README.txt, index.html',
@@ -170,12 +190,14 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
 ]
 
 /** Returns sentences on the files of a pack, which are only said if the files are there. */
-export function describeFiles(pack: Pack): FileWords[] {
-  return words.filter(({ isIn }) => isIn(pack))
+export function describeFiles(pack: PackContent, origin: PackOrigin): FileWords[] {
+  return words.filter(({ isIn }) => isIn(pack, origin))
 }
 
 /** Returns the texts of the notice with their files. */
-export function listTexts({ notice }: Pack): { language: string; mediaType: string; file: string; sha256: string }[] {
+export function listTexts({
+  notice,
+}: PackContent): { language: string; mediaType: string; file: string; sha256: string }[] {
   return (notice?.manifest.texts ?? []).map(text => ({
     language: text.language,
     mediaType: text.media_type,

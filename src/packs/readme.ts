@@ -1,25 +1,25 @@
-import type { InclusionProof } from '../../contract/index.ts'
-import { type Pack, textFile } from '../../evidence/pack.ts'
-import { inclusionRanges } from '../../evidence/proofs.ts'
-import { visible } from '../../output/index.ts'
-import { describeFiles, describeRecord } from './words.ts'
-
-export interface PackOrigin {
-  readonly instance: string
-  readonly created_at: string
-}
+import type { InclusionProof } from '../contract/index.ts'
+import { textFile } from '../evidence/pack-names.ts'
+import { inclusionRanges } from '../evidence/ranges.ts'
+import { visible } from '../output/safe.ts'
+import type { PackContent } from './content.ts'
+import { describeFiles, describeRecord, type PackOrigin, unverified } from './words.ts'
 
 /** Returns `README.txt`. Lines that begin with four blanks are commands, and no text of others can begin one. */
-export function formatReadme(pack: Pack, origin: PackOrigin): string {
+export function formatReadme(pack: PackContent, origin: PackOrigin): string {
+  const withAwk = origin.isSealed
+    ? ', and the one with awk\ncompares every file with its digest in pack.json, which is signed'
+    : ''
   return [
     'EVIDENCE OF A CONSENT RECORD',
     `This folder is about one record of consent, as ${visible(origin.instance)} showed it at ${origin.created_at}.\nIt can be checked without that service and without a network.`,
+    ...(origin.isSealed ? [] : [wrap(unverified, '')]),
     'WHAT IS SAID',
     describeRecord(pack)
       .map(([name, value]) => `  ${name}: ${visible(value)}`)
       .join('\n'),
     'THE FILES: WHAT EACH SHOWS, AND WHAT IT DOES NOT',
-    ...describeFiles(pack).map(
+    ...describeFiles(pack, origin).map(
       ({ name, shows, lacks }) => `  ${name}\n${wrap(`shows: ${shows}`)}\n${wrap(`does not show: ${lacks}`)}`,
     ),
     'HOW TO CHECK IT',
@@ -27,10 +27,9 @@ export function formatReadme(pack: Pack, origin: PackOrigin): string {
 got from the operator of the service early, and not with this folder. Without --keys the keys of this folder are
 used, which anyone could have put here who could make all of it.`,
     `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first command compares every
-file with its digest in SHA256SUMS, which nobody signed; the next ones verify signatures, and the one with awk compares
-every file with its digest in pack.json, which is signed; each of the last ones prints a line if it is so, and nothing
-if it is not.`,
-    commands(pack)
+file with its digest in SHA256SUMS, which nobody signed; the next ones verify signatures${withAwk}; each of the last ones
+prints a line if it is so, and nothing if it is not.`,
+    commands(pack, origin)
       .map(line => `    ${line}`)
       .join('\n'),
     `These commands do not compute the hashes of history.json from what it says, nor the order of the leaves; the
@@ -41,20 +40,24 @@ the program's source (src/evidence/README.md).`,
     .concat('\n')
 }
 
-/** Breaks a sentence into lines that begin with three blanks. */
-function wrap(sentence: string): string {
-  return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `   ${line.trim()}`).join('\n')
+/** Breaks a sentence into lines that begin with fewer than four blanks. */
+function wrap(sentence: string, indent = '   '): string {
+  return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `${indent}${line.trim()}`).join('\n')
 }
 
-function commands(pack: Pack): string[] {
+function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
   const { checkpoint, receipt, newer, notice, history, first, last, administration } = pack
   const last_hash = history.at(-1)?.hash ?? ''
   return [
     'sha256sum -c SHA256SUMS',
     't=$(mktemp -d)',
     `signed() { sed '$d' "$1" > "$t/message"; tail -n 1 "$1" | cut -d'"' -f4 | openssl base64 -d -A > "$t/signature"; openssl pkeyutl -verify -pubin -inkey "$2" -rawin -in "$t/message" -sigfile "$t/signature"; }`,
-    'signed pack.json profile-key.pem',
-    `awk -F'"' '$2 == "name" { name = $4 } $2 == "sha256" { print $4 "  " name }' pack.json | sha256sum -c`,
+    ...(isSealed
+      ? [
+          'signed pack.json profile-key.pem',
+          `awk -F'"' '$2 == "name" { name = $4 } $2 == "sha256" { print $4 "  " name }' pack.json | sha256sum -c`,
+        ]
+      : []),
     `signed checkpoint.json keys/${checkpoint.key_id}.pem`,
     ...(receipt ? [`signed receipt.json keys/${receipt.key_id}.pem`] : []),
     ...(newer ? [`signed newer-checkpoint.json keys/${newer.checkpoint.key_id}.pem`] : []),

@@ -1,0 +1,74 @@
+import { createTar } from 'nanotar'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { collectPack } from '../../../../../src/packs/collect.ts'
+import { listUnsealed } from '../../../../../src/packs/unsealed.ts'
+import { useAction } from '../../call.ts'
+import { Command } from '../../parts/command.tsx'
+import { download } from '../../parts/download.ts'
+import { Problem } from '../../parts/problem.tsx'
+import { formatCount } from '../../parts/text.tsx'
+import { client } from '../../session.ts'
+
+/** Downloads what proves a record without the service. The page verifies none of it, and has no key to sign it with. */
+export function EvidencePack({ id }: { readonly id: string }) {
+  const [state, setState] = useState('')
+  const isShown = useRef(true)
+  const heading = useId()
+  useEffect(
+    () => () => {
+      isShown.current = false
+    },
+    [],
+  )
+  const action = useAction(async () => {
+    const say = (text: string) => {
+      if (!isShown.current) throw new Error('The screen was left.')
+      setState(text)
+    }
+    say('Reading the evidence …')
+    const collected = await collectPack(
+      {
+        client,
+        pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
+        onFiles: count =>
+          say(count === 0 ? 'Waiting for a checkpoint of the log …' : `Reading: ${formatCount(count, 'file')} …`),
+      },
+      id,
+    ).catch(error => {
+      setState('')
+      throw error
+    })
+    if (!collected) return say(notInLog)
+    const instance = new URL('.', location.href).href.replace(/\/$/, '')
+    const files = await listUnsealed(collected, { instance, created_at: new Date().toISOString() }, sha256)
+    const entries = [...files].map(([name, data]) => ({ name: `${id}/${name}`, data }))
+    say(`Downloaded ${formatCount(files.size, 'file')}, in evidence-${id}.tar. Nothing of it was verified here.`)
+    download(createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } }), `evidence-${id}.tar`, 'application/x-tar')
+  })
+  return (
+    <section aria-labelledby={heading}>
+      <h2 id={heading}>Evidence pack</h2>
+      <p>
+        An archive that proves this record without the service, with personal data in clear: the record, its history and
+        receipt, the notice, and proofs that the log has them. <code>consentctl verify</code> checks it; this page
+        verifies nothing of it, and nobody signs the list of its files. The command below verifies and signs.
+      </p>
+      <Problem error={action.error} />
+      <p class="buttons">
+        <button type="button" disabled={action.isRunning} onClick={action.run}>
+          Download the evidence pack
+        </button>
+        <span role="status">{state}</span>
+      </p>
+      <Command words={['evidence', id, '--out', `evidence-${id}.tar`]} />
+    </section>
+  )
+}
+
+const notInLog =
+  'The log does not have all of this record yet: nothing was downloaded. Try again after its next checkpoint, which is made every CHECKPOINT_MINUTES (60 unless it is configured).'
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource))
+  return Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,35 @@
+// Nothing of Node.js: the dashboard uses this too.
+
+export const listFile = 'pack.json'
+export const sumsFile = 'SHA256SUMS'
+
+const listed =
+  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
+
+/** Returns true for the name of a file of a pack, other than its lists of files. */
+export function isPackFile(name: string): boolean {
+  return listed.test(name)
+}
+
+/** Returns the name of the inclusion proof of an entry. */
+export function proofOf(file: string): string {
+  return file.replace(/json$/, 'inclusion.json')
+}
+
+/** By media type. HTML gets a second one, because a browser would run what an operator once uploaded. */
+const extensions: Readonly<Record<string, string>> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html.txt',
+  'application/pdf': 'pdf',
+}
+
+/** Returns the name of the file of a text of a notice. */
+export function textFile(text: { readonly language: string; readonly media_type: string }): string {
+  return `notice/${text.language}.${extensions[text.media_type.replace(/;.*$/, '')] ?? 'bin'}`
+}
+
+/** Returns `SHA256SUMS`, for `sha256sum -c`. */
+export function formatSums(list: readonly { readonly name: string; readonly sha256: string }[]): string {
+  return list.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join('')
+}

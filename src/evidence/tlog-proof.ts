@@ -1,0 +1,12 @@
+/**
+ * Returns an inclusion proof in the format of C2SP tlog-proof. `path` are its hashes in hexadecimal, `note` is the signed checkpoint
+ * that they lead to.
+ */
+export function tlogProof(index: number, path: readonly string[], note: string): string {
+  const hashes = path.map(hash => `${btoa(hash.replace(/../g, toByte))}\n`)
+  return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes.join('')}\n${note}`
+}
+
+function toByte(digits: string): string {
+  return String.fromCharCode(Number.parseInt(digits, 16))
+}

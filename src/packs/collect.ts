@@ -1,0 +1,177 @@
+import type { Client } from '../client/client.ts'
+import { api } from '../contract/api.ts'
+import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { Consent, History, InclusionProof } from '../contract/index.ts'
+import { proofOf, textFile } from '../evidence/pack-names.ts'
+import { tlogProof } from '../evidence/tlog-proof.ts'
+import { type Collected, manifestOf } from './content.ts'
+
+export interface Collecting {
+  readonly client: Pick<Client, 'call' | 'text' | 'bytes' | 'supports'>
+  /** Rejects to end the collection. */
+  readonly pause: (ms: number) => Promise<void>
+  /** Called with the number of files so far; 0 while the log does not have the record yet. */
+  readonly onFiles?: (count: number) => void
+}
+
+/** Longest wait for an entry that the log does not have yet, and a record that is being changed. */
+const longestWaitMs = 5000
+const pollMs = 1000
+
+/** Reads what proves a record, and verifies nothing. Returns null if the log does not have the record in time. */
+export async function collectPack(collecting: Collecting, id: string): Promise<Collected | null> {
+  const { client, pause } = collecting
+  const deadline = Date.now() + longestWaitMs
+  const canCover = await client.supports(api.log.addCheckpoint)
+  for (let waitMs = canCover ? 0 : pollMs; ; waitMs = pollMs) {
+    const found = await new Collection(collecting, id).read()
+    if (found || Date.now() >= deadline) return found
+    collecting.onFiles?.(0)
+    await pause(waitMs)
+    if (canCover) await client.text(api.log.addCheckpoint, {})
+  }
+}
+
+class Collection {
+  readonly #client: Collecting['client']
+  readonly #onFiles: Collecting['onFiles']
+  readonly #id: string
+  readonly #files = new Map<string, string | Uint8Array>()
+
+  constructor({ client, onFiles }: Collecting, id: string) {
+    this.#client = client
+    this.#onFiles = onFiles
+    this.#id = id
+  }
+
+  /** Returns null if the record was changed meanwhile, or is not in the log yet. */
+  async read(): Promise<Collected | null> {
+    const params = { id: this.#id }
+    const readHistory = () => this.#client.text(api.consents.history, { params, query: { details: true } })
+    const history = await readHistory()
+    const showsDeleted = await this.#client.supports(api.consents.get, { in: 'query', name: 'include_deleted' })
+    const query = showsDeleted ? { include_deleted: true } : {}
+    const record = await this.#client.text(api.consents.get, { params, query })
+    const receipt = await orNull(() => this.#client.text(api.consents.receipt, { params }), [404, 409])
+    if ((await readHistory()) !== history) return null
+    const checkpoint = receipt === null ? await this.#newestCheckpoint() : checkpointOf(receipt)
+    if (checkpoint === null) return null
+    this.#add('record.json', record)
+    this.#add('history.json', history)
+    this.#add('checkpoint.json', checkpoint)
+    if (receipt !== null) this.#add('receipt.json', receipt)
+    const versions = this.#json<History>('history.json').data.length
+    const isProved =
+      (await this.#prove('record-first.inclusion.json', this.#id, 1)) &&
+      (await this.#prove('record.inclusion.json', this.#id, versions))
+    if (!isProved) return null
+    await this.#addAdministration()
+    await this.#addRenderings()
+    await this.#addNewer()
+    await this.#addKeys() // last: a key that is rotated meanwhile has signed some of the others
+    return this.#files
+  }
+
+  #add(name: string, content: string | Uint8Array): void {
+    this.#files.set(name, content)
+    this.#onFiles?.(this.#files.size)
+  }
+
+  #json<T>(name: string): T {
+    return JSON.parse(String(this.#files.get(name))) as T
+  }
+
+  get #checkpoint(): AnyCheckpoint {
+    return this.#json('checkpoint.json')
+  }
+
+  /** Adds the proof that an entry of a record or of the account is in the log. Returns false if it is not. */
+  async #prove(file: string, record_id: string, version: number): Promise<boolean> {
+    const query = { record_id, version, tree_size: this.#checkpoint.tree_size }
+    const proof = await orNull(() => this.#client.text(api.log.inclusion, { query }), [404])
+    if (proof !== null) this.#add(file, proof)
+    return proof !== null
+  }
+
+  /** Adds the notice, and what was changed of the site and of who changed the record. Newer entries than the checkpoint are left out. */
+  async #addAdministration(): Promise<void> {
+    if (!(await this.#client.supports(api.audit.list))) return
+    const { site_id, policy_version } = this.#json<Consent>('record.json')
+    const { data, notice_entry } = this.#json<History>('history.json')
+    const { account_id } = this.#checkpoint
+    const targets = new Set([site_id ?? [], ...data.map(({ actor_id }) => actor_id ?? [])].flat())
+    for (const target of targets)
+      for await (const { version, document } of this.#entriesOf(target)) {
+        const file = version === notice_entry ? 'notice.json' : `administration/${version}.json`
+        if (this.#files.has(file) || !(await this.#prove(proofOf(file), account_id, version))) continue
+        this.#add(file, document)
+      }
+    if (!this.#files.has('notice.json') || site_id === null) return
+    for (const text of manifestOf(this.#json('notice.json')).texts) {
+      const params = { id: site_id, version: String(policy_version), language: text.language }
+      this.#add(textFile(text), await this.#client.bytes(api.notices.getText, { params }))
+    }
+  }
+
+  async *#entriesOf(target: string): AsyncGenerator<{ version: number; document: string }> {
+    for (let cursor: string | undefined; ; ) {
+      const query = { target, limit: '100', ...(cursor && { cursor }) }
+      const page = await this.#client.call(api.audit.list, { query })
+      yield* page.data
+      if (page.next_cursor === null) return
+      cursor = page.next_cursor
+    }
+  }
+
+  /** Adds the checkpoint and its proofs in the formats of C2SP, and its time stamp, where the instance has them. */
+  async #addRenderings(): Promise<void> {
+    const query = { tree_size: this.#checkpoint.tree_size }
+    const stamp = await orNull(() => this.#client.bytes(api.log.timestamp, { query }), [404])
+    if (stamp) this.#add('checkpoint.tsr', stamp)
+    const note = await orNull(() => this.#client.bytes(api.log.tlogCheckpoint, { query }), [404])
+    if (!note) return
+    this.#add('checkpoint.tlog', note)
+    for (const name of ['record', 'notice']) {
+      if (!this.#files.has(`${name}.inclusion.json`)) continue
+      const { leaf_index, path } = this.#json<InclusionProof>(`${name}.inclusion.json`)
+      this.#add(`${name}.tlog-proof`, tlogProof(leaf_index, path, new TextDecoder().decode(note)))
+    }
+  }
+
+  /** Adds a checkpoint that was made since, so that the log is seen to have only grown. */
+  async #addNewer(): Promise<void> {
+    const first = this.#checkpoint.tree_size
+    const newest = await this.#newestCheckpoint()
+    const second = newest === null ? 0 : (JSON.parse(newest) as AnyCheckpoint).tree_size
+    if (newest === null || second <= first) return
+    this.#add('newer-checkpoint.json', newest)
+    this.#add('consistency.json', await this.#client.text(api.log.consistency, { query: { first, second } }))
+  }
+
+  async #addKeys(): Promise<void> {
+    this.#add('consent-keys.json', await this.#client.text(api.signingKeys.list, {}))
+    const { keys } = this.#json<{ keys: Record<string, string>[] }>('consent-keys.json')
+    for (const { kid, pem, crv } of keys) if (crv === 'Ed25519' && pem !== undefined) this.#add(`keys/${kid}.pem`, pem)
+  }
+
+  /** Returns null if there is none yet. */
+  async #newestCheckpoint(): Promise<string | null> {
+    return await orNull(() => this.#client.text(api.log.checkpoint, {}), [404])
+  }
+}
+
+/** Returns null if the receipt was signed before its record was in the log. */
+function checkpointOf(receipt: string): string | null {
+  const { inclusion } = JSON.parse(receipt) as { inclusion?: { checkpoint: string } | null }
+  return inclusion?.checkpoint ?? null
+}
+
+/** Returns null for a response of one of these statuses. */
+async function orNull<T>(call: () => Promise<T>, statuses: readonly number[]): Promise<T | null> {
+  try {
+    return await call()
+  } catch (error) {
+    if (statuses.includes(Number((error as { status?: number }).status))) return null
+    throw error
+  }
+}
