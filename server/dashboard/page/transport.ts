@@ -53,11 +53,10 @@ interface Received {
 
 async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<Received> {
   const body = input.upload?.bytes ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
-  const jsonType = method !== 'GET' && body === undefined ? { 'content-type': 'application/json' } : {}
   try {
     const response = await fetch(call.url, {
       method,
-      headers: { accept: 'application/json', ...jsonType, ...ownHeaders(input) },
+      headers: { accept: 'application/json', ...ownHeaders(input) },
       ...(body !== undefined && { body: body as BodyInit }),
       cache: 'no-store',
       credentials: 'same-origin',
