@@ -1,0 +1,147 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { visible } from '../../../src/output/safe.ts'
+import { strangers } from '../../src/output/hostile-strings.ts'
+import { browserPath } from '../../support/browser.ts'
+import { useDashboard } from '../../support/dashboard.ts'
+import { mediaBytes, type TestAccount } from '../../support/service.ts'
+import { markup } from './hostile-markup.ts'
+
+/** `CONSENTCTL_TEST_HOSTILE=1`: all of them, and every page. */
+const isWhole = process.env['CONSENTCTL_TEST_HOSTILE'] === '1'
+const all = [...new Set([...markup, ...strangers])]
+const perAccount = isWhole ? 50 : 24
+const chosen = isWhole ? all : Array.from({ length: perAccount }, (_, index) => all[index * 23] ?? '')
+const accounts = Array.from({ length: Math.ceil(chosen.length / perAccount) }, (_, index) =>
+  chosen.slice(index * perAccount, (index + 1) * perAccount),
+)
+const mostPages = isWhole ? 500 : 12
+
+it('there are five hundred of them', () => {
+  expect(all.length).toBeGreaterThanOrEqual(500)
+})
+
+describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
+  const dashboard = useDashboard()
+  const { service } = dashboard
+
+  /** Writes the texts into every field that a stranger or a program can write, as far as the service stores them. */
+  async function write(account: TestAccount, texts: readonly string[]): Promise<string[]> {
+    const headers = await service.signIn(account)
+    const call = async (method: string, path: string, body: unknown) => {
+      const answer = await service.call(method, `/api/v1/${path}`, { headers, body })
+      expect([200, 201, 400]).toContain(answer.status)
+      return answer.body
+    }
+    const site = `sites/${account.siteId}`
+    const cut = (text: string, length: number) => [...text].slice(0, length).join('')
+    const storable = texts.filter(text => text !== '' && text.isWellFormed() && !text.includes('\0'))
+    const purposes = storable.map(text => ({ key: cut(text, 255), title: cut(text, 255) }))
+    await call('PUT', `${site}/notices/2`, { purposes, controller: storable.join(' ').slice(0, 1000).toWellFormed() })
+    await call('PUT', `${site}/notices/2/texts/en`, mediaBytes(texts.join('\n').toWellFormed(), 'text/html'))
+    await call('POST', `${site}/notices/2/publish`, {})
+    const { key } = await call('POST', 'keys', { name: 'importer', scopes: ['write', 'import'] })
+    const records = texts.map((text, index) => ({
+      site_id: account.siteId,
+      consent_id: text,
+      subject_id: text,
+      user_agent: text,
+      accepted: index % 2 === 0,
+      preferences: { [text]: text, list: [{ [text]: text }] },
+      policy_version: 2,
+    }))
+    const imports = records.map(record => {
+      const { subject_id: text } = record
+      const origin = { system: cut(text, 64), id: cut(text, 255), evidence: text }
+      return { ...record, origin, file_sha256: '0'.repeat(64), given_at: '2026-01-31T09:30:00Z' }
+    })
+    const ids: string[] = []
+    for (const rows of [records, imports]) {
+      const { body } = await service.call('POST', '/api/v1/consents/batch', { key, body: { records: rows } })
+      ids.push(...body.results.flatMap(({ consent }: { consent?: { id: string } }) => consent?.id ?? []))
+    }
+    for (const text of storable) {
+      await call('POST', 'keys', { name: cut(text, 100) })
+      await call('POST', 'sites', { name: cut(text, 100), allowed_origins: [text] })
+      await call('POST', 'sites', { name: cut(text, 100) })
+    }
+    const email = cut(storable[0] ?? 'none', 100).toLowerCase()
+    await service.sql`update logins set email = ${email} where account_id = ${account.accountId}`
+    return ids
+  }
+
+  async function go(page: Page, hash: string): Promise<void> {
+    await page.evaluate(`new Promise(resolve => {
+      if (location.hash === ${JSON.stringify(hash)}) resolve()
+      addEventListener('hashchange', () => setTimeout(resolve), { once: true })
+      location.hash = ${JSON.stringify(hash)}
+    })`)
+    await page.getByText('Loading …').first().waitFor({ state: 'detached' })
+  }
+
+  /** Expects that all text and every attribute is what `visible` makes of it. */
+  async function expectVisible(page: Page): Promise<string> {
+    const [texts, attributes] = await page.evaluate<[string[], string[]]>(`
+      const walker = document.createTreeWalker(document.getElementById('app'), NodeFilter.SHOW_TEXT)
+      const texts = []
+      while (walker.nextNode()) texts.push(walker.currentNode.nodeValue)
+      const elements = [...document.querySelectorAll('*')]
+      ;[texts, elements.flatMap(({ attributes }) => [...attributes].map(({ value }) => value))]`)
+    const deceiving = [...texts.flatMap(text => text.split(/[\n\t]/)), ...attributes].filter(
+      text => visible(text) !== text,
+    )
+    expect([page.url(), deceiving]).toEqual([page.url(), []])
+    return texts.join('\n')
+  }
+
+  it('in every field, on every screen: nothing runs, nothing is sent, and all is shown escaped', async () => {
+    let pages = 0
+    let stored = 0
+    for (const texts of accounts) {
+      const account = await service.newAccount()
+      const ids = await write(account, texts)
+      stored += ids.length
+      await dashboard.open(account)
+      const { page } = dashboard
+      const faults: string[] = []
+      page.on('dialog', async dialog => {
+        faults.push(`ran: ${dialog.message()}`)
+        await dialog.dismiss()
+      })
+      page.on('popup', popup => faults.push(`opened: ${popup.url()}`))
+      page.on('request', request => {
+        const { pathname, protocol } = new URL(request.url())
+        if (protocol !== 'blob:' && !/^\/($|api\/v1\/|dashboard\/)/.test(pathname))
+          faults.push(`asked for: ${pathname}`)
+      })
+      const links = (within: string) =>
+        page.locator(`${within} a[href^="#/"]`).evaluateAll(list => list.map(link => link.getAttribute('href') ?? ''))
+      const seen = new Set<string>()
+      const queue = [...(await links('nav')), ...ids.map(id => `#/records/${id}`)]
+      for (let hash = queue.shift(); hash !== undefined && seen.size < mostPages; hash = queue.shift()) {
+        if (seen.has(hash)) continue
+        seen.add(hash)
+        await go(page, hash)
+        const shown = await expectVisible(page)
+        const id = hash.replace(/^#\/records\//, '')
+        if (ids.includes(id)) {
+          const { body } = await service.call('GET', `/api/v1/consents/${id}`, { key: account.key })
+          for (const text of [body.subject_id, body.consent_id, body.user_agent]) expect(shown).toContain(visible(text))
+        }
+        queue.push(...(await links('main')))
+      }
+      await go(page, '#/audit')
+      for (const [index, button] of (await page.getByRole('button', { name: 'Show entry' }).all()).entries()) {
+        if (!isWhole && index > 1) break
+        await button.click()
+        await expectVisible(page)
+        await page.keyboard.press('Escape')
+      }
+      pages += seen.size
+      const violations = await page.evaluate<string[]>('violations')
+      expect([...faults, ...violations]).toEqual([])
+    }
+    expect(stored).toBeGreaterThan(chosen.length)
+    if (isWhole) process.stderr.write(`${chosen.length} texts in ${stored} records, ${pages} pages\n`)
+  }, 3_600_000)
+})
