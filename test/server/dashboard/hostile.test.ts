@@ -10,8 +10,10 @@ import { markup } from './hostile-markup.ts'
 /** `CONSENTCTL_TEST_HOSTILE=1`: all of them, and every page. */
 const isWhole = process.env['CONSENTCTL_TEST_HOSTILE'] === '1'
 const all = [...new Set([...markup, ...strangers])]
-const perAccount = isWhole ? 50 : 24
-const chosen = isWhole ? all : Array.from({ length: perAccount }, (_, index) => all[index * 23] ?? '')
+const perAccount = isWhole ? 50 : 12
+const chosen = isWhole
+  ? all
+  : Array.from({ length: perAccount }, (_, index) => all[index * Math.floor(all.length / perAccount)] ?? '')
 const accounts = Array.from({ length: Math.ceil(chosen.length / perAccount) }, (_, index) =>
   chosen.slice(index * perAccount, (index + 1) * perAccount),
 )
