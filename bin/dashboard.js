@@ -45,6 +45,20 @@ function contractFacts(folder) {
   }
 }
 
+/** Drops modules of `src` of which nothing is used: none does anything when it is loaded. */
+const unusedModules = {
+  name: 'unused modules',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^\.\.?\/.*\.ts$/ }, async ({ path, importer, resolveDir, kind, pluginData }) => {
+      if (pluginData === unusedModules) return undefined
+      const found = await resolve(path, { importer, resolveDir, kind, pluginData: unusedModules })
+      return found.errors.length > 0 || !found.path.startsWith(join(root, 'src'))
+        ? found
+        : { ...found, sideEffects: false }
+    })
+  },
+}
+
 /** Returns undefined for what is not plain data. */
 function toFact(value) {
   if (['string', 'number', 'boolean'].includes(typeof value)) return value
@@ -79,7 +93,7 @@ export async function buildDashboard(outdir) {
         format: 'esm',
         jsx: 'automatic',
         jsxImportSource: 'preact',
-        plugins: [contractFacts(folder)],
+        plugins: [unusedModules, contractFacts(folder)],
       }),
       build({ ...options, entryPoints: [join(page, 'style.css')] }),
     ])

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useAction } from './call.ts'
+import { mayLeave } from './leaving.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Field, Form } from './parts/form.tsx'
 import { Problem } from './parts/problem.tsx'
@@ -40,7 +41,7 @@ export function App() {
           <p>Sign in again to continue: what you typed is still here. What the service rejected was not carried out.</p>
           <SignIn email={session.user.email} />
           <p class="buttons">
-            <button type="button" onClick={restart}>
+            <button type="button" onClick={() => mayLeave() && restart()}>
               Leave, and empty this page
             </button>
           </p>
@@ -93,7 +94,7 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
             <Text of={email} />
             {isReader && <small class="hint"> reader: sees all, changes nothing</small>}
           </span>
-          <button type="button" class="small" onClick={leaving.run}>
+          <button type="button" class="small" onClick={() => mayLeave() && leaving.run()}>
             Sign out
           </button>
           <Problem error={leaving.error} />

@@ -3,6 +3,7 @@ import { clientOn } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 import { api } from '../../../src/contract/api.ts'
 import type { Session } from '../../../src/contract/session.ts'
+import { warnOfLoss } from './leaving.ts'
 import { openFetch } from './transport.ts'
 
 /**
@@ -82,6 +83,7 @@ export async function signOut(): Promise<void> {
 
 /** Nothing of the user before is left in memory, nor what the address named. */
 export function restart(): void {
+  warnOfLoss(null) // also if another user has signed in, who must not be able to stay
   history.replaceState(null, '', location.pathname)
   location.reload()
 }

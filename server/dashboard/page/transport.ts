@@ -24,7 +24,8 @@ const unsupported = () => Promise.reject(new Error('the page does not need this'
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
     const call = callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
-    const { status, head, bytes, type } = await attempt(call, endpoint, input)
+    const { status, head, bytes, type, at } = await attempt(call, endpoint, input)
+    input.onResponse?.({ status, requestId: head.requestId, at })
     if (status === 401 && endpoint.access !== 'anyone') onUnauthorized()
     if (status < 300 && input.as === 'bytes') return requireMedia(call, head, endpoint, { bytes, type })
     const text = new TextDecoder().decode(bytes)
@@ -39,6 +40,7 @@ export function openFetch(onUnauthorized: () => void): Transport {
       mayRepeat: async () => endpoint.method === 'GET' && performance.now() - start < maxRetryMs,
       pause: seconds => new Promise(resolve => setTimeout(resolve, seconds * 1000)),
       onWait: () => {},
+      onLost: input.onLost,
     })
   }
   return { send, createRows: unsupported, probe: unsupported, supports: async () => true, close: () => {} }
@@ -49,6 +51,8 @@ interface Received {
   readonly head: ResponseHead
   readonly bytes: Uint8Array
   readonly type: string
+  /** The clock of the service: milliseconds since 1970. */
+  readonly at: number | null
 }
 
 async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<Received> {
@@ -64,6 +68,7 @@ async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<
       signal: AbortSignal.timeout(timeoutMs),
     })
     const { status, headers } = response
+    const at = Date.parse(headers.get('date') ?? '')
     const retryAfter = Number.parseInt(headers.get('retry-after') ?? '', 10)
     return {
       status,
@@ -75,6 +80,7 @@ async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<
       },
       bytes: new Uint8Array(await response.arrayBuffer()),
       type: headers.get('content-type')?.replace(/\s*;.*$/s, '') ?? '',
+      at: Number.isNaN(at) ? null : at,
     }
   } catch (cause) {
     const isTimeout = cause instanceof DOMException && cause.name === 'TimeoutError'

@@ -1,4 +1,5 @@
 import { ApiError, type Call, ContractError, NetworkError } from '../../../../src/client/errors.ts'
+import { CliError } from '../../../../src/errors/errors.ts'
 import { visible } from '../../../../src/output/safe.ts'
 
 /** An error, what it means for what the user did, and what to do. Nothing if there is none. */
@@ -40,6 +41,7 @@ export function explain(error: unknown): Explanation {
       advice: `A proxy may have answered. ${isChange(error.call) && error.maybeDone ? lost : ''}`,
       requestId: error.requestId,
     }
+  if (error instanceof CliError) return { title: visible(error.message), advice: visible(error.hint ?? '') }
   if (error instanceof Mistake) return { title: visible(error.message), advice: '' }
   if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: visible(String(error)) }
   const { message, requestId } = error

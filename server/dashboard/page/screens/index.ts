@@ -2,6 +2,7 @@ import type { FunctionComponent } from 'preact'
 import { Audit } from './audit.tsx'
 import { Keys } from './keys.tsx'
 import { Notices } from './notices.tsx'
+import { Person } from './person.tsx'
 import { Records } from './records.tsx'
 import { Sites } from './sites.tsx'
 import { Statistics } from './statistics.tsx'
@@ -18,6 +19,7 @@ export interface ScreenEntry {
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
   { path: 'records', title: 'Records', show: Records },
+  { path: 'person', title: 'Person', show: Person },
   { path: 'statistics', title: 'Statistics', show: Statistics },
   { path: 'notices', title: 'Notices', show: Notices },
   { path: 'sites', title: 'Sites', show: Sites },

@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../../../src/contract/api.ts'
+import { dueAfter } from '../../../../src/contract/deadline.ts'
+import type { Consent, DataSubjectRequest } from '../../../../src/contract/index.ts'
+import type { Site } from '../../../../src/contract/sites.ts'
+import { describeDifferences, sortedJson } from '../../../../src/erasure/differences.ts'
+import { liveRecords, toTargets } from '../../../../src/erasure/records.ts'
+import { CliError, exit, usageError } from '../../../../src/errors/errors.ts'
+import { useAction } from '../call.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { formatCount, formatNumber, Text } from '../parts/text.tsx'
+import { client, useSession } from '../session.ts'
+import { startErasure } from './erasure.ts'
+
+interface EraseFormProps {
+  readonly subjects: readonly string[]
+  /** The records that are erased: exactly these. */
+  readonly live: readonly Consent[]
+  readonly deleted: number
+  readonly near: number
+  /** That it answers, whose ticket and days it takes; null for one that is not in the register. */
+  readonly request: DataSubjectRequest | null
+  readonly sites: readonly Site[]
+}
+
+export function EraseForm({ subjects, live, deleted, near, request }: EraseFormProps) {
+  const [ticket, setTicket] = useState(request?.ticket ?? '')
+  const [reason, setReason] = useState('')
+  const [received, setReceived] = useState(request?.received_on ?? '')
+  const [typed, setTyped] = useState('')
+  const account_id = useSession().session?.account_id ?? ''
+  const due_at = request?.due_on ?? (received === '' ? null : dueAfter(received))
+  const action = useAction(async () => {
+    requirePast(received)
+    const asked = { subjects, ticket, reason: reason === '' ? null : reason }
+    await requireUsable(asked)
+    const present = await liveRecords(client, subjects)
+    requireAsShown(live, present)
+    const order = { ...asked, received_at: received === '' ? null : received, due_at, account_id }
+    startErasure(
+      { ...order, started_at: new Date().toISOString(), deletes_by: 'subject' },
+      toTargets(subjects, present),
+    )
+  })
+  return (
+    <>
+      <h2>Erase</h2>
+      <p>{describePlan(live.length, deleted)}</p>
+      {near > 0 && <p>The near matches above are not part of it.</p>}
+      <Form
+        action={action}
+        submit={`Erase ${formatCount(live.length, 'record')}`}
+        isDangerous
+        isDisabled={ticket === '' || typed.trim() !== String(live.length)}
+      >
+        {request ? (
+          <p>
+            It answers <Text of={request.ticket} />, received {request.received_on}, by the register due on{' '}
+            {request.due_on}.
+          </p>
+        ) : (
+          <>
+            <Field
+              label="Ticket"
+              hint="The request that this answers; the certificates name it."
+              value={ticket}
+              onValue={setTicket}
+              isRequired
+            />
+            <Field
+              label="Received"
+              type="date"
+              hint={due_at === null ? 'Sets the due date (GDPR Art. 12(3)).' : `Due on ${due_at} (GDPR Art. 12(3)).`}
+              value={received}
+              onValue={setReceived}
+            />
+          </>
+        )}
+        <Due on={due_at} />
+        <Field label="Reason" hint="Optional; the certificates name it." value={reason} onValue={setReason} />
+        <Field
+          label={`Type ${live.length} to erase exactly ${live.length === 1 ? 'this record' : 'these records'}`}
+          value={typed}
+          onValue={setTyped}
+          isRequired
+        />
+      </Form>
+      <p class="hint">
+        The page makes no erasure receipt, because it has no key of a profile: the service's certificates are the proof.
+        For a signed receipt use the command below it all.
+      </p>
+    </>
+  )
+}
+
+function Due({ on }: { readonly on: string | null }) {
+  const isOverdue = on !== null && on < new Date().toISOString().slice(0, 10)
+  return isOverdue ? (
+    <p class="problem" role="status">
+      The request was due on {on}.
+    </p>
+  ) : null
+}
+
+function describePlan(live: number, deleted: number): string {
+  if (live > 0)
+    return `The ${live === 1 ? 'live record' : `${formatNumber(live)} live records`} above, and no other, will be deleted, on every site of the account.`
+  return deleted > 0
+    ? 'No record is live: nothing will be deleted. The deleted ones are marked as covered by an erasure, so that a restore must say that it is despite it.'
+    : 'No record is live or deleted: nothing will be deleted. The service certifies what it holds.'
+}
+
+/** @throws CliError usage for a day that has begun nowhere yet */
+function requirePast(day: string): void {
+  if (day > new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)) throw usageError(`${day} is in the future`)
+}
+
+interface Asked {
+  readonly subjects: readonly string[]
+  readonly ticket: string
+  readonly reason: string | null
+}
+
+/** Lets the service say if it would take the ticket and the reason, before anything is sent that deletes. */
+async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: Asked): Promise<void> {
+  const body = { subject_id, ids: [], ticket, ...(reason !== null && { reason }), dry_run: true }
+  await client.call(api.subjects.erase, { body })
+}
+
+/** @throws CliError changed if the records are not exactly those that were shown */
+function requireAsShown(shown: readonly Consent[], present: readonly Consent[]): void {
+  const differences = describeDifferences(shown, present, sortedJson)
+  if (differences === '') return
+  throw new CliError('changed', exit.changed, `records changed since they were shown: ${differences}`, {
+    hint: 'Nothing was done. Find the person again, and look at the records.',
+  })
+}

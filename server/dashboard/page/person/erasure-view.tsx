@@ -1,0 +1,235 @@
+import type { ErasedRecord } from '../../../../src/contract/documents/erasure-receipt.ts'
+import { describeOnPage, describeVerification } from '../../../../src/erasure/sentences.ts'
+import { restOf } from '../../../../src/erasure/state.ts'
+import { useAction } from '../call.ts'
+import { mayLeave } from '../leaving.ts'
+import { Command } from '../parts/command.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { useSites } from '../parts/sites.tsx'
+import { Details } from '../parts/table.tsx'
+import { formatCount, formatNumber, Tag, Text, Time } from '../parts/text.tsx'
+import {
+  closeErasure,
+  continueErasure,
+  downloadCertificates,
+  type Erasure,
+  type Outcome,
+  type SignedText,
+} from './erasure.ts'
+import { Purge } from './purge.tsx'
+import { LongTable, RecordLink, SiteName } from './records.tsx'
+
+interface ErasureViewProps {
+  readonly erasure: Erasure
+  readonly onClosed: () => void
+}
+
+export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
+  const { phase, state, certificates, outcome, error } = erasure
+  const { subjects, ticket, reason, received_at, due_at } = state.header
+  const close = () => {
+    if (!mayLeave()) return
+    closeErasure()
+    onClosed()
+  }
+  return (
+    <>
+      <h2>{outcome ? 'The erasure' : 'Erasing'}</h2>
+      <Progress erasure={erasure} />
+      {phase === 'stopped' && <Stopped erasure={erasure} error={error} close={close} />}
+      {outcome && <Sentences outcome={outcome} due={due_at} />}
+      <Details
+        rows={[
+          ['Identifiers', <Texts of={subjects} key="" />],
+          ['Ticket', <Text of={ticket} key="" />],
+          ['Reason', <Text of={reason} key="" />],
+          ['Received', received_at ?? 'not given'],
+          ['Due (GDPR Art. 12(3))', due_at ?? 'not known'],
+          ['Started', <Time at={state.header.started_at} key="" />],
+          ...(outcome
+            ? ([
+                ['Finished', <Time at={outcome.finished_at} key="" />],
+                ['Verified', describeVerification(outcome.verification)],
+              ] as const)
+            : []),
+        ]}
+      />
+      <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />
+      {outcome && <Outcomes outcome={outcome} />}
+      {outcome && <Purge ids={outcome.records.filter(({ result }) => result === 'deleted').map(({ id }) => id)} />}
+      {phase === 'done' && (
+        <p class="buttons">
+          <button type="button" onClick={close}>
+            Close, and find the person again
+          </button>
+        </p>
+      )}
+    </>
+  )
+}
+
+function Texts({ of }: { readonly of: readonly string[] }) {
+  return (
+    <ul class="plain">
+      {of.map(each => (
+        <li key={each}>
+          <Text of={each} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const progress = {
+  deleting: 'Deleting: do not close this page.',
+  verifying: 'Verifying what is left.',
+  stopped: 'Stopped.',
+  done: '',
+}
+
+function Progress({ erasure: { phase, state } }: { readonly erasure: Erasure }) {
+  if (phase === 'done') return null
+  const [done, all] = [state.done.size, state.targets.size]
+  return (
+    <p role="status">
+      {all > 0 && <progress aria-label="Records with an outcome" max={all} value={done} />}
+      {progress[phase]} {formatNumber(done)} of {formatCount(all, 'record')} answered.
+    </p>
+  )
+}
+
+interface StoppedProps {
+  readonly erasure: Erasure
+  readonly error: unknown
+  readonly close: () => void
+}
+
+/** Says what is known of the records without an outcome: a lost answer may have deleted them. */
+function Stopped({ erasure: { state }, error, close }: StoppedProps) {
+  const rest = restOf(state)
+  const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length
+  return (
+    <>
+      <Problem error={error} />
+      <p>
+        {rest.length === 0
+          ? 'Each record has its outcome; what is left is to verify.'
+          : `${formatCount(rest.length, 'record')} without an outcome${unsure > 0 ? `, ${formatNumber(unsure)} of which may be deleted already: the answer was lost` : ' yet'}. To continue sends the same ids: no record is deleted twice.`}
+      </p>
+      <p class="buttons">
+        <button type="button" class="primary" onClick={continueErasure}>
+          Continue
+        </button>
+        <button type="button" onClick={close}>
+          Give up
+        </button>
+      </p>
+    </>
+  )
+}
+
+/** In the words of a receipt, which end each in a full stop; what is between asterisks is emphasized. */
+function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | null }) {
+  const isLate = due !== null && due < outcome.finished_at.slice(0, 10)
+  return (
+    <div role="status" class="outcome">
+      <p>
+        {describeOnPage(outcome)
+          .split('**')
+          .map((part, index) => (index % 2 === 1 ? <strong key={part}>{part}</strong> : part))}
+      </p>
+      {isLate && <p>The request was due on {due}.</p>}
+    </div>
+  )
+}
+
+function Certificates({ certificates, lost }: { readonly certificates: readonly SignedText[]; readonly lost: number }) {
+  const all = useAction(() => downloadCertificates(certificates))
+  const missing = lost > 0 && (
+    <p>
+      {formatCount(lost, 'answer')} of the service {lost === 1 ? 'was' : 'were'} lost, and with{' '}
+      {lost === 1 ? 'it' : 'each'} a certificate.
+    </p>
+  )
+  if (certificates.length === 0) return missing || null
+  return (
+    <>
+      <h2>Certificates</h2>
+      <p>
+        What the service signed, byte for byte. They are nowhere else: keep them. The page made no erasure receipt, and
+        does not verify signatures; this command does:
+      </p>
+      <Command words={['verify', ...certificates.map(({ name }) => name)]} />
+      {missing}
+      <ul class="plain">
+        {certificates.map(certificate => (
+          <li key={certificate.name} class="buttons">
+            <button type="button" class="small" onClick={() => downloadCertificates([certificate])}>
+              Download {certificate.name}
+            </button>
+            {certificate.isDownloaded && <Tag tone="good">downloaded</Tag>}
+          </li>
+        ))}
+      </ul>
+      {certificates.length > 1 && (
+        <p class="buttons">
+          <button type="button" class="primary" disabled={all.isRunning} onClick={all.run}>
+            Download all {certificates.length}
+          </button>
+        </p>
+      )}
+    </>
+  )
+}
+
+const words = {
+  deleted: 'deleted by this',
+  already_gone: 'already gone',
+  unknown: 'gone, not known who deleted it',
+  remaining: 'live',
+  deleted_in_bulk: '',
+}
+
+function Outcomes({ outcome: { records, verification } }: { readonly outcome: Outcome }) {
+  const sites = useSites().value ?? []
+  const planned = new Set(records.map(({ id }) => id))
+  const created = verification.remaining.filter(({ id }) => !planned.has(id))
+  return (
+    <>
+      <h2>Records</h2>
+      <LongTable<ErasedRecord>
+        label="Outcome of each record"
+        columns={[
+          { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
+          {
+            title: 'Result',
+            cell: ({ result }) => (
+              <Tag tone={result === 'deleted' ? 'good' : result === 'remaining' ? 'bad' : 'plain'}>{words[result]}</Tag>
+            ),
+          },
+          { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
+          { title: 'Deleted', cell: ({ deleted_at }) => deleted_at && <Time at={deleted_at} /> },
+        ]}
+        rows={records}
+        rowKey={({ id }) => id}
+        empty="No record was to be deleted."
+      />
+      {created.length > 0 && (
+        <>
+          <h2>Not erased: created meanwhile</h2>
+          <p>To erase them too, find the person again and repeat the erasure.</p>
+          <LongTable
+            label="Records created meanwhile"
+            columns={[
+              { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
+              { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
+            ]}
+            rows={created}
+            rowKey={({ id }) => id}
+            empty=""
+          />
+        </>
+      )}
+    </>
+  )
+}

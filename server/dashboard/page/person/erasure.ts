@@ -1,0 +1,159 @@
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError } from '../../../../src/client/errors.ts'
+import type { ErasureReceipt } from '../../../../src/contract/documents/erasure-receipt.ts'
+import { isUuid } from '../../../../src/contract/uuid.ts'
+import { deleteBySubject, markErased } from '../../../../src/erasure/by-subject.ts'
+import { findNearMatches } from '../../../../src/erasure/near.ts'
+import { askForErasable, type Target } from '../../../../src/erasure/records.ts'
+import { type ErasureOutcome, toOutcome } from '../../../../src/erasure/result.ts'
+import { apply, type ErasureOrder, type ErasureState, newState } from '../../../../src/erasure/state.ts'
+import { warnOfLoss } from '../leaving.ts'
+import { download } from '../parts/download.ts'
+import { client } from '../session.ts'
+
+export interface Order extends ErasureOrder {
+  /** Days; null if not given. */
+  readonly received_at: string | null
+  readonly due_at: string | null
+  readonly account_id: string
+}
+
+/** A document that the service has signed, byte for byte. */
+export interface SignedText {
+  readonly name: string
+  readonly text: string
+  readonly isDownloaded: boolean
+}
+
+export interface Outcome
+  extends ErasureOutcome,
+    Pick<ErasureReceipt, 'verification' | 'near_matches' | 'account_id' | 'finished_at'> {}
+
+export interface Erasure {
+  readonly phase: 'deleting' | 'verifying' | 'stopped' | 'done'
+  readonly state: ErasureState<Order>
+  /** Why it stopped. */
+  readonly error: unknown
+  readonly outcome: Outcome | null
+  readonly certificates: readonly SignedText[]
+}
+
+/** At most one, which stays while the user looks at other screens. Only this page's memory has it. */
+let current: Erasure | null = null
+const listeners = new Set<(erasure: Erasure | null) => void>()
+
+function set(next: Erasure | null): void {
+  current = next
+  warnOfLoss(next && lossOf(next))
+  for (const listener of listeners) listener(next)
+}
+
+function change(changes: Partial<Erasure>): void {
+  if (current) set({ ...current, ...changes })
+}
+
+function lossOf({ phase, certificates }: Erasure): string | null {
+  const isLost = certificates.some(({ isDownloaded }) => !isDownloaded)
+  const unsaved = isLost ? ' Certificates that are not downloaded are lost.' : ''
+  if (phase !== 'done') return `the erasure is not finished.${unsaved}`
+  return isLost ? 'certificates that are not downloaded are lost.' : null
+}
+
+export function useErasure(): Erasure | null {
+  const [seen, setSeen] = useState(current)
+  useEffect(() => {
+    listeners.add(setSeen)
+    setSeen(current)
+    return () => void listeners.delete(setSeen)
+  }, [])
+  return seen
+}
+
+export function startErasure(order: Order, targets: readonly Target[]): void {
+  if (current) return
+  const state = newState(order)
+  for (const target of targets) apply(state, ['p', target])
+  apply(state, ['P'])
+  set({ phase: 'stopped', state, error: undefined, outcome: null, certificates: [] })
+  continueErasure()
+}
+
+/** Sends what has no outcome yet, with the same ids, and verifies. Nothing is deleted twice. */
+export function continueErasure(): void {
+  if (current?.phase !== 'stopped') return
+  change({ phase: 'deleting', error: undefined })
+  carryOut(current.state).catch((error: unknown) => change({ phase: 'stopped', error }))
+}
+
+/** Continues what stopped because the session had ended. */
+export function continueSignedIn(): void {
+  if (current?.error instanceof ApiError && current.error.status === 401) continueErasure()
+}
+
+export function closeErasure(): void {
+  set(null)
+}
+
+async function carryOut(state: ErasureState<Order>): Promise<void> {
+  const { subjects, account_id } = state.header
+  const run = {
+    api: client,
+    state,
+    record: async (event: Parameters<typeof apply>[1]) => apply(state, event),
+    codeOf: (error: unknown) => (error instanceof ApiError ? error.code : 'no_answer'),
+  }
+  for await (const deletions of deleteBySubject(run, () => false)) {
+    change({ certificates: withTexts(state.certificates, 'erasure') })
+    for (const { error } of deletions) if (error !== null) throw error
+  }
+  change({ phase: 'verifying' })
+  const marks = await markErased(client, state)
+  const checked_at = new Date().toISOString()
+  const { live, deleted } = await askForErasable(client, subjects)
+  const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
+  const verification = { checked_at, live: live.length, deleted, remaining }
+  const near_matches = (await findNearMatches(client, subjects))?.length ?? null
+  const outcome = {
+    ...toOutcome(state, verification),
+    ...{ verification, near_matches, account_id, finished_at: new Date().toISOString() },
+  }
+  change({ phase: 'done', outcome, certificates: withTexts([...state.certificates, ...marks], 'erasure') })
+}
+
+/** Adds documents to those that there are. */
+export function keepCertificates(texts: readonly string[], kind: 'erasure' | 'purge'): void {
+  change({ certificates: withTexts(texts, kind) })
+}
+
+function withTexts(texts: readonly string[], kind: string): readonly SignedText[] {
+  const known = current?.certificates ?? []
+  const added = texts.filter(text => known.every(each => each.text !== text))
+  const first = known.length + 1
+  return [
+    ...known,
+    ...added.map((text, index) => ({ name: nameOf(text, kind, first + index), text, isDownloaded: false })),
+  ]
+}
+
+/** By the document's own id, so that no two files have one name. */
+function nameOf(text: string, kind: string, number: number): string {
+  let id: unknown
+  try {
+    id = Object(JSON.parse(text)).certificate_id
+  } catch {
+    id = undefined
+  }
+  return `${kind}-certificate-${isUuid(String(id)) ? id : number}.json`
+}
+
+/** Browsers drop downloads that follow each other at once. */
+const pauseMs = 250
+
+export async function downloadCertificates(list: readonly SignedText[]): Promise<void> {
+  for (const [index, { name, text }] of list.entries()) {
+    if (index > 0) await new Promise(resolve => setTimeout(resolve, pauseMs))
+    download(text, name, 'application/json')
+    const certificates = current?.certificates ?? []
+    change({ certificates: certificates.map(each => (each.name === name ? { ...each, isDownloaded: true } : each)) })
+  }
+}

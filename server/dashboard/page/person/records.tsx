@@ -1,0 +1,88 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Consent } from '../../../../src/contract/index.ts'
+import type { Site } from '../../../../src/contract/sites.ts'
+import { type Column, Table } from '../parts/table.tsx'
+import { formatNumber, Id, Tag, Text, Time } from '../parts/text.tsx'
+import { linkTo } from '../router.ts'
+
+const rowsAtOnce = 100
+
+interface LongTableProps<Row> {
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly rowKey: (row: Row) => string
+  readonly empty: string
+}
+
+/** A table of which more is shown on request. */
+export function LongTable<Row>({ rows, ...table }: LongTableProps<Row>) {
+  const [shown, setShown] = useState(rowsAtOnce)
+  const left = rows.length - shown
+  return (
+    <>
+      <Table {...table} rows={rows.slice(0, shown)} />
+      {left > 0 && (
+        <p class="buttons">
+          <button type="button" onClick={() => setShown(shown + rowsAtOnce)}>
+            Show {Math.min(left, rowsAtOnce)} more
+          </button>
+          <button type="button" onClick={() => setShown(rows.length)}>
+            Show all {formatNumber(rows.length)}
+          </button>
+        </p>
+      )}
+    </>
+  )
+}
+
+export function RecordLink({ id }: { readonly id: string }) {
+  return (
+    <a href={linkTo('records', id)}>
+      <Id of={id} />
+    </a>
+  )
+}
+
+/** The name of a site, or its id if it has none here. */
+export function SiteName({ sites, id }: { readonly sites: readonly Site[]; readonly id: string | null }) {
+  const site = sites.find(each => each.id === id)
+  return site ? <Text of={site.name} /> : id === null ? <span class="none">(none)</span> : <Id of={id} />
+}
+
+function Origin({ origin }: Pick<Consent, 'origin'>): ComponentChildren {
+  return origin ? (
+    <>
+      imported from <Text of={origin.system} />
+    </>
+  ) : (
+    'witnessed'
+  )
+}
+
+interface RecordsProps {
+  readonly label: string
+  readonly records: readonly Consent[]
+  readonly sites: readonly Site[]
+  readonly empty: string
+}
+
+export function Records({ label, records, sites, empty }: RecordsProps) {
+  const columns: readonly Column<Consent>[] = [
+    { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
+    {
+      title: 'State',
+      cell: ({ deleted_at }) => (deleted_at ? <Tag tone="bad">deleted</Tag> : <Tag tone="good">live</Tag>),
+    },
+    { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
+    { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
+    { title: 'Label', cell: ({ consent_id }) => <Text of={consent_id} /> },
+    { title: 'Accepted', cell: ({ accepted }) => (accepted ? 'yes' : 'no') },
+    { title: 'Policy', cell: ({ policy_version }) => policy_version, isNumber: true },
+    { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Deleted', cell: ({ deleted_at }) => deleted_at && <Time at={deleted_at} /> },
+    { title: 'Origin', cell: ({ origin }) => Origin({ origin }) },
+  ]
+  return <LongTable label={label} columns={columns} rows={records} rowKey={({ id }) => id} empty={empty} />
+}
