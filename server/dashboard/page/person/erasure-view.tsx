@@ -114,7 +114,7 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
       <p>
         {rest.length === 0
           ? 'Each record has its outcome; what is left is to verify.'
-          : `${formatCount(rest.length, 'record')} without an outcome${unsure > 0 ? `, ${formatNumber(unsure)} of which may be deleted already: the answer was lost` : ' yet'}. To continue sends the same ids: no record is deleted twice.`}
+          : `${formatCount(rest.length, 'record')} without an outcome${unsure > 0 ? `, ${formatNumber(unsure)} of which may be deleted already: a call got no usable answer` : ' yet'}. To continue sends the same ids: no record is deleted twice.`}
       </p>
       <p class="buttons">
         <button type="button" class="primary" onClick={continueErasure}>
@@ -147,8 +147,8 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
   const all = useAction(() => downloadCertificates(certificates))
   const missing = lost > 0 && (
     <p>
-      {formatCount(lost, 'answer')} of the service {lost === 1 ? 'was' : 'were'} lost, and with{' '}
-      {lost === 1 ? 'it' : 'each'} a certificate.
+      {formatCount(lost, 'call')} got no usable answer: if {lost === 1 ? 'it' : 'one'} deleted records, its certificate
+      is lost.
     </p>
   )
   if (certificates.length === 0) return missing || null

@@ -1,0 +1,348 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Download, Locator } from 'playwright-core'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { browserPath } from '../../support/browser.ts'
+import { run, runBinary, useFolder } from '../../support/cli.ts'
+import { useDashboard } from '../../support/dashboard.ts'
+import type { TestAccount } from '../../support/service.ts'
+import { readerSession } from '../endpoints.ts'
+
+const subject = 'maria@example.com'
+
+/** The service answers 200 of them a call. Another number is for a run by hand (CONTRIBUTING.md). */
+const many = Number(process.env['TEST_PERSON_RECORDS'] ?? 250)
+
+describe.skipIf(!browserPath)('the dashboard › person', () => {
+  const dashboard = useDashboard()
+  const { service } = dashboard
+  const folder = useFolder()
+  let account: TestAccount
+  beforeEach(async () => {
+    account = await service.newAccount({ password: 'correct horse' })
+  })
+
+  async function create(count: number, subject_id = subject, of = account, more: object = {}): Promise<string[]> {
+    const ids: string[] = []
+    for (let start = 0; start < count; start += 1000) {
+      const records = Array.from({ length: Math.min(1000, count - start) }, (_, index) => ({
+        site_id: of.siteId,
+        subject_id,
+        consent_id: `label-${start + index}`,
+        accepted: index % 2 === 0,
+        ...more,
+      }))
+      const { status, body } = await service.call('POST', '/api/v1/consents/batch', { key: of.key, body: { records } })
+      expect(status).toBe(200)
+      ids.push(...body.results.map(({ consent }: { consent: { id: string } }) => consent.id))
+    }
+    return ids
+  }
+
+  async function actionsOf(id: string, of = account): Promise<string[]> {
+    const { body } = await service.call('GET', `/api/v1/consents/${id}/history`, { key: of.key })
+    return body.data.map(({ action }: { action: string }) => action)
+  }
+
+  const button = (name: string | RegExp): Locator => dashboard.page.getByRole('button', { name })
+  const seen = (text: string | RegExp) => dashboard.page.getByText(text).first().waitFor()
+
+  async function find(subjects: string = subject): Promise<void> {
+    await dashboard.page.getByLabel('Identifiers of one person').fill(subjects)
+    await button('Find').click()
+    await dashboard.page.getByRole('heading', { name: 'Held' }).waitFor()
+  }
+
+  async function fillErasure(count: number, ticket = 'DSR-7'): Promise<void> {
+    await dashboard.page.getByLabel('Ticket').fill(ticket)
+    await dashboard.page.getByLabel(`Type ${count} to erase`).fill(String(count))
+  }
+
+  async function erase(count: number): Promise<void> {
+    await fillErasure(count)
+    await button(/^Erase/).click()
+  }
+
+  async function download(click: () => Promise<void>): Promise<string> {
+    const [file] = await Promise.all([dashboard.page.waitForEvent('download'), click()])
+    return await contentOf(file)
+  }
+
+  const contentOf = async (file: Download) => readFileSync(await file.path(), 'utf8')
+
+  const downloadCertificate = () =>
+    download(() =>
+      button(/^Download erasure-certificate/)
+        .first()
+        .click(),
+    )
+
+  it('does the same erasure as the command line: the fields of the certificate and the histories are equal', async () => {
+    const other = await service.newAccount()
+    const erased = await Promise.all([account, other].map(of => create(3, subject, of)))
+    await dashboard.open(account, 'person')
+    await find()
+    await dashboard.page.getByLabel('Reason').fill('asked by e-mail')
+    await dashboard.page.getByLabel('Received').fill('2020-01-31')
+    await seen('Due on 2020-03-02 (GDPR Art. 12(3))')
+    await erase(3)
+    await seen('3 records were logically deleted; personal data to be purged after 30 days.')
+    await seen('The request was due on 2020-03-02.')
+    const byPage = await downloadCertificate()
+
+    const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: other.key }
+    const words = ['--ticket', 'DSR-7', '--reason', 'asked by e-mail', '--received', '2020-01-31', '--confirm', '3']
+    expect((await runBinary(['subject', 'erase', subject, ...words], { env })).code).toBe(0)
+    const shown = await run(['subject', 'receipts', 'last', '--json'], { env })
+    const [byCommand] = JSON.parse(shown.stdout).certificates
+    expect(fieldsOf(byPage)).toEqual(fieldsOf(byCommand))
+
+    const histories = await Promise.all(
+      [account, other].map((of, index) => Promise.all((erased[index] ?? []).map(async id => historyOf(id, of)))),
+    )
+    expect(histories[0]).toEqual(histories[1])
+    expect(histories[0]?.[0]?.at(-1)).toMatchObject({ action: 'deleted', version: 2 })
+
+    const file = join(folder.path, 'certificate.json')
+    writeFileSync(file, byPage)
+    expect((await run(['verify', file], { env })).code).toBe(0)
+
+    // A restore must be told that it is despite the erasure, of both.
+    for (const [index, of] of [account, other].entries()) {
+      const path = `/api/v1/consents/${erased[index]?.[0]}/restore`
+      expect((await service.call('POST', path, { key: of.key, body: {} })).status).toBe(409)
+    }
+  })
+
+  it('finds what is held on every site, tells near matches, exports it, and erases nothing that was not added', async () => {
+    const [live, gone] = await create(2)
+    await create(1, 'Maria@Example.com')
+    await service.call('DELETE', `/api/v1/consents/${gone}`, { key: account.key })
+    await dashboard.open(account, 'person')
+    await find()
+    await seen('1 live record, and 1 deleted, which holds data until purged.')
+    const records = dashboard.page.getByRole('region', { name: 'Records', exact: true })
+    expect(await records.getByRole('row').count()).toBe(3)
+    await dashboard.page
+      .getByRole('region', { name: 'Near matches' })
+      .getByText('Maria@Example.com', { exact: true })
+      .waitFor()
+    await dashboard.expectAccessible()
+
+    const exported = await download(() => button('Export everything').click())
+    const out = join(folder.path, 'export.json')
+    const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: account.key }
+    expect((await run(['subject', 'export', subject, '--out', out], { env })).code).toBe(0)
+    const withoutTime = (text: string) => text.replace(/"exported_at":"[^"]*"/, '')
+    expect(withoutTime(exported)).toBe(withoutTime(readFileSync(out, 'utf8')))
+
+    await erase(1)
+    await seen('Near matches: 1')
+    for (const id of [live, gone]) expect(await actionsOf(id ?? '')).toEqual(['created', 'deleted'])
+    const near = await service.call('GET', '/api/v1/consents?subject_id=Maria%40Example.com', { key: account.key })
+    expect(near.body.data).toHaveLength(1)
+
+    await downloadCertificate()
+    await button('Close, and find the person again').click()
+    await button('Add to this person').click()
+    await seen('1 live record, and 2 deleted')
+    await erase(1)
+    await seen('1 record was logically deleted')
+    expect(await actionsOf(near.body.data[0].id)).toEqual(['created', 'deleted'])
+    expect(dashboard.page.url()).toBe(`${service.url}/#/person`)
+    expect(await dashboard.page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).toBe(
+      '[{},{}]',
+    )
+  })
+
+  it('continues with the same ids after an answer was lost and the session had ended', async () => {
+    const ids = await create(many)
+    await dashboard.open(account, 'person')
+    await find()
+    let deletions = 0
+    await dashboard.page.route('**/api/v1/subjects/erase', async route => {
+      if (route.request().postDataJSON().dry_run === undefined) deletions += 1
+      if (deletions === 3) await dashboard.page.context().clearCookies()
+      if (deletions !== 1) return await route.continue()
+      await route.fetch() // it deletes, and nobody hears of it
+      await route.abort()
+    })
+    await erase(many)
+    await seen(/200 of which may be deleted already/)
+    await button('Continue').click()
+    await dashboard.page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+    await dashboard.page.getByLabel('Password').fill('correct horse')
+    await button('Sign in').click()
+    await seen(`${many} records were logically deleted`)
+    await seen('1 call got no usable answer')
+    const named = await certifiedIds()
+    expect(named.sort()).toEqual(ids.slice(0, many - 200).sort())
+    for (const id of [ids[0], ids.at(-1)]) expect(await actionsOf(id ?? '')).toEqual(['created', 'deleted'])
+  })
+
+  /** The ids of all certificates, as they are downloaded. */
+  async function certifiedIds(): Promise<string[]> {
+    const files: Download[] = []
+    const count = await button(/^Download erasure-certificate/).count()
+    dashboard.page.on('download', file => files.push(file))
+    await button(/^Download all/).click()
+    await expect.poll(() => files.length).toBe(count)
+    const texts = await Promise.all(files.map(contentOf))
+    return texts.flatMap(text => JSON.parse(text).records.map(({ id }: { id: string }) => id))
+  }
+
+  it('stops at a 503, and a double click deletes nothing twice', async () => {
+    const [id = ''] = await create(1)
+    await dashboard.open(account, 'person')
+    await find()
+    let isDown = true
+    await dashboard.page.route('**/api/v1/subjects/erase', async route => {
+      if (!isDown || route.request().postDataJSON().dry_run) return await route.continue()
+      const body = { error: 'unavailable', message: 'The database cannot be reached.' }
+      await route.fulfill({ status: 503, json: body, headers: { 'retry-after': '1' } })
+    })
+    await fillErasure(1)
+    await button('Erase 1 record').dblclick()
+    await seen('The database cannot be reached.')
+    await seen('1 record without an outcome')
+    isDown = false
+    await button('Continue').dblclick()
+    await seen('1 record was logically deleted')
+    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
+  })
+
+  it('erases nothing if records changed since they were shown, and tells those that were created during the erasure', async () => {
+    await create(1)
+    await dashboard.open(account, 'person')
+    await find()
+    await create(1)
+    await erase(1)
+    await seen(/records changed since they were shown: 1 added/)
+    await find()
+    let created: string[] = []
+    await dashboard.page.route('**/api/v1/subjects/erase', async route => {
+      if (route.request().postDataJSON().dry_run === undefined && created.length === 0) created = await create(1)
+      await route.continue()
+    })
+    await erase(2)
+    await seen('1 record of this person remained or were created meanwhile.')
+    expect(await actionsOf(created[0] ?? '')).toEqual(['created'])
+    await dashboard.page
+      .getByRole('region', { name: 'Records created meanwhile' })
+      .getByText(created[0] ?? '')
+      .waitFor()
+  })
+
+  it('asks before it is left while an erasure or its certificates could be lost, and stays over other screens', async () => {
+    await create(1)
+    await dashboard.open(account, 'person')
+    await find()
+    await erase(1)
+    await seen('1 record was logically deleted')
+    await dashboard.page.getByRole('link', { name: 'Usage' }).click()
+    await dashboard.page.getByRole('link', { name: 'Person' }).click()
+    await seen('1 record was logically deleted')
+    const asked: string[] = []
+    dashboard.page.on('dialog', async dialog => {
+      asked.push(dialog.type())
+      await (dialog.type() === 'beforeunload' ? dialog.accept() : dialog.dismiss())
+    })
+    await button('Sign out').click()
+    await button('Close, and find the person again').click()
+    expect(asked).toEqual(['confirm', 'confirm'])
+    expect(JSON.parse(await downloadCertificate())).toMatchObject({ ticket: 'DSR-7', erased: 1 })
+    await button('Close, and find the person again').click()
+    await seen('0 live records, and 1 deleted')
+    await erase(0)
+    await seen('Nothing live was held on this person')
+    await dashboard.page.reload()
+    expect(asked).toEqual(['confirm', 'confirm', 'beforeunload'])
+  })
+
+  it('purges exactly the erased records at once, after a count of its own', async () => {
+    const [id = ''] = await create(1)
+    await dashboard.open(account, 'person')
+    await find()
+    await erase(1)
+    await button('Purge now …').click()
+    await dashboard.page.getByLabel('Type 1 to purge them').fill('1')
+    await button('Purge 1 record permanently').click()
+    await seen('1 record: personal data purged, as the service says and certifies.')
+    await dashboard.expectAccessible()
+    expect(await actionsOf(id)).toEqual(['created', 'deleted', 'purged'])
+    const certificate = await download(() => button(/^Download purge-certificate/).click())
+    expect(JSON.parse(certificate)).toMatchObject({ type: 'purge_certificate', records: [{ id }] })
+  })
+
+  it('takes the ticket and the days from an open request of the register', async () => {
+    const [id = ''] = await create(1)
+    const draft = { ticket: 'DSR-9', kind: 'erasure', subject_ids: [subject, 'customer-7'], received_on: '2020-01-31' }
+    expect((await service.call('POST', '/api/v1/requests', { key: account.key, body: draft })).status).toBe(201)
+    await dashboard.open(account, 'person')
+    await find()
+    await button('Search its 1 other identifier too').click()
+    await button('Answer it').click()
+    await seen('by the register due on 2020-03-02')
+    await dashboard.page.getByLabel('Type 1 to erase').fill('1')
+    await button('Erase 1 record').click()
+    await seen('1 record was logically deleted')
+    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
+    expect(JSON.parse(await downloadCertificate())).toMatchObject({ ticket: 'DSR-9' })
+  })
+
+  it('shows all to a reader, who cannot erase', async () => {
+    await create(1)
+    await dashboard.open(account, 'person')
+    const { cookie } = await readerSession(service, account)
+    const [name = '', value = ''] = cookie.split('=')
+    await dashboard.page.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: 'Lax' }])
+    await dashboard.page.reload()
+    await find()
+    await seen('1 live record')
+    await seen('Only an owner can erase.')
+    expect(await button(/^Erase/).count()).toBe(0)
+  })
+
+  it('is usable by keyboard alone', async () => {
+    const [id = ''] = await create(1)
+    await dashboard.open(account, 'person')
+    const { keyboard } = dashboard.page
+    const tabTo = async (name: RegExp) => {
+      for (let presses = 0; presses < 40; presses += 1) {
+        await keyboard.press('Tab')
+        const focused = await dashboard.page.evaluate<string>(
+          "document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText ?? ''",
+        )
+        if (name.test(focused)) return
+      }
+      throw new Error(`no ${name} is reached by Tab`)
+    }
+    await tabTo(/^Identifiers/)
+    await keyboard.type(subject)
+    await tabTo(/^Find$/)
+    await keyboard.press('Enter')
+    await seen('1 live record')
+    await tabTo(/^Ticket/)
+    await keyboard.type('DSR-7')
+    await tabTo(/^Type 1/)
+    await keyboard.type('1')
+    await keyboard.press('Enter')
+    await seen('1 record was logically deleted')
+    await tabTo(/^Download erasure/)
+    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
+  })
+
+  /** What differs from account to account is reduced to its form. */
+  function fieldsOf(certificate: string): unknown {
+    const form = (key: string, value: unknown) =>
+      /(^|_)(id|hmac|at|by|signature)$|^signature$/.test(key) ? typeof value : value
+    return JSON.parse(certificate, (key, value) => form(key, value))
+  }
+
+  async function historyOf(id: string, of: TestAccount) {
+    const { body } = await service.call('GET', `/api/v1/consents/${id}/history`, { key: of.key })
+    return body.data.map(({ action, accepted, preferences, policy_version, version }: Record<string, unknown>) => ({
+      ...{ action, accepted, preferences, policy_version, version },
+    }))
+  }
+})
