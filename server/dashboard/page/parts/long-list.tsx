@@ -1,7 +1,7 @@
-import type { TargetedFocusEvent } from 'preact'
+import type { TargetedFocusEvent, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
-import type { Pager } from './pager.ts'
 import { Problem } from './problem.tsx'
+import type { Rows } from './rows.ts'
 import type { Column } from './table.tsx'
 
 interface LongListProps<Row> {
@@ -11,7 +11,9 @@ interface LongListProps<Row> {
   readonly name: string
   /** The first one names the row. */
   readonly columns: readonly Column<Row>[]
-  readonly pager: Pager<Row>
+  /** The address that the name of a row leads to. */
+  readonly linkOf: (row: Row) => string
+  readonly rows: Rows<Row>
   /** Rows in all, if that is known. */
   readonly total: number | undefined
   /** Shown instead of no rows. */
@@ -20,7 +22,7 @@ interface LongListProps<Row> {
   readonly place: { top: number }
 }
 
-/** Rows that are rendered beyond the visible ones, so that Tab goes on and a quick scroll finds some. */
+/** Rows that are rendered beyond the visible ones, so that a quick scroll finds some. */
 const beyond = 12
 
 /** Rows that have room after those that are read, while more are read. */
@@ -33,39 +35,56 @@ interface Range {
 
 /**
  * A table of any length that scrolls in itself: only the rows in view are elements, and their pages are read as they are
- * needed. All rows are of one height. The row that has the focus stays, wherever the list is scrolled to.
+ * needed. All rows are of one height. By keyboard it is one stop, in which the arrows go from row to row. The row that has the
+ * focus stays, wherever the list is scrolled to.
  */
-export function LongList<Row>({ label, name, columns, pager, total, empty, place }: LongListProps<Row>) {
+export function LongList<Row>({ label, name, columns, linkOf, rows, total, empty, place }: LongListProps<Row>) {
   const table = useRef<HTMLDivElement>(null)
   const body = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState<Range>({ first: 0, last: 30 })
   const [focused, setFocused] = useState<number | null>(null)
+  const isMoving = useRef(false)
   const [, update] = useReducer((count: number) => count + 1, 0)
-  const rows = pager.length + (pager.isComplete ? 0 : room)
+  const size = rows.length + (rows.isComplete ? 0 : room)
 
   const look = () => {
     if (!table.current || !body.current) return
     place.top = table.current.scrollTop
-    const found = rangeIn(table.current, body.current.offsetHeight / rows, rows)
+    const found = rangeIn(table.current, body.current.offsetHeight / size, size)
     setRange(before => (before.first === found.first && before.last === found.last ? before : found))
   }
-  useEffect(() => pager.subscribe(() => update(0)), [pager])
+  useEffect(() => rows.subscribe(() => update(0)), [rows])
   useLayoutEffect(() => {
     if (table.current) table.current.scrollTop = place.top
-  }, [pager])
-  useLayoutEffect(look, [rows])
+  }, [rows])
+  useLayoutEffect(look, [size])
+  useLayoutEffect(() => {
+    if (!isMoving.current) return
+    const row = body.current?.querySelector(`[aria-rowindex="${(focused ?? 0) + 2}"]`)
+    const link = row?.querySelector('a')
+    isMoving.current = !link // its page may not be read yet
+    if (link) link.focus()
+    else row?.scrollIntoView({ block: 'nearest' })
+  })
   useEffect(() => {
     const observer = new ResizeObserver(look)
     if (table.current) observer.observe(table.current)
     return () => observer.disconnect()
-  }, [pager, rows])
-  useEffect(() => pager.look(range.first, range.last), [pager, range, rows])
+  }, [rows, size])
+  useEffect(() => rows.look(range.first, range.last), [rows, range, size])
 
-  const problem = <Problem error={pager.error} retry={() => pager.retry()} />
-  if (pager.length === 0 && !pager.isComplete)
-    return pager.error === undefined ? <p role="status">Loading …</p> : problem
-  if (rows === 0) return <p class="empty">{empty}</p>
-  const shown = indexesOf(range, focused, rows)
+  const problem = <Problem error={rows.error} retry={() => rows.retry()} />
+  if (rows.length === 0 && !rows.isComplete) return rows.error === undefined ? <p role="status">Loading …</p> : problem
+  if (size === 0) return <p class="empty">{empty}</p>
+  const shown = indexesOf(range, focused, size)
+  const stop = focused ?? range.first + (range.first === 0 ? 0 : beyond)
+  const move = (event: TargetedKeyboardEvent<HTMLElement>) => {
+    const steps = stepsOf(event.key, range)
+    if (focused === null || steps === 0) return
+    event.preventDefault()
+    isMoving.current = true
+    setFocused(Math.max(0, Math.min(rows.length - 1, focused + steps)))
+  }
   return (
     <>
       {problem}
@@ -75,12 +94,13 @@ export function LongList<Row>({ label, name, columns, pager, total, empty, place
         role="table"
         aria-label={label}
         aria-rowcount={total === undefined ? -1 : total + 1}
-        aria-busy={pager.isReading}
+        aria-busy={rows.isReading}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
         tabIndex={0}
         onScroll={look}
+        onKeyDown={move}
         onFocusIn={event => setFocused(rowOf(event))}
-        onFocusOut={() => setFocused(null)}
+        onFocusOut={() => isMoving.current || setFocused(null)}
       >
         <div role="rowgroup" class="head">
           <div role="row" class="row" aria-rowindex={1}>
@@ -91,10 +111,10 @@ export function LongList<Row>({ label, name, columns, pager, total, empty, place
             ))}
           </div>
         </div>
-        <div role="rowgroup" class="body" ref={body} style={{ '--rows': rows }}>
+        <div role="rowgroup" class="body" ref={body} style={{ '--rows': size }}>
           {shown.map(index => (
             <div role="row" class="row" aria-rowindex={index + 2} key={index} style={{ '--at': index }}>
-              <Cells row={pager.row(index)} columns={columns} />
+              <Cells row={rows.row(index)} columns={columns} linkOf={linkOf} isStop={index === stop} />
             </div>
           ))}
         </div>
@@ -103,17 +123,36 @@ export function LongList<Row>({ label, name, columns, pager, total, empty, place
   )
 }
 
-function Cells<Row>({ row, columns }: { readonly row: Row | undefined; readonly columns: readonly Column<Row>[] }) {
+interface CellsProps<Row> extends Pick<LongListProps<Row>, 'columns' | 'linkOf'> {
+  readonly row: Row | undefined
+  readonly isStop: boolean
+}
+
+function Cells<Row>({ row, columns: [name, ...others], linkOf, isStop }: CellsProps<Row>) {
   if (row === undefined) return <div role="cell">…</div>
   return (
     <>
-      {columns.map(({ title, cell }, index) => (
-        <div role={index === 0 ? 'rowheader' : 'cell'} key={title}>
+      <div role="rowheader">
+        <a href={linkOf(row)} tabIndex={isStop ? 0 : -1}>
+          {name?.cell(row)}
+        </a>
+      </div>
+      {others.map(({ title, cell }) => (
+        <div role="cell" key={title}>
           {cell(row)}
         </div>
       ))}
     </>
   )
+}
+
+function stepsOf(key: string, { first, last }: Range): number {
+  const page = Math.max(1, last - first - 2 * beyond)
+  const steps: Readonly<Record<string, number>> = {
+    ...{ ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page },
+    ...{ Home: Number.NEGATIVE_INFINITY, End: Number.POSITIVE_INFINITY },
+  }
+  return steps[key] ?? 0
 }
 
 function rangeIn({ scrollTop, clientHeight }: HTMLElement, height: number, rows: number): Range {

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../../src/client/errors.ts'
 import { api } from '../../../../src/contract/api.ts'
 import { type Loaded, useAction, useCall } from '../call.ts'
@@ -20,15 +20,17 @@ import { Timeline } from './record/timeline.tsx'
 /** A record with its history, its state at a moment, and its documents. */
 export function Record({ id }: { readonly id: string }) {
   const facts = useCall(() => readFacts(id), [id])
+  const [at, setAt] = useState<string | null>(null)
+  const moment = at === null ? [] : ['--at', at]
   return (
-    <Screen title="Record" command={['get', id, '--include-deleted']}>
+    <Screen title="Record" command={['get', id, ...moment, '--include-deleted']}>
       <p>
         <a href={linkTo('records')}>All records</a>
       </p>
       {isMissing(facts) ? (
         <Missing id={id} />
       ) : (
-        <Show of={facts}>{value => <Whole facts={value} onChanged={facts.reload} />}</Show>
+        <Show of={facts}>{value => <Whole facts={value} onChanged={facts.reload} at={at} onMoment={setAt} />}</Show>
       )}
     </Screen>
   )
@@ -47,16 +49,21 @@ function Missing({ id }: { readonly id: string }) {
   )
 }
 
-interface WholeProps {
+interface PartProps {
   readonly facts: Facts
   readonly onChanged: () => void
 }
 
-function Whole({ facts, onChanged }: WholeProps) {
-  const [at, setAt] = useState<string | null>(null)
+interface WholeProps extends PartProps {
+  /** RFC 3339; null for none. */
+  readonly at: string | null
+  readonly onMoment: (at: string) => void
+}
+
+function Whole({ facts, onChanged, at, onMoment }: WholeProps) {
   const { record, history } = facts
   const show = (moment: string) => {
-    setAt(moment)
+    onMoment(moment)
     document.getElementById('moment')?.focus()
   }
   return (
@@ -100,7 +107,7 @@ function State({ facts }: { readonly facts: Facts }) {
 type Question = 'change' | 'delete' | 'restore'
 
 /** Documents of the record, and changes for those who may make them. */
-function Actions({ facts, onChanged }: WholeProps) {
+function Actions({ facts, onChanged }: PartProps) {
   const { id, deleted_at } = facts.record
   const mayChange = useMayChange()
   const [question, setQuestion] = useState<Question | null>(null)
@@ -108,7 +115,12 @@ function Actions({ facts, onChanged }: WholeProps) {
   const receipt = useAction(async () => {
     const text = await client.text(api.consents.receipt, { params: { id } })
     download(text, `receipt-${id}.json`, 'application/json')
+    setDone('Keep every byte of the receipt: a changed line end invalidates it.')
   })
+  const status = useRef<HTMLParagraphElement>(null)
+  useEffect(() => {
+    if (done) status.current?.focus() // the button may be gone
+  }, [done])
   const isLive = deleted_at === null
   const close = () => {
     setQuestion(null)
@@ -124,6 +136,9 @@ function Actions({ facts, onChanged }: WholeProps) {
   }
   return (
     <>
+      <p ref={status} class="done" role="status" tabIndex={-1}>
+        {done}
+      </p>
       <p class="buttons">
         {isLive && (
           <button type="button" disabled={receipt.isRunning} onClick={receipt.run}>
@@ -145,7 +160,6 @@ function Actions({ facts, onChanged }: WholeProps) {
             Restore …
           </button>
         )}
-        <span role="status">{done}</span>
       </p>
       <Problem error={receipt.error} retry={receipt.run} />
       {question === 'change' && <Change record={facts.record} onDone={finish} onClose={close} />}

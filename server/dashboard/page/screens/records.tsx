@@ -1,13 +1,14 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Consent } from '../../../../src/contract/consents.ts'
-import { useCall } from '../call.ts'
+import { type Loaded, useCall } from '../call.ts'
 import { LongList } from '../parts/long-list.tsx'
-import { Pager } from '../parts/pager.ts'
 import { Problem } from '../parts/problem.tsx'
+import { Rows } from '../parts/rows.ts'
 import { Screen } from '../parts/screen.tsx'
 import { useSites } from '../parts/sites.tsx'
 import { formatCount } from '../parts/text.tsx'
+import { linkTo } from '../router.ts'
 import { client, useSession } from '../session.ts'
 import { Record } from './record.tsx'
 import { columnsOf } from './records/columns.tsx'
@@ -21,7 +22,7 @@ export function Records({ params: [id] }: { readonly params: readonly string[] }
 
 interface View {
   readonly filters: Filters
-  readonly pager: Pager<Consent>
+  readonly rows: Rows<Consent>
   /** Where the list is scrolled to. */
   readonly place: { top: number }
 }
@@ -31,13 +32,13 @@ let kept = viewOf(noFilters)
 
 function viewOf(filters: Filters): View {
   const query = queryOf(filters)
-  const pager = new Pager(cursor => client.call(api.consents.list, { query: { ...query, cursor, limit: 100 } }))
-  return { filters, pager, place: { top: 0 } }
+  const rows = new Rows(cursor => client.call(api.consents.list, { query: { ...query, cursor, limit: 100 } }))
+  return { filters, rows, place: { top: 0 } }
 }
 
 function List() {
   const [view, setView] = useState(kept)
-  const { filters, pager, place } = view
+  const { filters, rows, place } = view
   const { epoch } = useSession()
   const sites = useSites().value ?? []
   const columns = useMemo(() => columnsOf(filters, sites), [filters, sites])
@@ -45,7 +46,7 @@ function List() {
     async () => (filters.end ? undefined : await client.call(api.stats.count, { query: queryOf(filters) })),
     [filters],
   )
-  useEffect(() => pager.refresh(), [epoch, pager])
+  useEffect(() => rows.refresh(), [epoch, rows])
   const apply = (wanted: Filters) => {
     kept = viewOf(wanted)
     setView(kept)
@@ -53,19 +54,14 @@ function List() {
   return (
     <Screen title="Records" command={commandOf(filters)}>
       <FilterForm filters={filters} onFilters={apply} />
-      <p role="status">
-        {count.value && !count.isLoading
-          ? formatCount(count.value.count, 'record')
-          : filters.end
-            ? 'The soonest end is first.'
-            : 'Counting …'}
-      </p>
+      <p role="status">{sentenceOf(filters, count)}</p>
       <Problem error={count.error} retry={count.reload} />
       <LongList
         label="Records"
         name="records"
         columns={columns}
-        pager={pager}
+        linkOf={({ id }) => linkTo('records', id)}
+        rows={rows}
         total={count.value?.count}
         empty="No records."
         place={place}
@@ -73,4 +69,10 @@ function List() {
       />
     </Screen>
   )
+}
+
+function sentenceOf({ end }: Filters, { value, isLoading }: Loaded<{ readonly count: number } | undefined>): string {
+  if (end) return 'The soonest end is first.'
+  if (isLoading) return 'Counting …'
+  return value ? formatCount(value.count, 'record') : ''
 }

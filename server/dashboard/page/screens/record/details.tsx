@@ -11,7 +11,8 @@ import type { Facts } from './facts.ts'
 type Rows = readonly (readonly [name: string, value: ComponentChildren])[]
 
 /** Every field of a record, and what the service says of it beyond them. */
-export function RecordDetails({ of: { record, history, notice, check } }: { readonly of: Facts }) {
+export function RecordDetails({ of: facts }: { readonly of: Facts }) {
+  const { record, history, check } = facts
   const site = useSites().value?.find(({ id }) => id === record.site_id)
   return (
     <Details
@@ -28,7 +29,7 @@ export function RecordDetails({ of: { record, history, notice, check } }: { read
           </>,
         ],
         ['Policy version', record.policy_version],
-        ['Notice', <Notice notice={notice} locale={record.notice_locale} key="" />],
+        ['Notice', <Notice of={facts} key="" />],
         ...(check?.record ? [['Valid until', <End id={record.id} check={check} key="" />] as const] : []),
         ['Created', <Time at={record.created_at} key="" />],
         ['Changed last', <Time at={record.updated_at} key="" />],
@@ -53,20 +54,15 @@ function originRows({ origin, given_at }: Consent): Rows {
   ]
 }
 
-interface NoticeProps {
-  readonly notice: Facts['notice']
-  readonly locale: string | undefined
-}
-
-function Notice({ notice, locale }: NoticeProps) {
-  if (!notice) return <span class="none">not held when the record was written</span>
+function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {
+  if (!history.notice_entry) return <span class="none">not held when the record was written</span>
   return (
     <>
-      version {notice.policy_version}, published <Time at={notice.published_at} />
-      {notice.valid_for && `, valid for ${notice.valid_for}`}
-      {locale && (
+      version {record.policy_version}, published by entry {history.notice_entry} of the audit
+      {notice?.valid_for && `, valid for ${notice.valid_for}`}
+      {record.notice_locale && (
         <>
-          , shown in <Text of={locale} />
+          , shown in <Text of={record.notice_locale} />
         </>
       )}
     </>

@@ -3,7 +3,6 @@ import { type Moment, momentOf } from '../../../../../src/commands/consents/mome
 import { parseInstant } from '../../../../../src/contract/instant.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
-import { Command } from '../../parts/command.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Accepted, Preferences } from '../../parts/preferences.tsx'
 import { Mistake } from '../../parts/problem.tsx'
@@ -50,7 +49,6 @@ function Shown({ facts: { record, history }, at }: { readonly facts: Facts; read
       ) : (
         <p>{`No record at ${formatTime(at)}: ${visible(moment.why)}`}</p>
       )}
-      <Command words={['get', record.id, '--at', at, '--include-deleted']} />
     </div>
   )
 }

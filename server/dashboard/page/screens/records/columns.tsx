@@ -4,7 +4,6 @@ import { visible } from '../../../../../src/output/safe.ts'
 import { Accepted, formatValue } from '../../parts/preferences.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Tag, Text, Time } from '../../parts/text.tsx'
-import { linkTo } from '../../router.ts'
 import type { Filters } from './filters.ts'
 
 /** The time that the filters are about takes the place of the creation. */
@@ -17,7 +16,7 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
       ? ['Answered, as imported', (row: Consent) => row.given_at]
       : ['Created', (row: Consent) => row.created_at]
   return [
-    { title: 'Subject', cell: row => <RecordLink of={row} /> },
+    { title: 'Subject', cell: row => <Text of={row.subject_id || row.id} /> },
     {
       title: 'Accepted',
       cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Accepted of={row.accepted} />),
@@ -30,15 +29,6 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
     { title: 'Policy', cell: row => row.policy_version },
     { title: 'Preferences', cell: row => <Brief of={row.preferences} /> },
   ]
-}
-
-/** Of a record without a subject, its id. */
-function RecordLink({ of: { id, subject_id } }: { readonly of: Consent }) {
-  return (
-    <a href={linkTo('records', id)}>
-      <Text of={subject_id || id} />
-    </a>
-  )
 }
 
 function Brief({ of }: { readonly of: Consent['preferences'] }) {

@@ -28,7 +28,7 @@ const kept = 1000
  * A list of any length by the place of its rows, of which those that are looked at are read, page by page, and those far away are
  * dropped. A page that is read again and ends elsewhere than before ends the list there: what follows is read anew.
  */
-export class Pager<Row> {
+export class Rows<Row> {
   readonly #read: ReadPage<Row>
   #pages: Page<Row>[] = []
   /** Where the list goes on; null at its end. */
