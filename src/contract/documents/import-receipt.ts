@@ -31,6 +31,9 @@ const fields = z.strictObject({
   map_sha256: Sha256.describe('Of the map, in canonical JSON (RFC 8785), that says what the rows mean.'),
   policy_version: z.int().min(1).nullable().describe('Given for all answers; null to take it from the rows.'),
   timezone: z.string().nullable().describe('Given for local times; null to take it from the rows or the map.'),
+  csv_unguard: z
+    .boolean()
+    .describe("True if a ' before = + - @ at the start of a cell of a CSV was removed, as --csv-unguard does."),
   files: z
     .array(z.strictObject({ name: z.string(), size: Sum.describe('In bytes.'), sha256: Sha256 }))
     .min(1)
@@ -110,6 +113,7 @@ export const ImportAbout = fields.pick({
   map_sha256: true,
   policy_version: true,
   timezone: true,
+  csv_unguard: true,
   files: true,
   rows: true,
   left_out: true,

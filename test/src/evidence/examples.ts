@@ -421,6 +421,7 @@ const importReceipt: Omit<ImportReceipt, 'key_id'> = {
   map_sha256: sha256('{}'),
   policy_version: 3,
   timezone: null,
+  csv_unguard: false,
   files: [{ name: 'consents.csv', size: 120_000, sha256: sha256('consents') }],
   rows: { read: 1010, records: 300, changes: 40, merged: 660, duplicates: 1, left_out: 7, refused: 2 },
   left_out: [{ table: 'event', value: 'IMPLICIT', rows: 7 }],

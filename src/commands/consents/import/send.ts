@@ -25,6 +25,7 @@ interface SendOptions {
   readonly site?: string | undefined
   readonly policyVersion?: number | undefined
   readonly timezone?: string | undefined
+  readonly csvUnguard?: true | undefined
   readonly failedOut?: string | undefined
   readonly receiptOut?: string | undefined
   readonly ignoreQuota?: true | undefined
@@ -181,6 +182,7 @@ function toAbout({ signer, options, prepared, format, system, startedAt, beganAt
     map_sha256: mapSha256,
     policy_version: options.policyVersion ?? null,
     timezone: options.timezone ?? null,
+    csv_unguard: options.csvUnguard ?? false,
     files: files.map(({ name, bytes, sha256 }) => ({ name, size: bytes, sha256 })),
     rows: counts,
     left_out: leftOut.map(({ table, value, count }) => ({ table, value, rows: count })),

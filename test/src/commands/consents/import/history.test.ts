@@ -198,3 +198,22 @@ it('import › exit 6 › when the quota is used up; resumed, it signs a receipt
   expect(readdirSync(join(state, 'jobs')).concat(readdirSync(join(state, 'imports')))).toEqual([])
   expect(await run('--resume', job)).toMatchObject({ code: 2 })
 })
+
+it.each([
+  [false, [], "'=1+1"],
+  [true, ['--csv-unguard'], '=1+1'],
+])(
+  'import › signs whether --csv-unguard was used (%s), which decides what a cell says',
+  async (csv_unguard, flag, id) => {
+    const sent: unknown[] = []
+    importing(row => {
+      sent.push(row.origin.id)
+      return made()
+    })
+    const file = put('guarded.csv', "person,at,answer\n'=1+1,2024-03-01T09:00:00Z,yes\n")
+    const { code, stdout, stderr } = await run(file, ...flags(), ...flag, '--yes', '--json')
+    expect(code, stderr).toBe(0)
+    const receipt = JSON.parse(readFileSync(JSON.parse(stdout).receipt, 'utf8'))
+    expect([sent, receipt.csv_unguard]).toEqual([[id], csv_unguard])
+  },
+)
