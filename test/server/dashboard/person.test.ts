@@ -120,7 +120,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await service.call('DELETE', `/api/v1/consents/${gone}`, { key: account.key })
     await dashboard.open(account, 'person')
     await find()
-    await seen('1 live record, and 1 deleted, which holds data until purged.')
+    await seen('1 live record, and 1 deleted, which holds data until purged. Purged ones are not found.')
     const records = dashboard.page.getByRole('region', { name: 'Records', exact: true })
     expect(await records.getByRole('row').count()).toBe(3)
     await dashboard.page
@@ -217,7 +217,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await find()
     await create(1)
     await erase(1)
-    await seen(/records changed since they were shown: 1 added/)
+    await seen(/Records changed since they were shown: 1 added/)
     await find()
     let created: string[] = []
     await dashboard.page.route('**/api/v1/subjects/erase', async route => {

@@ -1,12 +1,17 @@
 import { visible } from '../../../../src/output/safe.ts'
 import { Copy } from './copy.tsx'
 
+interface CommandProps {
+  readonly words: readonly string[]
+  readonly label?: string
+}
+
 /** The command that does the same, to copy. Words are quoted for a POSIX shell where they must be. */
-export function Command({ words }: { readonly words: readonly string[] }) {
+export function Command({ words, label = 'The same in a terminal' }: CommandProps) {
   const text = ['consentctl', ...words].map(quote).join(' ')
   return (
     <p class="command">
-      <span class="hint">The same in a terminal</span>
+      <span class="hint">{label}</span>
       <code>{visible(text)}</code>
       <Copy text={text} label="Copy the command" />
     </p>

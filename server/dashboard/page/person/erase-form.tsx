@@ -2,15 +2,16 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { dueAfter } from '../../../../src/contract/deadline.ts'
 import type { Consent, DataSubjectRequest } from '../../../../src/contract/index.ts'
-import type { Site } from '../../../../src/contract/sites.ts'
 import { describeDifferences, sortedJson } from '../../../../src/erasure/differences.ts'
 import { liveRecords, toTargets } from '../../../../src/erasure/records.ts'
-import { CliError, exit, usageError } from '../../../../src/errors/errors.ts'
 import { useAction } from '../call.ts'
+import { Command } from '../parts/command.tsx'
 import { Field, Form } from '../parts/form.tsx'
+import { Mistake } from '../parts/problem.tsx'
 import { formatCount, formatNumber, Text } from '../parts/text.tsx'
 import { client, useSession } from '../session.ts'
-import { startErasure } from './erasure.ts'
+import { eraseCommand } from './commands.ts'
+import { type Order, startErasure } from './erasure.ts'
 
 interface EraseFormProps {
   readonly subjects: readonly string[]
@@ -20,7 +21,6 @@ interface EraseFormProps {
   readonly near: number
   /** That it answers, whose ticket and days it takes; null for one that is not in the register. */
   readonly request: DataSubjectRequest | null
-  readonly sites: readonly Site[]
 }
 
 export function EraseForm({ subjects, live, deleted, near, request }: EraseFormProps) {
@@ -29,18 +29,15 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
   const [received, setReceived] = useState(request?.received_on ?? '')
   const [typed, setTyped] = useState('')
   const account_id = useSession().session?.account_id ?? ''
-  const due_at = request?.due_on ?? (received === '' ? null : dueAfter(received))
+  const due_at = request?.due_on ?? (received ? dueAfter(received) : null)
+  const asked = { subjects, ticket, reason: reason || null, received_at: received || null }
   const action = useAction(async () => {
     requirePast(received)
-    const asked = { subjects, ticket, reason: reason === '' ? null : reason }
     await requireUsable(asked)
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
-    const order = { ...asked, received_at: received === '' ? null : received, due_at, account_id }
-    startErasure(
-      { ...order, started_at: new Date().toISOString(), deletes_by: 'subject' },
-      toTargets(subjects, present),
-    )
+    const started = { started_at: new Date().toISOString(), deletes_by: 'subject' as const }
+    startErasure({ ...asked, due_at, account_id, ...started }, toTargets(subjects, present))
   })
   return (
     <>
@@ -86,9 +83,10 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
         />
       </Form>
       <p class="hint">
-        The page makes no erasure receipt, because it has no key of a profile: the service's certificates are the proof.
-        For a signed receipt use the command below it all.
+        The page makes no erasure receipt, because it has no key of a profile: the service’s certificates are the proof.
+        This command makes a signed receipt:
       </p>
+      <Command words={eraseCommand({ ...asked, ticket: ticket || 'TICKET' })} label="In a terminal" />
     </>
   )
 }
@@ -110,16 +108,12 @@ function describePlan(live: number, deleted: number): string {
     : 'No record is live or deleted: nothing will be deleted. The service certifies what it holds.'
 }
 
-/** @throws CliError usage for a day that has begun nowhere yet */
+/** @throws Mistake for a day that has begun nowhere yet */
 function requirePast(day: string): void {
-  if (day > new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)) throw usageError(`${day} is in the future`)
+  if (day > new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)) throw new Mistake(`${day} is in the future.`)
 }
 
-interface Asked {
-  readonly subjects: readonly string[]
-  readonly ticket: string
-  readonly reason: string | null
-}
+type Asked = Pick<Order, 'subjects' | 'ticket' | 'reason'>
 
 /** Lets the service say if it would take the ticket and the reason, before anything is sent that deletes. */
 async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: Asked): Promise<void> {
@@ -127,11 +121,9 @@ async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: As
   await client.call(api.subjects.erase, { body })
 }
 
-/** @throws CliError changed if the records are not exactly those that were shown */
+/** @throws Mistake if the records are not exactly those that were shown */
 function requireAsShown(shown: readonly Consent[], present: readonly Consent[]): void {
   const differences = describeDifferences(shown, present, sortedJson)
   if (differences === '') return
-  throw new CliError('changed', exit.changed, `records changed since they were shown: ${differences}`, {
-    hint: 'Nothing was done. Find the person again, and look at the records.',
-  })
+  throw new Mistake(`Records changed since they were shown: ${differences}. Nothing was done: find the person again.`)
 }

@@ -156,10 +156,10 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
     <>
       <h2>Certificates</h2>
       <p>
-        What the service signed, byte for byte. They are nowhere else: keep them. The page made no erasure receipt, and
-        does not verify signatures; this command does:
+        What the service signed, byte for byte. They are nowhere else: keep them. The page makes no erasure receipt, and
+        does not verify signatures. This command does:
       </p>
-      <Command words={['verify', ...certificates.map(({ name }) => name)]} />
+      <Command words={['verify', ...certificates.map(({ name }) => name)]} label="In a terminal" />
       {missing}
       <ul class="plain">
         {certificates.map(certificate => (

@@ -39,16 +39,17 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   const [answered, setAnswered] = useState<DataSubjectRequest | null>(null)
   const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
   return (
-    <>
+    <div class="person">
       <h2>Held</h2>
       <p role="status">{describeHeld(records.length, live.length)}</p>
       {records.length > 0 && <SiteTable records={records} sites={sites} />}
       <NearMatches near={near} include={include} />
+      <h2>Records</h2>
       <Records
         label="Records"
         records={records}
         sites={sites}
-        empty="No matching records. Identifiers must match exactly, including case and spaces. Purged records are not found."
+        empty="No matching records. Identifiers must match exactly, including case and spaces."
       />
       <Export subjects={subjects} />
       <Requests
@@ -69,18 +70,17 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
           deleted={records.length - live.length}
           near={near.length}
           request={answered}
-          sites={sites}
         />
       ) : (
         <p class="hint">Only an owner can erase.</p>
       )}
-    </>
+    </div>
   )
 }
 
 function describeHeld(all: number, live: number): string {
   const gone = all - live
-  return `${formatCount(live, 'live record')}, and ${formatNumber(gone)} deleted, which hold${gone === 1 ? 's' : ''} data until purged.`
+  return `${formatCount(live, 'live record')}, and ${formatNumber(gone)} deleted, which hold${gone === 1 ? 's' : ''} data until purged. Purged ones are not found.`
 }
 
 type Sites = Parameters<typeof SiteName>[0]['sites']

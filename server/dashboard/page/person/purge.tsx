@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { erasedRecordsLimit } from '../../../../src/contract/subjects.ts'
 import { orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
-import { CliError, exit } from '../../../../src/errors/errors.ts'
 import { useAction } from '../call.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { Problem } from '../parts/problem.tsx'
+import { Mistake, Problem } from '../parts/problem.tsx'
 import { formatCount } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
 import { keepCertificates } from './erasure.ts'
@@ -69,19 +68,12 @@ function PurgeForm({ ids, pending, onResult }: PurgeFormProps) {
   )
 }
 
-/** Returns how many are deleted and not purged. @throws CliError changed if one is live again */
+/** Returns how many are deleted and not purged. @throws Mistake if one is live again */
 async function countPending(ids: readonly string[]): Promise<number> {
   const states = [...(await previewPurge(client, ids)).values()]
   const live = states.filter(state => state === 'live').length
   if (live === 0) return states.filter(state => state === 'deleted').length
-  throw new CliError(
-    'changed',
-    exit.changed,
-    `${formatCount(live, 'record')} of the erasure live again; nothing was purged`,
-    {
-      hint: 'Erase them again, and purge after that.',
-    },
-  )
+  throw new Mistake(`${formatCount(live, 'record')} of the erasure live again. Nothing was purged: erase them first.`)
 }
 
 /** Returns what the service says of the records. Its certificates are kept as they come. */

@@ -73,7 +73,7 @@ export function Records({ label, records, sites, empty }: RecordsProps) {
     { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
     {
       title: 'State',
-      cell: ({ deleted_at }) => (deleted_at ? <Tag tone="bad">deleted</Tag> : <Tag tone="good">live</Tag>),
+      cell: ({ deleted_at }) => (deleted_at ? <Tag tone="plain">deleted</Tag> : <Tag tone="good">live</Tag>),
     },
     { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
     { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },

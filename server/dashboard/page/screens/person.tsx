@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useAction } from '../call.ts'
-import { option } from '../parts/command.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { eraseCommand, findCommand } from '../person/commands.ts'
 import { continueSignedIn, useErasure } from '../person/erasure.ts'
 import { ErasureView } from '../person/erasure-view.tsx'
 import { HeldView } from '../person/held-view.tsx'
@@ -13,32 +13,31 @@ interface Search {
   readonly round: number
 }
 
-/** What is held on a person, and its erasure. Identifiers are in memory alone: in no address, and in no storage. */
+/** What the user comes back to from a record. In memory alone: identifiers are in no address, and in no storage. */
+let kept: Search | null = null
+
 export function Person() {
   const { epoch } = useSession()
   const erasure = useErasure()
-  const [text, setText] = useState('')
-  const [search, setSearch] = useState<Search | null>(null)
+  const [text, setText] = useState(kept?.subjects.join('\n') ?? '')
+  const [search, setSearch] = useState(kept)
   useEffect(continueSignedIn, [epoch])
   const find = (subjects: readonly string[]) => {
     setText(subjects.join('\n'))
-    setSearch({ subjects, round: (search?.round ?? 0) + 1 })
+    kept = { subjects, round: (kept?.round ?? 0) + 1 }
+    setSearch(kept)
   }
   const finding = useAction(async () => find(identifiersIn(text)))
   if (erasure) {
-    const { subjects, ticket, reason, received_at } = erasure.state.header
-    const words = [option('ticket', ticket), option('reason', reason), option('received', received_at)].flat()
+    const { subjects } = erasure.state.header
     return (
-      <Screen title="Person" command={['subject', 'erase', ...words, ...operands(subjects)]}>
+      <Screen title="Person" command={eraseCommand(erasure.state.header)}>
         <ErasureView erasure={erasure} onClosed={() => find(subjects)} />
       </Screen>
     )
   }
   return (
-    <Screen
-      title="Person"
-      command={search ? ['subject', 'find', '--like', ...operands(search.subjects)] : ['subject', 'find', '--help']}
-    >
+    <Screen title="Person" command={search ? findCommand(search.subjects) : ['subject', 'find', '--help']}>
       <Form action={finding} submit="Find" isDisabled={identifiersIn(text).length === 0}>
         <Field
           label="Identifiers of one person"
@@ -56,9 +55,4 @@ export function Person() {
 /** Each once. Blanks belong to an identifier. */
 function identifiersIn(text: string): string[] {
   return [...new Set(text.split('\n').filter(line => line !== ''))]
-}
-
-/** The first identifier is an operand, the others are options. */
-function operands([first = '', ...others]: readonly string[]): string[] {
-  return [...others.flatMap(each => option('also', each)), ...(first.startsWith('-') ? ['--'] : []), first]
 }

@@ -1,0 +1,20 @@
+import { option } from '../parts/command.tsx'
+import type { Order } from './erasure.ts'
+
+export function findCommand(subjects: readonly string[]): string[] {
+  return ['subject', 'find', '--like', ...operands(subjects)]
+}
+
+export function eraseCommand(order: Pick<Order, 'subjects' | 'ticket' | 'reason' | 'received_at'>): string[] {
+  const options = [
+    option('ticket', order.ticket),
+    option('reason', order.reason),
+    option('received', order.received_at),
+  ]
+  return ['subject', 'erase', ...options.flat(), ...operands(order.subjects)]
+}
+
+/** The first identifier is an operand, the others are options. */
+function operands([first = '', ...others]: readonly string[]): string[] {
+  return [...others.flatMap(each => option('also', each)), ...(first.startsWith('-') ? ['--'] : []), first]
+}
