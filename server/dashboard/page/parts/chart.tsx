@@ -101,7 +101,7 @@ export function TimeChart({ bars, names }: ChartProps) {
               )}
               {index % step === 0 && (
                 <text x={`${index * slot}%`} y={plotHeight + 18}>
-                  {bar.label}
+                  {visible(bar.label)}
                 </text>
               )}
             </g>

@@ -21,13 +21,14 @@ export function Form({ action, submit, isDangerous, isDisabled, children, more }
       autoComplete="off"
       onSubmit={event => {
         event.preventDefault()
-        action.run()
+        if (!isDisabled) action.run()
       }}
     >
       {children}
       <Problem error={action.error} />
       <p class="buttons">
-        <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={isDisabled || action.isRunning}>
+        {/* A disabled one would lose the focus. */}
+        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isDisabled || action.isRunning}>
           {submit}
         </button>
         {more}

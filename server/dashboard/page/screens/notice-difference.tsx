@@ -66,7 +66,7 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
   )
 }
 
-const timeoutMs = 3000
+const timeoutMs = 2000
 
 /** Null if the versions have the same text in a language. A version without one is compared as empty. */
 async function comparedIn(language: string, ...notices: [before: Notice, after: Notice]): Promise<Patch | null> {

@@ -1,8 +1,10 @@
+import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { useCall } from '../call.ts'
 import { option } from '../parts/command.tsx'
 import { decode, readText, visibleLines } from '../parts/notice-text.ts'
 import { Screen, Show } from '../parts/screen.tsx'
+import { formatNumber, Text } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
 import { client } from '../session.ts'
 import { Download } from './notice.tsx'
@@ -20,7 +22,7 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
     const text = notice.texts.find(each => each.language === language)
     if (!text) throw new Error('it has no such text')
     const isShown = text.media_type !== 'application/pdf'
-    return { notice, text, content: isShown ? visibleLines(decode(await readText(notice, text))) : null }
+    return { notice, text, content: isShown ? decode(await readText(notice, text)) : null }
   }, [])
   const command = ['notices', 'show', version, ...option('site', site), ...option('lang', language)]
   return (
@@ -33,7 +35,7 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
           <>
             <p class="buttons">
               <span>
-                In {text.language}, {text.media_type}
+                In <Text of={text.language} />, <Text of={text.media_type} />
                 {text.media_type === 'text/html' && ', shown as its source'}
               </span>
               <Download notice={notice} text={text} />
@@ -41,13 +43,31 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
             {content === null ? (
               <p class="empty">A PDF is not shown here: download it.</p>
             ) : (
-              <pre class="sheet" lang={text.language}>
-                {content}
-              </pre>
+              <Content text={content} language={text.language} />
             )}
           </>
         )}
       </Show>
     </Screen>
+  )
+}
+
+/** A page of a million characters in one line takes seconds to lay out. */
+const fewCharacters = 200_000
+
+function Content({ text, language }: { readonly text: string; readonly language: string }) {
+  const [isWhole, setWhole] = useState(text.length <= fewCharacters)
+  const shown = isWhole ? text : text.slice(0, fewCharacters).replace(/[\ud800-\udbff]$/, '')
+  return (
+    <>
+      <pre class="sheet" lang={language}>
+        {visibleLines(shown)}
+      </pre>
+      {!isWhole && (
+        <button type="button" onClick={() => setWhole(true)}>
+          Show all {formatNumber(text.length)} characters
+        </button>
+      )}
+    </>
   )
 }

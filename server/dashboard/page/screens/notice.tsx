@@ -1,5 +1,6 @@
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice, NoticePurpose, NoticeText } from '../../../../src/contract/notices.ts'
+import { visible } from '../../../../src/output/safe.ts'
 import { useAction, useCall } from '../call.ts'
 import { option } from '../parts/command.tsx'
 import { Select } from '../parts/form.tsx'
@@ -116,7 +117,7 @@ export function Download({ notice, text }: { readonly notice: Notice; readonly t
   const action = useAction(() => downloadText(notice, text))
   return (
     <>
-      <button type="button" class="small" aria-label={`Download ${text.language}`} onClick={action.run}>
+      <button type="button" class="small" aria-label={`Download ${visible(text.language)}`} onClick={action.run}>
         Download
       </button>
       <Problem error={action.error} />

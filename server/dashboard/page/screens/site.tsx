@@ -121,6 +121,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
     const present = await readSite(site.id)
     const change = changeOf(fields, base, present)
     const risks = risksOf(change, base, present)
+    confirming.dismiss()
     if (risks.length > 0) setAsked({ change, risks })
     else await send(change)
   })
@@ -188,7 +189,11 @@ function Token({ id, token, onToken }: TokenProps) {
     onToken(issued.token)
     setAsked(false)
   }
-  const issuing = useAction(async () => (isAtOnce ? setAsked(true) : await issue()))
+  const issuing = useAction(async () => {
+    confirming.dismiss()
+    if (isAtOnce) setAsked(true)
+    else await issue()
+  })
   const confirming = useAction(issue)
   return (
     <>

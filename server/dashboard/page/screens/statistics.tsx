@@ -6,6 +6,7 @@ import { type Bar, RankChart, TimeChart } from '../parts/chart.tsx'
 import { option } from '../parts/command.tsx'
 import { Check, Field, Select } from '../parts/form.tsx'
 import { fillPeriods, type Period, periods } from '../parts/periods.ts'
+import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
 import { type Column, Table } from '../parts/table.tsx'
@@ -53,6 +54,7 @@ export function Statistics() {
           options={groupingOptions}
         />
       </div>
+      <Problem error={sites.error} retry={sites.reload} />
       <Check label="Exact: show groups of fewer than ten persons too" isChecked={isExact} onValue={setExact} />
       <Show of={found}>
         {value =>
@@ -86,7 +88,7 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
           ) : (
             <RankChart bars={groups.map(group => toBar(by, group))} names={names} />
           )}
-          <Table label={`Records by ${by}`} columns={columnsOf(by)} rows={groups} rowKey={keyOf} empty="" />
+          <Groups by={by} groups={groups} />
         </>
       )}
       <p class="hint">
@@ -94,6 +96,33 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
         refused are as last stated; withdrawn is accepted once and refused now; the rate is accepted of all, or true of
         a preference. A person is a subject id. Imported records count on the day of their import.
       </p>
+    </>
+  )
+}
+
+/** Ten years of days take seconds to lay out. */
+const fewRows = 400
+
+function Groups({ by, groups }: { readonly by: NonNullable<By>; readonly groups: readonly StatsGroup[] }) {
+  const [isWhole, setWhole] = useState(false)
+  const some = isPeriod(by) ? groups.slice(-fewRows) : groups.slice(0, fewRows)
+  return (
+    <>
+      {!isWhole && some.length < groups.length && (
+        <p class="buttons">
+          {formatNumber(some.length)} of {formatCount(groups.length, 'row')}
+          <button type="button" onClick={() => setWhole(true)}>
+            Show all
+          </button>
+        </p>
+      )}
+      <Table
+        label={`Records by ${by}`}
+        columns={columnsOf(by)}
+        rows={isWhole ? groups : some}
+        rowKey={keyOf}
+        empty=""
+      />
     </>
   )
 }
