@@ -1,8 +1,29 @@
 import { readFileSync } from 'node:fs'
+import { structuredPatch } from 'diff'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { diffLines } from '../../../server/dashboard/page/parts/line-diff.ts'
 import { browserPath } from '../../support/browser.ts'
 import { useDashboard } from '../../support/dashboard.ts'
 import { mediaBytes, type Signed, type TestAccount } from '../../support/service.ts'
+
+it('the dashboard compares texts as notices diff does', () => {
+  const line = fc.constantFrom('a', 'b', 'c', 'd', '')
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 30 }), fc.constantFrom('', '\n'))
+    .map(([all, end]) => all.join('\n') + end)
+  const property = fc.property(text, text, (old, present) => {
+    const lines = diffLines(old, present)
+    const { hunks } = structuredPatch('', '', old, present, '', '', { context: 3 })
+    expect(lines.filter(each => each.startsWith('@'))).toEqual(
+      hunks.map(({ oldStart, newStart }) => `@${oldStart} → ${newStart}`),
+    )
+    const signless = (each: string) => (each.startsWith('\\') ? '\\' : each)
+    const expected = hunks.flatMap(hunk => hunk.lines).map(signless)
+    expect(lines.filter(each => !each.startsWith('@')).map(signless)).toEqual(expected)
+  })
+  fc.assert(property, { numRuns: 500 })
+})
 
 describe.skipIf(!browserPath)('the dashboard › notices', () => {
   const dashboard = useDashboard()
@@ -84,15 +105,9 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
       '~ changedcontroller: Shop GmbH (was null)',
       '~ changedvalid_for: P1Y (was null)',
     ])
-    expect(text).toEqual([
-      'line 1 of version 1, line 1 of version 2',
-      '# Zweck',
-      '',
-      '− removedEin Brief im Monat.',
-      '+ addedEin Brief im Jahr.',
-    ])
+    expect(text).toEqual(['line1 → 1', '# Zweck', '', '− removedEin Brief im Monat.', '+ addedEin Brief im Jahr.'])
     expect(added?.filter(line => line.startsWith('+ added'))).toHaveLength(3)
-    await page.getByText('These two cannot be compared here').waitFor()
+    await page.getByText('A PDF cannot be compared here').waitFor()
     await page.getByText(`consentctl notices diff 1 2 --site ${account.siteId}`).waitFor()
     await dashboard.expectAccessible()
   })

@@ -132,7 +132,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     const patches = `**/api/v1/sites/${account.siteId}`
     await page.route(patches, route => route.fulfill({ status: 503, headers: { 'retry-after': '7' }, json: busy }))
     await save.click()
-    await page.getByRole('alert').getByText('Nothing was changed. Try again in 7 s.').waitFor()
+    await page.getByRole('alert').getByText('Try again in 7 s.').waitFor()
     await page.unroute(patches)
     await service.sql`update users set session_version = session_version + 1 where account_id = ${account.accountId}`
     await save.click()

@@ -3,10 +3,11 @@ import type { Notice, NoticeText } from '../../../../src/contract/notices.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { client } from '../session.ts'
 import { download } from './download.ts'
+import { Mistake } from './problem.tsx'
 
 /**
  * Reads the bytes of a text, and compares their SHA-256 with the one that the notice names, where the browser can: only over
- * HTTPS and on loopback. @throws Error for other bytes
+ * HTTPS and on loopback. @throws Mistake for other bytes
  */
 export async function readText({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
   const params = { id, version: String(policy_version), language: text.language }
@@ -14,7 +15,7 @@ export async function readText({ site_id: id, policy_version }: Notice, text: No
   const hash = crypto.subtle && new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
   const hex = hash && Array.from(hash, byte => byte.toString(16).padStart(2, '0')).join('')
   if (hex === undefined || hex === text.sha256) return bytes
-  throw new Error(`the text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs`)
+  throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
 }
 
 /** Returns the characters as they are: a mark of the byte order stays, and is shown. */

@@ -1,10 +1,10 @@
-import { structuredPatch } from 'diff'
 import { describeChanges } from '../../../../src/commands/notices/changes.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice } from '../../../../src/contract/notices.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
 import { option } from '../parts/command.tsx'
+import { diffLines } from '../parts/line-diff.ts'
 import { decode, readText } from '../parts/notice-text.ts'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Text } from '../parts/text.tsx'
@@ -19,7 +19,7 @@ interface DifferenceProps {
 
 interface Patch {
   readonly language: string
-  /** Each begins with its sign. Null for texts that cannot be compared here. */
+  /** Each begins with its sign. Null for PDFs. */
   readonly lines: readonly string[] | null
 }
 
@@ -53,7 +53,7 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
                   Text <Text of={language} />
                 </h2>
                 {lines === null ? (
-                  <p class="empty">These two cannot be compared here: download them.</p>
+                  <p class="empty">A PDF cannot be compared here: download it.</p>
                 ) : (
                   <Lines of={lines} />
                 )}
@@ -66,8 +66,6 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
   )
 }
 
-const timeoutMs = 2000
-
 /** Null if the versions have the same text in a language. A version without one is compared as empty. */
 async function comparedIn(language: string, ...notices: [before: Notice, after: Notice]): Promise<Patch | null> {
   const texts = notices.map(notice => notice.texts.find(each => each.language === language))
@@ -78,20 +76,14 @@ async function comparedIn(language: string, ...notices: [before: Notice, after: 
     return text ? decode(await readText(notice, text)) : ''
   })
   const [old = '', present = ''] = await Promise.all(contents)
-  const patch = structuredPatch('', '', old, present, '', '', { context: 3, timeout: timeoutMs })
-  const [older, newer] = notices.map(({ policy_version }) => policy_version)
-  const lines = patch?.hunks.flatMap(({ oldStart, newStart, lines }) => [
-    `@line ${oldStart} of version ${older}, line ${newStart} of version ${newer}`,
-    ...lines,
-  ])
-  return { language, lines: lines ?? null }
+  return { language, lines: diffLines(old, present) }
 }
 
 const kinds: Record<string, readonly [className: string, word: string]> = {
   '+': ['added', '+ added'],
   '-': ['removed', '− removed'],
   '~': ['changed', '~ changed'],
-  '@': ['place', ''],
+  '@': ['place', 'line'],
   '\\': ['place', ''],
 }
 

@@ -3,6 +3,7 @@ import { api } from '../../../../src/contract/api.ts'
 import { useCall } from '../call.ts'
 import { option } from '../parts/command.tsx'
 import { decode, readText, visibleLines } from '../parts/notice-text.ts'
+import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { formatNumber, Text } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
@@ -20,7 +21,7 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
   const found = useCall(async () => {
     const notice = await client.call(api.notices.get, { params: { id: site, version } })
     const text = notice.texts.find(each => each.language === language)
-    if (!text) throw new Error('it has no such text')
+    if (!text) throw new Mistake('The notice has no such text.')
     const isShown = text.media_type !== 'application/pdf'
     return { notice, text, content: isShown ? decode(await readText(notice, text)) : null }
   }, [])

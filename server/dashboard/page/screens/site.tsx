@@ -6,6 +6,7 @@ import { useAction, useCall } from '../call.ts'
 import { Command, option } from '../parts/command.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
+import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { SiteFieldInputs } from '../parts/site-fields.tsx'
@@ -28,7 +29,7 @@ async function readSite(id: string): Promise<Site> {
   const { data } = await client.call(api.sites.list, {})
   const site = data.find(each => each.id === id)
   if (site) return site
-  throw new Error('there is no such site')
+  throw new Mistake('There is no such site.')
 }
 
 /** The site as it was when the user began to type, so that only what they changed is sent. */
