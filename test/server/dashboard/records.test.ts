@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type PageOf, Rows } from '../../../server/dashboard/page/parts/rows.ts'
 import { browserPath } from '../../support/browser.ts'
@@ -172,12 +173,16 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await page.getByText(`${new Intl.NumberFormat('en').format(rowCount)} records`).waitFor()
     expect(await table.getAttribute('aria-rowcount')).toBe(String(rowCount + 1))
 
-    const { frames, elements } = await page.evaluate<Scroll>(scrollToEnd)
-    expect(elements).toBeLessThan(60)
+    const { result, tasks } = await traced(page, () => page.evaluate<Scroll>(scrollToEnd))
+    expect(result.elements).toBeLessThan(60)
+    expect(Math.max(...tasks)).toBeLessThanOrEqual(50)
     if (process.env['CONSENTCTL_TEST_ROWS']) {
-      const slowest = frames.sort((one, other) => other - one).slice(0, 3)
-      process.stdout.write(`${frames.length} frames, the slowest of ${slowest.map(Math.round).join(', ')} ms\n`)
-      expect(slowest[0]).toBeLessThanOrEqual(50)
+      const slowest = result.frames
+        .sort((one, other) => other - one)
+        .slice(0, 3)
+        .map(Math.round)
+      process.stdout.write(`${result.frames.length} frames, the slowest of ${slowest.join(', ')} ms; `)
+      process.stdout.write(`the longest task took ${Math.round(Math.max(...tasks))} ms of CPU\n`)
     }
     const last = page.getByRole('row').last()
     expect([await last.getAttribute('aria-rowindex'), await last.innerText()]).toEqual([
@@ -194,6 +199,25 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
   })
 })
+
+/** Also returns the CPU milliseconds of each task of the page's main thread: other programs change nothing about them. */
+async function traced<T>(page: Page, run: () => Promise<T>): Promise<{ result: T; tasks: number[] }> {
+  const session = await page.context().newCDPSession(page)
+  const tasks: number[] = []
+  const ended = new Promise(resolve => session.once('Tracing.tracingComplete', resolve))
+  session.on('Tracing.dataCollected', ({ value }) => {
+    for (const event of value as { name?: string; tdur?: number }[])
+      if (event.name === 'RunTask' || event.name === 'ThreadControllerImpl::RunTask')
+        tasks.push((event.tdur ?? 0) / 1000)
+  })
+  await session.send('Tracing.start', {
+    traceConfig: { includedCategories: ['disabled-by-default-devtools.timeline', 'toplevel'] },
+  })
+  const result = await run()
+  await session.send('Tracing.end')
+  await ended
+  return { result, tasks }
+}
 
 interface Scroll {
   /** Milliseconds between them. */
