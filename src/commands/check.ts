@@ -68,7 +68,7 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
     if (onlyWitnessed && answer.record !== null && answer.witnessed !== true) throw noImports()
     return answer
   })
-  const footer = () => ctx.say(describeCheck(answer))
+  const footer = () => ctx.say(describeCheck(answer, { onlyWitnessed: onlyWitnessed === true }))
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
 }
 

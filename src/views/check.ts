@@ -24,22 +24,34 @@ export const checkView: View<CheckAnswer> = {
   ],
 }
 
+/** What was asked. */
+interface Question {
+  /** True if imported answers do not count. */
+  readonly onlyWitnessed: boolean
+}
+
 /** `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z; notice 2 in de of 2026-11-01 09:00Z)` */
-export function describeCheck(answer: CheckAnswer): string {
+export function describeCheck(answer: CheckAnswer, question: Question): string {
   const { allowed } = answer
   const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'
   const facts = factsOf(answer)
-  return `${word}: ${verdictOf(answer)}${facts.length > 0 ? ` (${facts.join('; ')})` : ''}`
+  return `${word}: ${verdictOf(answer, question)}${facts.length > 0 ? ` (${facts.join('; ')})` : ''}`
 }
 
-function verdictOf(answer: CheckAnswer): string {
-  const { reason, subject_id: who, purpose, expires_at, renewal } = answer
+function verdictOf(answer: CheckAnswer, { onlyWitnessed }: Question): string {
+  const { reason, subject_id: who, purpose, expires_at, renewal, record } = answer
+  const where = answer.site_id === null ? '' : ' on this site'
+  const although = record?.answer === true ? `, although the record has true for ${purpose}` : ''
   const verdicts: Readonly<Record<string, string>> = {
     consented: `${who} consents to ${purpose}`,
-    no_record: `there is no record of ${who}${answer.site_id === null ? '' : ' on this site'}`,
-    purpose_not_answered: `${who} has not answered for ${purpose}`,
-    refused: `${who} has refused ${purpose}`,
-    withdrawn: `${who} has withdrawn ${purpose}`,
+    no_record: onlyWitnessed
+      ? `no answer of ${who}${where} was witnessed here: imported ones do not count`
+      : `there is no record of ${who}${where}`,
+    purpose_not_answered: onlyWitnessed
+      ? `no answer of ${who} for ${purpose} was witnessed here: imported ones do not count`
+      : `${who} has not answered for ${purpose}`,
+    refused: `${who} has refused ${although ? `as a whole${although}` : purpose}`,
+    withdrawn: `${who} has withdrawn ${although ? `the consent${although}` : purpose}`,
     purpose_not_in_notice: `the notice that ${who} accepted does not name ${purpose}`,
     expired: `the consent of ${who} to ${purpose} expired at ${minute(expires_at)}`,
     renewal_required: `${who} consented to ${purpose}, and notice ${renewal?.policy_version} requires a renewal`,

@@ -62,12 +62,12 @@ describe('check', () => {
     ],
     [
       10,
-      no('refused', { notice: 'not held', expires_at: null }),
+      no('refused', { record: { ...record, answer: false }, notice: 'not held', expires_at: null }),
       `no: ${subject} has refused marketing (record ${uuid(1)}, last answer 2026-01-31 09:30Z; policy version 2, notice not held)`,
     ],
     [
       10,
-      no('withdrawn', { notice: { ...notice, locale: null } }),
+      no('withdrawn', { record: { ...record, answer: false }, notice: { ...notice, locale: null } }),
       `no: ${subject} has withdrawn marketing (record ${uuid(1)}, last answer 2026-01-31 09:30Z; notice 2 in de or en of`,
     ],
     [10, no('expired'), `no: the consent of ${subject} to marketing expired at 2027-01-31 09:30Z (record`],
@@ -91,6 +91,28 @@ describe('check', () => {
     expect(JSON.parse(ran.stdout)).toEqual(answer)
     expect(ran.stderr).toContain(sentence)
     expect(cli.sent()[0]?.query).toEqual({ subject_id: subject, purpose: 'marketing' })
+  })
+
+  it.each([
+    ['refused', `${subject} has refused as a whole, although the record has true for marketing (record`],
+    ['withdrawn', `${subject} has withdrawn the consent, although the record has true for marketing (record`],
+  ])('says of a record that is %s and has true for the purpose what was refused', async (reason, sentence) => {
+    cli.instance.use(answers('get', path, no(reason, { record: { ...record, accepted: false, answer: true } })))
+    const { code, stderr } = await check()
+    expect([code, stderr]).toEqual([10, expect.stringContaining(`no: ${sentence}`)])
+  })
+
+  it.each([
+    ['no_record', null, `no answer of ${subject} on this site was witnessed here: imported ones do not count\n`],
+    [
+      'purpose_not_answered',
+      record,
+      `no answer of ${subject} for marketing was witnessed here: imported ones do not count`,
+    ],
+  ])('says with --only-witnessed of %s that an imported answer may be there', async (reason, found, sentence) => {
+    cli.instance.use(answers('get', path, no(reason, { allowed: null, record: found, witnessed: found && true })))
+    const { code, stderr } = await check('--only-witnessed')
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`unknown: ${sentence}`)])
   })
 
   const told = {
