@@ -43,7 +43,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
     await call('PUT', `${site}/notices/2/texts/en`, mediaBytes(texts.join('\n').toWellFormed(), 'text/html'))
     await call('POST', `${site}/notices/2/publish`, {})
     const { key } = await call('POST', 'keys', { name: 'importer', scopes: ['write', 'import'] })
-    const records = texts.map((text, index) => ({
+    const records = storable.map((text, index) => ({
       site_id: account.siteId,
       consent_id: text,
       subject_id: text,
