@@ -132,6 +132,13 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
         }
         queue.push(...(await links('main')))
       }
+      await go(page, '#/person')
+      const identifiers = texts.filter(text => /^[^\0\r\n]+$/.test(text) && text.isWellFormed()).slice(0, 20)
+      await page.getByLabel('Identifiers of one person').fill(identifiers.join('\n'))
+      await page.getByRole('button', { name: 'Find' }).click()
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' })
+      const found = await expectVisible(page)
+      for (const text of identifiers) expect(found).toContain(visible(text))
       await go(page, '#/audit')
       for (const [index, button] of (await page.getByRole('button', { name: 'Show entry' }).all()).entries()) {
         if (!isWhole && index > 1) break
