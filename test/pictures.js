@@ -132,6 +132,23 @@ async function openPage(browser, password) {
 
 /** What to do on a screen to see more of it. */
 const steps = {
+  notice: [
+    'notices',
+    async page => {
+      await page.getByLabel('Site').selectOption({ label: 'Shop' })
+      await page.locator('main a[href^="#/notices"]').first().click()
+      await page.getByRole('heading', { level: 1, name: 'Notices', exact: true }).waitFor({ state: 'detached' })
+    },
+  ],
+  site: ['sites', page => page.getByRole('link', { name: 'Shop', exact: true }).click()],
+  'person-found': [
+    'person',
+    async page => {
+      await page.getByLabel('Identifiers of one person').fill('maria@example.com')
+      await page.getByRole('button', { name: 'Find' }).click()
+      await page.getByText('newsletter').first().waitFor()
+    },
+  ],
   'keys-create': ['keys', page => page.getByRole('button', { name: 'Create a key' }).click()],
   'keys-revoke': ['keys', page => page.getByRole('button', { name: 'Revoke Shop backend' }).click()],
   'audit-entry': ['audit', page => page.getByRole('button', { name: 'Show entry' }).nth(6).click()],

@@ -24,6 +24,7 @@ export function Audit() {
   const pages = usePages([filters])
   const query = { ...queryOf(filters), ...(pages.cursor && { cursor: pages.cursor }) }
   const list = useCall(() => client.call(api.audit.list, { query }), [JSON.stringify(query)])
+  const { value: names = noNames } = useCall(readNames, [])
   return (
     <Screen
       title="Audit"
@@ -36,7 +37,7 @@ export function Audit() {
           <>
             <Table
               label="Changes of settings, newest first"
-              columns={columnsWith(setOpen)}
+              columns={columnsWith(setOpen, names)}
               rows={data}
               rowKey={({ version }) => String(version)}
               empty={next === null ? 'There are no such changes.' : 'None on this page. Older ones may match.'}
@@ -76,21 +77,11 @@ function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void 
       }}
     >
       <div class="filters">
-        <Field
-          label="By"
-          hint="E-mail, name of a key, id, admin or system"
-          value={draft.actor}
-          onValue={set('actor')}
-        />
+        <Field label="By" hint="E-mail, key, admin, system" value={draft.actor} onValue={set('actor')} />
         <Select label="Change" value={draft.action} onValue={set('action')} options={actionOptions} />
-        <Field
-          label="Of"
-          hint="Id, site, api_key, user, notice or account"
-          value={draft.target}
-          onValue={set('target')}
-        />
-        <Field label="From" hint="Day (UTC)" type="date" value={draft.from} onValue={set('from')} />
-        <Field label="To" hint="Day (UTC), included" type="date" value={draft.to} onValue={set('to')} />
+        <Field label="Of" hint="Id, or kind such as site" value={draft.target} onValue={set('target')} />
+        <Field label="From" hint="UTC day" type="date" value={draft.from} onValue={set('from')} />
+        <Field label="To" hint="UTC day, included" type="date" value={draft.to} onValue={set('to')} />
       </div>
       <p class="buttons">
         <button type="submit" class="primary">
@@ -101,11 +92,11 @@ function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void 
   )
 }
 
-const columnsWith = (onOpen: (entry: AccountEntry) => void): readonly Column<AccountEntry>[] => [
+const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): readonly Column<AccountEntry>[] => [
   { title: 'Time', cell: ({ at }) => <Time at={at} /> },
   { title: 'By', cell: ({ actor }) => <Text of={actorOf(actor)} /> },
   { title: 'Change', cell: ({ action }) => wordsOf(action) },
-  { title: 'Of', cell: entry => <Text of={targetOf(entry)} /> },
+  { title: 'Of', cell: entry => <Text of={targetOf(entry, names)} /> },
   {
     title: 'Entry',
     cell: entry => (
@@ -133,12 +124,26 @@ function actorOf({ kind, id, name }: AccountEntry['actor']): string {
   return `${noun}${name ?? id ?? kind}`
 }
 
-/** Its name if the entry has it, else its id. */
-function targetOf({ target, after, before }: AccountEntry): string {
+/** By id, as they are now. */
+type Names = ReadonlyMap<unknown, string>
+
+const noNames: Names = new Map()
+
+async function readNames(): Promise<Names> {
+  const lists = await Promise.all([client.call(api.sites.list, {}), client.call(api.keys.list, {})])
+  return new Map(lists.flatMap(({ data }) => data.map(({ id, name }) => [id, name] as const)))
+}
+
+/** Its name if the entry or the account has it, else its id. */
+function targetOf({ target, after, before }: AccountEntry, names: Names): string {
   const { kind, id, policy_version: version } = target
-  const { name, email } = { ...before, ...after } as { readonly name?: unknown; readonly email?: unknown }
-  const noun = wordsOf(String(kind)).replace('api key', 'key')
-  return `${noun} ${name ?? email ?? id}${version === undefined ? '' : `, version ${version}`}`
+  const { name = names.get(id), email } = { ...before, ...after } as {
+    readonly name?: unknown
+    readonly email?: unknown
+  }
+  const noun = kind === 'api_key' ? 'key' : String(kind)
+  if (version !== undefined) return `${noun} version ${version} of ${name ?? id}`
+  return kind === 'account' ? noun : `${noun} ${name ?? email ?? id}`
 }
 
 function Entry({ of: entry, onClose }: { readonly of: AccountEntry; readonly onClose: () => void }) {

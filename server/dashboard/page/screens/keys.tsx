@@ -81,21 +81,25 @@ function stateOf({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 're
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
 }
 
+function State({ of }: { readonly of: ApiKey }) {
+  const state = stateOf(of)
+  return (
+    <>
+      <Tag tone={state === 'active' ? 'good' : 'bad'}>{state}</Tag> {of.revoked_at && <Time at={of.revoked_at} />}
+    </>
+  )
+}
+
 const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(hint)}`)
 
 const columns: readonly Column<ApiKey>[] = [
   { title: 'Name', cell: ({ name }) => <Text of={name} /> },
   { title: 'Key', cell: key => <code>{hintOf(key)}</code> },
-  { title: 'State', cell: key => <Tag tone={stateOf(key) === 'active' ? 'good' : 'bad'}>{stateOf(key)}</Tag> },
+  { title: 'State', cell: key => <State of={key} /> },
   { title: 'Scopes', cell: ({ scopes }) => visible(scopes.join(', ')) },
   { title: 'Last used (UTC)', cell: ({ last_used_on }) => last_used_on ?? <span class="none">never</span> },
   { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
   { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    title: 'Revoked',
-    cell: ({ revoked_at }) => (revoked_at === null ? <span class="none">no</span> : <Time at={revoked_at} />),
-  },
-  { title: 'Id', cell: ({ id }) => <Id of={id} /> },
 ]
 
 const revokeColumn = (onRevoke: (key: ApiKey) => void): Column<ApiKey> => ({
@@ -190,6 +194,7 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
       <Details
         rows={[
           ['Name', <Text of={key.name} key="name" />],
+          ['Id', <Id of={key.id} key="id" />],
           ['Key', <code key="hint">{hintOf(key)}</code>],
           ['Scopes', visible(key.scopes.join(', '))],
           ['Last used (UTC)', key.last_used_on ?? 'never'],
