@@ -3,6 +3,7 @@ import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface EntryRow {
   readonly version: number
+  readonly created_at: Date
   readonly document: string
 }
 
@@ -21,7 +22,7 @@ export function listEntries(
   limit: number,
 ): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
-    select version, document from account_entries
+    select version, created_at, document from account_entries
     where account_id = ${accountId} ${before === undefined ? sql`` : sql`and version < ${before}`}
       ${from === undefined ? sql`` : sql`and created_at >= ${from}::text::timestamptz`}
       ${to === undefined ? sql`` : sql`and created_at <= ${to}::text::timestamptz`}

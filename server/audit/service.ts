@@ -1,9 +1,8 @@
 import type { Sql } from 'postgres'
-import type { AccountEntry, AuditPage, AuditQuery } from '../../src/contract/index.ts'
+import { AccountEntry, type AuditPage, type AuditQuery } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
-import { Failure } from '../failure.ts'
 import { type EntryRow, findActors, listEntries } from './queries.ts'
 
 export interface Deps {
@@ -17,10 +16,7 @@ const entriesPerRead = 500
 /** Entries that a page looks at. */
 const maxExamined = 2000
 
-/**
- * @throws Failure `invalid_request` for a cursor of another account or other filters; `internal_error` for an entry that was
- * tampered with
- */
+/** @throws Failure `invalid_request` for a cursor of another account or other filters */
 export async function getPage(
   { sql, cursorSecret }: Deps,
   { accountId }: Caller,
@@ -53,27 +49,33 @@ async function toEntries(sql: Sql, accountId: string, rows: readonly EntryRow[])
   }))
 }
 
-function toEntry({ version, document }: EntryRow): AccountEntry {
-  const { at, action, actor, target, before, after } = parse(version, document)
-  const hash = sha256(document).toString('hex')
-  return { version, at, action, actor: { ...actor, name: null }, target, before, after, hash, document }
+function toEntry({ version, created_at, document }: EntryRow): AccountEntry {
+  const known = { version, hash: sha256(document).toString('hex'), document }
+  const { success, data } = AccountEntry.safeParse({ ...parse(document), ...known })
+  if (success) return data
+  const actor = { kind: 'unknown', id: null, name: null }
+  return { ...known, at: created_at.toISOString(), action: unreadable, actor, target: {}, before: null, after: null }
 }
 
-function parse(version: number, document: string): AccountEntry {
+/** Of an entry that was tampered with. */
+const unreadable = 'unreadable'
+
+function parse(document: string): object {
   try {
-    return JSON.parse(document)
+    const { actor, ...entry } = Object(JSON.parse(document))
+    return { ...entry, actor: { ...actor, name: null } }
   } catch {
-    throw new Failure('internal_error', `Entry ${version} was changed; see consentctl admin verify.`)
+    return {}
   }
 }
 
 function isWanted({ actor, action, target }: AccountEntry, query: AuditQuery): boolean {
   const isOne = (wanted: string | undefined, ...known: unknown[]) => wanted === undefined || known.includes(wanted)
-  return (
+  const isKnown =
     isOne(query.action, action) &&
     isOne(query.actor, actor.kind, actor.id, actor.name) &&
     isOne(query.target, target['kind'], target['id'])
-  )
+  return isKnown || action === unreadable
 }
 
 /** A cursor holds the bytes of an id. */

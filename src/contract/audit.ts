@@ -38,9 +38,17 @@ const values = { name: 'Shop', updated_at: '2026-11-20T18:45:07.123Z' }
 export const AccountEntry = z.object({
   version: Count.meta({ minimum: 1 }).describe('From 1, without gaps, in each account.'),
   at: Timestamp.meta({ examples: ['2026-11-20T18:45:07.123Z'] }),
-  action: z.string().meta({ enum: [...auditActions] }),
+  action: z
+    .string()
+    .meta({ enum: [...auditActions, 'unreadable'] })
+    .describe(
+      '`unreadable` if the document was changed so that nobody can read it: `admin verify` names such entries.',
+    ),
   actor: z.object({
-    kind: z.string().meta({ enum: [...auditActors] }),
+    kind: z
+      .string()
+      .meta({ enum: [...auditActors, 'unknown'] })
+      .describe('`unknown` of an unreadable entry.'),
     id: Id.nullable().describe('Of a user or an API key.'),
     name: z.string().nullable().describe('The e-mail of a user or the name of an API key, as it is now.'),
   }),
@@ -98,11 +106,11 @@ export const audit = {
 
 export const auditDocs: ResourceDocs<typeof audit> = {
   description:
-    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, and every purge and import.',
+    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, every purge, and every `admin import` of an account. Records that were imported from another tool have that in their own histories.',
   endpoints: {
     list: {
       description:
-        'Entries are leaves of the log of the account, so `GET /api/v1/log/inclusion` proves them, with the id of the account as `record_id`. Of tokens, keys and passwords they have digests; the e-mails of users stay in them. A page looks at 2,000 entries at most, so with filters it may have fewer than `limit`, or none, and a cursor nevertheless. It is never rejected for quota.',
+        'Entries are leaves of the log of the account, so `GET /api/v1/log/inclusion` proves them, with the id of the account as `record_id`. Of tokens, keys and passwords they have digests; the e-mails of users stay in them. A page looks at 2,000 entries at most, so with filters it may have fewer than `limit`, or none, and a cursor nevertheless. An unreadable entry is in it whatever the actor, action and target of the filters. It is never rejected for quota.',
     },
   },
 }

@@ -21,8 +21,8 @@ function nameOf({ actor: { kind, id, name } }: AccountEntry): string {
   return name ?? id ?? kind
 }
 
-function targetOf({ target: { kind, id, policy_version: version } }: AccountEntry): string {
-  return [kind, id, ...(version === undefined ? [] : [version])].join(' ')
+function targetOf({ target: { kind, id, policy_version } }: AccountEntry): string {
+  return [kind, id, policy_version].filter(part => part !== undefined).join(' ')
 }
 
 /** Lists are in the entry itself: a table has no room for them. Ids are those of the target. */

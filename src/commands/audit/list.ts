@@ -29,8 +29,10 @@ export function list(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Lists who changed which site, key, user, password, quota or notice, and each purge and import, newest first.
-Entries are part of the account's log: consentctl admin verify checks them against the settings.
+Lists who changed which site, key, user, password, quota or notice, each purge, and each "admin import" of an account,
+newest first. Records that "import" took over from another tool are not in it: their histories have the key and the
+digest of the file. Entries are part of the account's log: consentctl admin verify checks them against the settings. One
+that was changed so that nobody can read it is "unreadable".
 
 Examples:
   $ consentctl audit list --from 30d

@@ -5,6 +5,7 @@ import { setPassword } from '../../../server/session/queries.ts'
 import type { AccountEntry, AuditPage } from '../../../src/contract/index.ts'
 import * as cli from '../../support/cli.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
+import { newImporter } from '../consents/imports.ts'
 
 const service = useService()
 const folder = cli.useFolder()
@@ -72,6 +73,33 @@ describe('GET /api/v1/audit', () => {
       key: account.key,
     })
     expect(other.status).toBe(400)
+  })
+
+  it.each(['', 'not JSON', 'null', '[1]', '{"action":"x","actor":{"kind":"user","id":"1"},"at":"then"}'])(
+    '› 200 › names an entry that was made unreadable (%s), whatever is asked for, and has all others',
+    async document => {
+      const damaged = await service.newAccount()
+      const headers = await service.signIn(damaged)
+      await service.call('PATCH', `/api/v1/sites/${damaged.siteId}`, { body: { name: 'Shop' }, headers })
+      await service.sql`update account_entries set document = ${document}
+        where account_id = ${damaged.accountId} and version = 1`
+      const page = await list('', damaged.key)
+      expect(versions(page)).toEqual([2, 1])
+      expect(page.data[1]).toMatchObject({ action: 'unreadable', actor: { kind: 'unknown' }, target: {}, document })
+      expect(versions(await list('action=site_updated&target=site', damaged.key))).toEqual([2, 1])
+      const env = { CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: damaged.key, HOME: folder.path }
+      const ran = await cli.run(['audit', 'list', '-o', 'tsv'], { env })
+      expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/\tunreadable\t/)])
+    },
+  )
+
+  it('› 200 › has no entry of an import of records, which have it in their histories', async () => {
+    const importer = await newImporter(service)
+    const before = versions(await list('', importer.key))
+    const [result] = await importer.sendAll([importer.row('1')])
+    const history = await service.call('GET', `/api/v1/consents/${result?.consent?.id}/history`, { key: importer.key })
+    expect(history.body.data[0]).toMatchObject({ action: 'imported', changed_by: 'api_key' })
+    expect(versions(await list('', importer.key))).toEqual(before)
   })
 })
 

@@ -30,7 +30,10 @@ export function Audit() {
       title="Audit"
       command={['audit', 'list', ...Object.entries(filters).flatMap(([name, value]) => option(name, value))]}
     >
-      <p class="hint">Who changed which site, key, user, password, quota or notice, and each purge and import.</p>
+      <p class="hint">
+        Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
+        an account.
+      </p>
       <FilterForm onApply={setFilters} />
       <Show of={list}>
         {({ data, next_cursor: next }) => (
