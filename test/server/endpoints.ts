@@ -80,11 +80,12 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   )
   await coverLog(service.sql, accountId)
   await service.quota.settle()
-  await vi.waitFor(async () => {
+  const expectNoted = async () => {
     const [used] = await service.sql`
       select from api_keys where account_id = ${accountId} and last_used_on is not null`
     expect(used).toBeDefined()
-  })
+  }
+  await vi.waitFor(expectNoted, { interval: 2 })
   const [requestId = ''] = requests
   const requestCursor = requestPage.body.next_cursor
   const auditPage = await service.call('GET', '/api/v1/audit?limit=1', { key })

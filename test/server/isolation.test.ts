@@ -138,8 +138,12 @@ it('tenant isolation › covers every route and every parameter that names somet
 })
 
 describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
+  let own: Holdings
+  beforeAll(async () => {
+    own = await newHoldings(service)
+  })
+
   it.each(senders)('reveals nothing of another account through $name', async sender => {
-    const own = await newHoldings(service)
     const headers = await sender.headers(own)
     const ask = async (value: string) => {
       const [method, path, { body }] = requestFor(of, own, { place, field, value })

@@ -42,6 +42,7 @@ const limits = [
   { file: 'src/commands/consents/bulk/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
   { file: 'src/commands/consents/bulk/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
   { file: 'server/auth/ttl-cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
+  { file: 'server/notices/published.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
   { file: 'server/consents/policies.ts', find: 'maxSites = 10_000', replace: 'maxSites = 10' },
   { file: 'server/consents/create.ts', find: 'itemsPerTurn = 100', replace: 'itemsPerTurn = 2' },
