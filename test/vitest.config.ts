@@ -129,7 +129,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false, // loading the program anew for each file takes as long as a third of the tests
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2, // much of the suite waits: for servers, clocks and databases
+    maxWorkers: 3, // much of the suite waits: for servers, clocks and databases
     projects: [
       project('client', {
         include: ['test/src/**/*.test.ts', 'test/*.test.ts'],

@@ -6,6 +6,7 @@ import { type BannerShop, banners, serveBanners } from '../support/banners.ts'
 import { type Browser, browserPath, openBrowser } from '../support/browser.ts'
 import { useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 let server: ServerProcess
@@ -16,7 +17,8 @@ let page: Page
 let known: readonly string[] = []
 
 async function start(): Promise<void> {
-  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000' }
+  const database = await databaseFor('banners', folder.path)
+  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000', ...database }
   server = await startServer(['--port', '0'], env)
   const snippet = (name: (typeof bannerNames)[number]) =>
     snippetFor(name, { service: server.url, token: account.site.token })

@@ -6,6 +6,7 @@ import { type Browser, browserPath, openBrowser, type Shop, serveShop } from '..
 import { useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { type Attack, attacksOn, formsOn, readable } from './attacks.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 const functions = fileURLToPath(new URL('../fixtures/page.js', import.meta.url))
@@ -65,7 +66,8 @@ async function calls(): Promise<string[]> {
 }
 
 async function start(): Promise<void> {
-  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000' }
+  const database = await databaseFor('browser', folder.path)
+  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000', ...database }
   server = await startServer(['--port', '0'], env)
   account = await createAccount(['--email', 'owner@example.com', '--site', 'Shop'], env)
   browser = await openBrowser()

@@ -130,7 +130,7 @@ export class Writer {
       if (status === 503 && !answer.headers['retry-after'])
         this.#ledger.findContradictions.push('a 503 had no Retry-After')
     } catch {
-      await delay(20)
+      await delay(50)
     }
     const durationMs = performance.now() - at
     const isExpected = status === expected

@@ -6,21 +6,22 @@ import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
+let service: Record<string, string>
 let server: ServerProcess
 
 beforeAll(async () => {
-  server = await startServer(['--port', '0'], { HOME: folder.path })
+  service = { HOME: folder.path, ...(await databaseFor('manage', folder.path)) }
+  server = await startServer(['--port', '0'], service)
 })
 afterAll(() => server?.end('SIGTERM'))
 
 /** A new account whose owner uses the command line in a configuration folder of their own. */
 async function newOwner(name: string) {
   const email = `${name}@example.com`
-  const account: NewAccount = await createAccount(['--email', email, '--monthly-quota', '1000'], {
-    HOME: folder.path,
-  })
+  const account: NewAccount = await createAccount(['--email', email, '--monthly-quota', '1000'], service)
   const env = {
     HOME: folder.path,
     CONSENTCTL_BASE_URL: server.url,

@@ -4,18 +4,21 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
 const site = 'Shop'
+let service: Record<string, string>
 let server: ServerProcess
 
 beforeAll(async () => {
-  server = await startServer(['--port', '0'], { HOME: folder.path })
+  service = { HOME: folder.path, ...(await databaseFor('notices', folder.path)) }
+  server = await startServer(['--port', '0'], service)
 })
 afterAll(() => server?.end('SIGTERM'))
 
 it('notices › are published from a repository with a key that can do nothing else, once for each change', async () => {
-  const account = await createAccount(['--email', 'owner@example.com', '--site', site], { HOME: folder.path })
+  const account = await createAccount(['--email', 'owner@example.com', '--site', site], service)
   const env = { HOME: folder.path, CONSENTCTL_BASE_URL: server.url, CONSENTCTL_EMAIL: 'owner@example.com' }
   const german = join(folder.path, 'policy.de.md')
   const english = join(folder.path, 'policy.en.html')
