@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
 import { hide, useDashboard } from '../../support/dashboard.ts'
-import type { TestAccount } from '../../support/service.ts'
+import { mediaBytes, type TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard › sites', () => {
   const dashboard = useDashboard()
@@ -116,6 +116,22 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
     expect((await readSites(account))[0].retention_days).toBeNull()
+
+    await page.getByLabel('Strict notices').press('Space')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('until the notice of this policy version is published').waitFor()
+    await page.keyboard.press('Escape')
+    const notice = `${path}/notices/1`
+    await call(account, 'PUT', notice, {})
+    await service.call('PUT', `/api/v1/${notice}/texts/en`, {
+      headers: await service.signIn(account),
+      body: mediaBytes('Letters.', 'text/plain'),
+    })
+    expect((await call(account, 'POST', `${notice}/publish`, {})).status).toBe(200)
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await page.getByText('Saved.').waitFor()
+    expect(await page.locator(':focus').innerText()).toBe('Save')
+    expect((await readSites(account))[0].strict_notices).toBe(true)
   })
 
   it('keeps what was typed at 400, 503 and the end of the session', async () => {

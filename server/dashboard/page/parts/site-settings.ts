@@ -74,9 +74,16 @@ export function originChange(wanted: readonly string[], before: readonly string[
   }
 }
 
+/** Returns the policy version whose notice must be published from this change on; undefined for none. */
+export function neededNotice(change: SettingsChange, present: Site): number | undefined {
+  const { strict_notices: isStrict, policy_version: version } = { ...present, ...change }
+  const isNew = !present.strict_notices || version !== present.policy_version
+  return isStrict && isNew ? version : undefined
+}
+
 /** Returns what a change can lose or break, in a sentence each; none for most changes. */
-export function risksOf(change: SettingsChange, base: Site, present: Site): string[] {
-  const { retention_days: days, strict_notices, allowed_origins } = change
+export function risksOf(change: SettingsChange, base: Site, present: Site, isNoticeMissing: boolean): string[] {
+  const { retention_days: days, allowed_origins } = change
   const risks: string[] = []
   if (typeof days === 'number' && (present.retention_days === null || days < present.retention_days))
     risks.push(
@@ -84,8 +91,8 @@ export function risksOf(change: SettingsChange, base: Site, present: Site): stri
     )
   const { removed } = originChange(allowed_origins ?? present.allowed_origins, present.allowed_origins)
   if (removed.length > 0) risks.push(`Pages of these origins can record no consent any more: ${removed.join(', ')}`)
-  if (strict_notices && !present.strict_notices)
-    risks.push('A consent to a policy version without a published notice will be rejected.')
+  if (isNoticeMissing)
+    risks.push('Every consent will be rejected until the notice of this policy version is published.')
   const foreign = (['name', 'policy_version', 'retention_days', 'strict_notices'] as const).filter(
     name => name in change && present[name] !== base[name] && present[name] !== change[name],
   )

@@ -13,6 +13,7 @@ import { SiteFieldInputs } from '../parts/site-fields.tsx'
 import {
   changeOf,
   fieldsOf,
+  neededNotice,
   never,
   risksOf,
   type SettingsChange,
@@ -30,6 +31,13 @@ async function readSite(id: string): Promise<Site> {
   const site = data.find(each => each.id === id)
   if (site) return site
   throw new Mistake('There is no such site.')
+}
+
+/** True if no notice of the version is published, under a checkpoint. */
+async function lacksNotice(version: number | undefined, id: string): Promise<boolean> {
+  if (version === undefined) return false
+  const { data } = await client.call(api.notices.list, { params: { id } })
+  return !data.some(({ policy_version, leaf_index }) => policy_version === version && leaf_index !== null)
 }
 
 /** The site as it was when the user began to type, so that only what they changed is sent. */
@@ -121,7 +129,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
     setDone(false)
     const present = await readSite(site.id)
     const change = changeOf(fields, base, present)
-    const risks = risksOf(change, base, present)
+    const risks = risksOf(change, base, present, await lacksNotice(neededNotice(change, present), site.id))
     confirming.dismiss()
     if (risks.length > 0) setAsked({ change, risks })
     else await send(change)

@@ -79,7 +79,7 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
   const names = by === 'preference' ? (['true', 'false'] as const) : (['accepted', 'refused'] as const)
   return (
     <>
-      <p role="status">{describe(by, answer)}</p>
+      <p role="status">{describe(answer)}</p>
       {!total.hidden && <Total of={total} />}
       {by && groups.length > 0 && (
         <>
@@ -128,13 +128,12 @@ function Groups({ by, groups }: { readonly by: NonNullable<By>; readonly groups:
 }
 
 /** The words of `consentctl stats`. */
-function describe(by: By, { total, groups, complete, as_of }: Stats): string {
+function describe({ total, groups, complete, as_of }: Stats): string {
   const all =
     total.records === null
       ? 'In all fewer than ten persons.'
       : `In all ${formatCount(total.records, 'record')} of ${formatCount(total.persons ?? 0, 'person')}.`
-  const rows = by ? groups : [total]
-  const [small = 0, more = 0] = ['small', 'remainder'].map(why => rows.filter(row => row.hidden === why).length)
+  const [small = 0, more = 0] = ['small', 'remainder'].map(why => groups.filter(row => row.hidden === why).length)
   const others = more ? `, and ${formatNumber(more)} more that would tell their numbers` : ''
   const hidden = small ? ` ${formatCount(small, 'group')} hidden: fewer than ten persons${others}.` : ''
   const uncounted =
