@@ -16,6 +16,8 @@ interface LongListProps<Row> {
   readonly rows: Rows<Row>
   /** Rows in all, if that is known. */
   readonly total: number | undefined
+  /** Called when the user tries again what could not be read. */
+  readonly onRetry?: () => void
   /** Shown instead of no rows. */
   readonly empty: string
   /** Where it is scrolled to, in pixels: kept by the caller for when the user comes back. */
@@ -38,7 +40,17 @@ interface Range {
  * needed. All rows are of one height. By keyboard it is one stop, in which the arrows go from row to row. The row that has the
  * focus stays, wherever the list is scrolled to.
  */
-export function LongList<Row>({ label, name, columns, linkOf, rows, total, empty, place }: LongListProps<Row>) {
+export function LongList<Row>({
+  label,
+  name,
+  columns,
+  linkOf,
+  rows,
+  total,
+  onRetry,
+  empty,
+  place,
+}: LongListProps<Row>) {
   const table = useRef<HTMLDivElement>(null)
   const body = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState<Range>({ first: 0, last: 30 })
@@ -73,7 +85,11 @@ export function LongList<Row>({ label, name, columns, linkOf, rows, total, empty
   }, [rows, size])
   useEffect(() => rows.look(range.first, range.last), [rows, range, size])
 
-  const problem = <Problem error={rows.error} retry={() => rows.retry()} />
+  const retry = () => {
+    rows.retry()
+    onRetry?.()
+  }
+  const problem = <Problem error={rows.error} retry={retry} />
   if (rows.length === 0 && !rows.isComplete) return rows.error === undefined ? <p role="status">Loading …</p> : problem
   if (size === 0) return <p class="empty">{empty}</p>
   const shown = indexesOf(range, focused, size)

@@ -3,7 +3,6 @@ import { api } from '../../../../src/contract/api.ts'
 import type { Consent } from '../../../../src/contract/consents.ts'
 import { type Loaded, useCall } from '../call.ts'
 import { LongList } from '../parts/long-list.tsx'
-import { Problem } from '../parts/problem.tsx'
 import { Rows } from '../parts/rows.ts'
 import { Screen } from '../parts/screen.tsx'
 import { useSites } from '../parts/sites.tsx'
@@ -55,14 +54,14 @@ function List() {
     <Screen title="Records" command={commandOf(filters)}>
       <FilterForm filters={filters} onFilters={apply} />
       <p role="status">{sentenceOf(filters, count)}</p>
-      <Problem error={count.error} retry={count.reload} />
       <LongList
         label="Records"
         name="records"
         columns={columns}
         linkOf={({ id }) => linkTo('records', id)}
         rows={rows}
-        total={count.value?.count}
+        total={countOf(count)}
+        onRetry={count.reload}
         empty="No records."
         place={place}
         key={filters}
@@ -71,8 +70,16 @@ function List() {
   )
 }
 
-function sentenceOf({ end }: Filters, { value, isLoading }: Loaded<{ readonly count: number } | undefined>): string {
+type Count = Loaded<{ readonly count: number } | undefined>
+
+/** Undefined while it is not known of these filters. */
+function countOf({ value, error, isLoading }: Count): number | undefined {
+  return isLoading || error !== undefined ? undefined : value?.count
+}
+
+function sentenceOf({ end }: Filters, count: Count): string {
   if (end) return 'The soonest end is first.'
-  if (isLoading) return 'Counting …'
-  return value ? formatCount(value.count, 'record') : ''
+  if (count.isLoading) return 'Counting …'
+  const number = countOf(count)
+  return number === undefined ? '' : formatCount(number, 'record')
 }

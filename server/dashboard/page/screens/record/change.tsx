@@ -28,6 +28,7 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
   const set = (index: number, edit: Partial<Edit>) =>
     setEdits(edits.map((each, at) => (at === index ? { ...each, ...edit } : each)))
   const wanted = changed(shown, edits)
+  const words = commandOf(record.id, shown, accepted, wanted)
   const action = useAction(async () => {
     requireNames(edits)
     if (accepted === undefined && wanted.length === 0) throw new Mistake('Nothing is changed yet.')
@@ -69,7 +70,7 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
           />
         ))}
       </Form>
-      <Command words={commandOf(record.id, shown, accepted, wanted)} />
+      {words.length > 0 && <Command words={words} />}
     </Dialog>
   )
 }

@@ -61,16 +61,19 @@ export function merge(now: Values, edits: readonly Edit[]): Values {
   return Object.fromEntries([...kept, ...set])
 }
 
-/** Of `update`. A removal needs all that stays. */
+/** Of `update`; empty if no command does it. A removal needs all that stays. */
 export function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
   const isRemoval = edits.some(({ text }) => text === '')
   const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: textOf(value) })) : []
-  const given = [...kept.filter(({ name }) => edits.every(edit => edit.name !== name)), ...edits]
+  const unedited = kept.filter(({ name }) => edits.every(edit => edit.name !== name))
+  const given = [...unedited, ...edits].filter(({ text }) => text !== '')
+  const isNothing = accepted === undefined && given.length === 0
+  if (isNothing || (isRemoval && given.length === 0) || given.some(({ name }) => name.includes('='))) return []
   return [
     'update',
     id,
     ...(accepted === undefined ? [] : [accepted ? '--accepted' : '--refused']),
-    ...given.filter(({ text }) => text !== '').flatMap(({ name, text }) => option('pref', `${name}=${text}`)),
+    ...given.flatMap(({ name, text }) => option('pref', `${name}=${text}`)),
     ...(isRemoval ? ['--replace-preferences'] : []),
   ]
 }

@@ -38,7 +38,7 @@ export function FilterForm({ filters, onFilters }: FilterFormProps) {
         </button>
       }
     >
-      <div class="filters">
+      <div class="filters pairs">
         <SiteSelect sites={sites} value={draft.site} onValue={site => set({ site })} none="All sites" />
         <Select label="Validity" value={draft.end} onValue={end => set({ end })} options={ends} />
         {draft.end === '' && <Plain draft={draft} set={set} />}
