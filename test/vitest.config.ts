@@ -70,7 +70,7 @@ const embedded = [
 const embeddedOnly = ['test/server/db/{power,restart,shared}.test.ts']
 
 /** End-to-end files that `npm test` runs: the built executable, its service and its exit codes. */
-const smoke = ['test/e2e/{manage,quickstart}.test.ts']
+const smoke = ['test/e2e/manage.test.ts']
 
 /** Files whose responses must arrive in time: they run after all others and one by one. */
 const timed = ['test/e2e/{failover,faults,outage}.test.ts']
