@@ -67,12 +67,13 @@ const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
     text: row => minute(row.given_at),
     brief: row => day(row.given_at),
     whole: true,
-    rank: 3.5,
+    rank: 2.4,
   }),
-  origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.5 }),
+  accepted: acceptedField(2.2),
+  origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.6 }),
 }
 
-/** Shows when and where persons answered. */
+/** Shows when and where persons answered. A table of 80 columns has what they answered and when. */
 export const consentViewOfImports: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column => importColumns[column.name] ?? column),

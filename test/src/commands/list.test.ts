@@ -49,7 +49,18 @@ describe('imported records', () => {
     const [header = '', row = ''] = stdout.split('\n')
     expect(header.split('\t').slice(-3)).toEqual(['deleted_at', 'given_at', 'origin'])
     expect(row).toMatch(/\t2020-05-01T10:00:00.000Z\t\{"system":"acme","id":"4711","evidence":null\}$/)
-    expect((await cli.run(['list', '--imported'], { ...screen, columns: 160 })).stdout).toMatch(/ORIGIN.*GIVEN_AT/)
+    expect((await cli.run(['list', '--imported'], { ...screen, columns: 160 })).stdout).toMatch(
+      /ACCEPTED.*GIVEN_AT.*ORIGIN/,
+    )
+    const long = consent({
+      subject_id: 'a-rather-long-name@department.example.com',
+      given_at: imported.given_at,
+      origin,
+    })
+    cli.instance.use(answers('get', consentsPath, { data: [imported, long], next_cursor: null }))
+    const narrow = (await cli.run(['list', '--imported'], { ...screen, columns: 80 })).stdout
+    expect(narrow).toMatch(/ACCEPTED.*GIVEN_AT/)
+    expect(narrow.match(/yes.*2020-05-01/g)).toHaveLength(2)
   })
 
   it.each([
