@@ -12,6 +12,7 @@ const sampledRows = 100
 const about = [
   'Says what the rows of the file mean. Check every line: columns are guessed by their names and first rows.',
   'null is not decided: write "yes", "no" or "left_out" for a value, and a name or false for a purpose.',
+  'system is the name of the tool that wrote the file, such as acme-crm: it tells its ids from those of other tools.',
   'origin_id is the person, device or form. All rows with the same one become one record with its later answers.',
 ]
 
@@ -75,7 +76,7 @@ function makeMap(samples: readonly Sample[]) {
   const notUsed = others.filter(sample => !answers.includes(sample)).map(({ column }) => column)
   return {
     about: [...about, `Not used: ${notUsed.join(', ') || 'no column'}.`],
-    system: 'csv',
+    system: '',
     container: { kind: 'csv' },
     rows: 'answer',
     fields: { origin_id: fields['subject_id'] ?? '', given_at: time?.column ?? '', ...fields },

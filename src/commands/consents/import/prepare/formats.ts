@@ -34,7 +34,17 @@ export const formatNames = Object.keys(formats) as FormatName[]
 export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
+  if (format === 'csv' && path !== undefined) requireSystem(own, path)
   return parseMap(extend(base, own), path, format)
+}
+
+/** The files of two tools can have the same ids: only the name of the tool tells their records apart. */
+function requireSystem({ system }: Fields, path: string): void {
+  if (typeof system === 'string' && system.trim() !== '' && system !== 'csv') return
+  throw usageError(
+    `${path}: "system" does not name the tool that wrote the file`,
+    'name it there, such as {"system": "acme-crm"}: records are told apart by it and by their ids in the file',
+  )
 }
 
 /** Returns the SHA-256, in hexadecimal, of the map in canonical JSON (RFC 8785). */

@@ -10,6 +10,7 @@ const README = readFileSync(new URL('../README.md', folder), 'utf8')
 const own: Readonly<Record<string, object>> = {
   consenti: { accepted: { rule: 'any', except: ['necessary'] } },
   csv: {
+    system: 'acme-crm',
     fields: { origin_id: 'id', given_at: 'time' },
     time: { formats: ['rfc3339'] },
     accepted: { rule: 'any' },

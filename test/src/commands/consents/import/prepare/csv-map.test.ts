@@ -23,8 +23,9 @@ describe('import --from csv --map-out', () => {
       values: { yes: null },
     })
     expect(map.about.at(-1)).toBe('Not used: Note.')
-    expect((await prepare(file, map, { timezone: 'UTC' })).undecided).toBe(2)
-    const decided = { ...map, accepted: { path: 'Status', values: { Open: 'no' } }, values: { yes: 'yes' } }
+    const named = { ...map, system: 'acme-crm' }
+    expect((await prepare(file, named, { timezone: 'UTC' })).undecided).toBe(2)
+    const decided = { ...named, accepted: { path: 'Status', values: { Open: 'no' } }, values: { yes: 'yes' } }
     const { rows: made, counts } = await prepare(file, decided, { timezone: 'UTC' })
     expect([counts.records, made[0]?.accepted, made[0]?.preferences]).toEqual([20, false, { Newsletter: true }])
     expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(2)
@@ -51,6 +52,19 @@ describe('import --from csv --map-out', () => {
     expect(await end('b,never,yes,no\n')).toContain('would end with exit code 5')
     expect(await end('a,2024-01-01T00:00:00Z,yes,no\n')).not.toContain('exit code')
   })
+
+  it.each([undefined, '', ' ', 'csv'])(
+    'and its map is refused if its system is %j, which could be of any tool',
+    async system => {
+      const map = write(JSON.stringify({ ...wholeAnswers, system }), 'unnamed.json')
+      const { code, stderr } = await run(['import', write('a\n'), '--from', 'csv', '--map', map, '--dry-run'])
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('"system" does not name the tool that wrote the file'),
+      ])
+      expect(stderr).toContain('such as {"system": "acme-crm"}')
+    },
+  )
 
   it.each([
     [['--from', 'csv'], 'no map says what the columns of the CSV mean'],
