@@ -3,6 +3,7 @@ import { safeJson, visible } from '../output/index.ts'
 import { maskKey } from '../settings/key.ts'
 import { exit } from './errors.ts'
 import { explain } from './explain.ts'
+import { openKinds } from './kinds.ts'
 
 interface ReportContext {
   readonly io: Io
@@ -14,9 +15,8 @@ interface ReportContext {
   }
 }
 
-/** Errors of one kind that are reported, and kinds that differ by their message. */
+/** Errors of one kind that are reported. */
 const maxExamples = 3
-const maxKinds = 20
 
 /**
  * Reports errors of which there may be many: of each kind the first three, only the first with a hint, and how many
@@ -24,14 +24,11 @@ const maxKinds = 20
  */
 export function reportsByKind(ctx: ReportContext & { readonly warn: (text: string) => Promise<void> }) {
   const kinds = new Map<string, { readonly first: string; count: number }>()
-  const kindOf = (error: unknown, subject: string): string => {
-    const { code, message } = explain(error)
-    const kind = message.replace(subject, '').replace(/"[^"]*"|[\da-f]{8}-[\da-f-]{27}|\d+/g, '#')
-    return kinds.size < maxKinds || kinds.has(kind) ? kind : code
-  }
+  const kindOf = openKinds()
   return {
     add: async (error: unknown, subject: string, { isHinted = true } = {}): Promise<void> => {
-      const name = kindOf(error, subject)
+      const { code, message } = kindOf(error, subject)
+      const name = `${code} ${message}`
       const kind = kinds.get(name) ?? { first: subject, count: 0 }
       kinds.set(name, kind)
       kind.count += 1

@@ -184,7 +184,7 @@ async function prepareFiles(
 ): Promise<Prepared> {
   const [{ prepare }, { preparedFolder, preparedInUse }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
-    import('./bulk/job.ts'),
+    import('./import/prepared-rows.ts'),
   ])
   limitHeapGrowth()
   const refused = reportsByKind(ctx)

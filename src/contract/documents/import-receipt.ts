@@ -21,7 +21,12 @@ const fields = z.strictObject({
   job: z.uuid(),
   instance: z.string().describe('The base URL of the service.'),
   account_id: z.uuid().nullable().describe('By the service; null if the key may not ask.'),
-  api_key_id: z.uuid().nullable().describe('By the service; null if the key may not ask.'),
+  api_key_id: z
+    .uuid()
+    .nullable()
+    .describe(
+      'Of the run that ended the import, as who and host: the history of each record has the key that made it. By the service; null if the key may not ask.',
+    ),
   profile: z.string(),
   who: z.string().describe('The user of the operating system.'),
   host: z.string(),

@@ -37,6 +37,7 @@ export function updates(change: CommonChange): Operation {
     command: 'update',
     lines,
     done: 'updated',
+    words: { verb: 'change', work: 'changes', check: 'history before you change', unchanged: 'as wanted' },
     defaults: JSON.parse(JSON.stringify(change)), // without those that are undefined
     requests: 2,
     isIdempotent: true,
@@ -94,6 +95,7 @@ export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }
     command: 'rm',
     lines: { ...lineKind(Target, 'a deletion', () => null), isOfIds: true },
     done: 'deleted',
+    words: { verb: 'delete', work: 'deletions', check: 'history before you delete', unchanged: 'as wanted' },
     defaults: {},
     requests: 1,
     isIdempotent: true,

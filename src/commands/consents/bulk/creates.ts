@@ -14,6 +14,7 @@ export function creates(site: string | undefined): Operation {
     command: 'create',
     lines: newRecords,
     done: 'created',
+    words: { verb: 'create', work: 'import', check: 'list before you create', unchanged: 'as wanted' },
     defaults: { site_id: site },
     requests: 1,
     isIdempotent: false,

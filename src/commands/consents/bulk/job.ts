@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
@@ -61,7 +61,7 @@ export async function openJob(
   const operation = resumed?.defaults ? { ...begun, defaults: resumed.defaults } : begun
   const readerOptions = toReaderOptions(operation, options, resumed, map)
   if (resumed && !resumed.about)
-    await ctx.say(`resuming the ${nouns[operation.command]} of ${resumed.file} of ${resumed.created_at}`)
+    await ctx.say(`resuming the ${operation.words.work} of ${resumed.file} of ${resumed.created_at}`)
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
@@ -107,21 +107,6 @@ export function importJobs({ settings, host }: Context, command?: Operation['com
     },
   })
 }
-
-/** Where the rows of foreign files are until they are sent. */
-export function preparedFolder({ stateFolder }: Context['settings']): string {
-  return resolve(stateFolder, 'imports')
-}
-
-/** Returns the paths of the prepared rows that jobs still need. */
-export async function preparedInUse(ctx: Context): Promise<string[]> {
-  const jobs = importJobs(ctx, 'import')
-  // One that another process ends meanwhile needs none.
-  const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(() => null)))
-  return headers.flatMap(header => (header?.command === 'import' ? [header.file] : []))
-}
-
-const nouns = { create: 'import', update: 'changes', rm: 'deletions', import: 'import' } as const
 
 function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): string {
   return `consentctl ${command ?? 'create'} --resume ${job}`

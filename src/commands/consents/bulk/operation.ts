@@ -20,6 +20,16 @@ export interface Operation {
   readonly command: 'create' | 'update' | 'rm' | 'import'
   readonly lines: LineKind<object>
   readonly done: 'created' | 'updated' | 'deleted' | 'imported'
+  readonly words: {
+    /** `would delete 3 records` */
+    readonly verb: string
+    /** `resuming the deletions of FILE` */
+    readonly work: string
+    /** `check with consentctl history before you delete it again` */
+    readonly check: string
+    /** Of a record that was already as wanted. */
+    readonly unchanged: string
+  }
   /** Fields of lines that do not have them; stored in the header of a job. */
   readonly defaults: Readonly<Record<string, unknown>>
   /** Stored in the header of a job, for `complete`. */
@@ -33,6 +43,8 @@ export interface Operation {
   nameOf?(entry: Entry<object>): string
   /** Returns true if all further lines would fail for the same reason, besides those that end every import. */
   failsAll?(error: unknown): boolean
+  /** Removes the file of a job that is done, if it was made for the job alone. */
+  removeFile?(ctx: Context, path: string): Promise<void>
   /** Called when every line is done or refused, before the job is removed: a refused line does not keep it. */
   complete?(ctx: Context, job: ImportJob, counts: Counts): Promise<void>
 }

@@ -139,8 +139,8 @@ export async function printSummary(
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const earlier = job.doneBefore - job.unchangedBefore
   const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
-  const same =
-    unchanged > 0 ? `${unchanged} already ${job.operation.command === 'import' ? 'known' : 'as wanted'}, ` : ''
+  const { words } = job.operation
+  const same = unchanged > 0 ? `${unchanged} already ${words.unchanged}, ` : ''
   const others = `${same}${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
@@ -148,17 +148,10 @@ export async function printSummary(
   const lost = job.state ? progress.lost : unknown
   if (lost > 0)
     await ctx.warn(
-      `${formatCount(lost, 'line')} may have been ${job.operation.done} or not: check with consentctl ${lookUps[job.operation.command]} ${lost === 1 ? 'it' : 'them'} again`,
+      `${formatCount(lost, 'line')} may have been ${job.operation.done} or not: check with consentctl ${words.check} ${lost === 1 ? 'it' : 'them'} again`,
     )
   if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
-
-const lookUps = {
-  create: 'list before you create',
-  update: 'history before you change',
-  rm: 'history before you delete',
-  import: 'list before you import',
-} as const
 
 async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
   if (broken !== null) {

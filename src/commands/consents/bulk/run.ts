@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
@@ -10,7 +10,7 @@ import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { importView, type LineResult } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
 import { type FailedLines, openFailedLines } from './failed-lines.ts'
-import { openJob, preparedFolder } from './job.ts'
+import { openJob } from './job.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
@@ -92,8 +92,6 @@ export async function* sendLines(
   }
 }
 
-const verbs = { create: 'create', update: 'change', rm: 'delete', import: 'import' } as const
-
 async function preview(
   ctx: Context,
   { operation, reader, extent, doneBefore }: ImportJob,
@@ -104,7 +102,7 @@ async function preview(
   const { lines } = extent ?? (await validate(ctx, reader, options, failedLines, signal))
   if (lines === 0) await warnEmpty(ctx, reader)
   await ctx.warn(
-    `would ${verbs[operation.command]} ${formatCount(lines - doneBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
+    `would ${operation.words.verb} ${formatCount(lines - doneBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
   )
 }
 
@@ -131,14 +129,10 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   }
 }
 
-/** Removes a file that a command has made for its job alone: ids, or prepared rows. */
-async function removeOwnFile({ settings }: Context, { command }: Operation, path: string): Promise<void> {
-  if (dirname(path) === snapshotFolder(settings)) await rm(path, { force: true })
-  else if (command === 'import') {
-    const { removePrepared } = await import('../import/prepare/work-folder.ts')
-    // By name, in our own folder: the job may have its path through a link.
-    await removePrepared(join(preparedFolder(settings), basename(dirname(path)), basename(path)))
-  }
+/** Removes a file that was made for its job alone. */
+async function removeOwnFile(ctx: Context, operation: Operation, path: string): Promise<void> {
+  if (dirname(path) === snapshotFolder(ctx.settings)) await rm(path, { force: true })
+  else await operation.removeFile?.(ctx, path)
 }
 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {

@@ -4,15 +4,16 @@ import { batchLimits } from '../../../contract/batch.ts'
 import type { ImportRow } from '../../../contract/imports.ts'
 import { CliError, Explained, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
+import { type Kind, openKinds } from '../../../errors/kinds.ts'
 import { choose } from '../../../receipts/sentence.ts'
 import type { Answer, Counts, ImportJob, Item, Operation } from '../bulk/operation.ts'
 import type { How } from '../bulk/state.ts'
+import { removePrepared } from './prepare/work-folder.ts'
+import { preparedPath } from './prepared-rows.ts'
 import { importSentences } from './sentences.ts'
 
-/** Rows that the service refused. The message is null for more kinds than are told apart. */
-export interface Refusal {
-  readonly code: string
-  readonly message: string | null
+/** Rows that the service refused. */
+export interface Refusal extends Kind {
   records: number
 }
 
@@ -30,11 +31,12 @@ const { importsPerUnit: rowsPerUnit } = batchLimits
 
 /** `import`: the origin of a row makes it one record without end, so that all of them can be sent again at any time. */
 export function imports({ site, about, beganAt, complete }: ImportKind): Operation {
-  const refusals = new Map<string, Refusal>()
+  const refusals = refusalCounter()
   return {
     command: 'import',
     lines: { noun: 'a record', fields: [], silenceRefuses: false, isOwn: true, check: () => {} },
     done: 'imported',
+    words: { verb: 'import', work: 'import', check: 'list before you import', unchanged: 'known' },
     defaults: { site_id: site },
     about,
     requests: 1 / rowsPerUnit,
@@ -50,12 +52,13 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
         mayResend: async () => true,
         send: async items => {
           const answers = await post(ctx, items, size, beganAt)
-          for (const answer of answers) if ('error' in answer) countRefusal(refusals, answer.error)
+          for (const answer of answers) if ('error' in answer) refusals.add(answer.error)
           return answers
         },
       }
     },
-    complete: async (_, job, counts) => await complete(job, counts, [...refusals.values()]),
+    removeFile: async ({ settings }, path) => await removePrepared(preparedPath(settings, path)),
+    complete: async (_, job, counts) => await complete(job, counts, refusals.all()),
   }
 }
 
@@ -133,16 +136,18 @@ function timeOf(id: string): number {
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-const maxKinds = 20
-
 /** Messages differ in values of rows, which no receipt must have. */
-function countRefusal(refusals: Map<string, Refusal>, error: unknown): void {
-  const { code, ...explained } = explain(error)
-  const text = explained.message.replace(/"[^"]*"|[\da-f]{8}-[\da-f-]{27}|\d+/g, '#')
-  const isTold = refusals.has(`${code} ${text}`) || refusals.size < maxKinds
-  const message = isTold ? text : null
-  const key = isTold ? `${code} ${text}` : code
-  const refusal = refusals.get(key) ?? { code, message, records: 0 }
-  refusal.records += 1
-  refusals.set(key, refusal)
+function refusalCounter() {
+  const refusals = new Map<string, Refusal>()
+  const kindOf = openKinds()
+  return {
+    add: (error: unknown): void => {
+      const kind = kindOf(error)
+      const key = `${kind.code} ${kind.message}`
+      const refusal = refusals.get(key) ?? { ...kind, records: 0 }
+      refusal.records += 1
+      refusals.set(key, refusal)
+    },
+    all: () => [...refusals.values()],
+  }
 }

@@ -18,6 +18,7 @@ import { exitOf, newProgress, type Progress } from '../bulk/progress.ts'
 import { sendLines } from '../bulk/run.ts'
 import { imports, type Refusal } from './imports.ts'
 import type { Prepared } from './prepare/prepared.ts'
+import { preparedPath } from './prepared-rows.ts'
 import { makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
 
 /** Of the command. */
@@ -103,7 +104,7 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
     )
   const names = about.files.map(({ name }) => name).join(', ')
   await ctx.say(`resuming the import of ${names} of ${about.started_at}`)
-  const file = { file: undefined, resume: job, approve: undefined }
+  const file = { file: preparedPath(ctx.settings, header.file), resume: job, approve: undefined }
   return await send(ctx, options, { signer, site: undefined, about, file })
 }
 

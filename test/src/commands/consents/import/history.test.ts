@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, expect, it } from 'vitest'
@@ -170,7 +170,7 @@ it('import › exit 4 › of a key without the scope, with the command that make
   expect(stderr).toContain('try: make a key for this with consentctl keys create --name import --scope import,read')
 })
 
-it('import › exit 6 › when the quota is used up; resumed, it signs a receipt with each refusal by its reason', async () => {
+it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
   importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
   const file = people(300)
   appendFileSync(file, 'person-x,yesterday,yes\n')
@@ -178,6 +178,8 @@ it('import › exit 6 › when the quota is used up; resumed, it signs a receipt
   expect([stopped.code, stopped.stdout], stopped.stderr).toEqual([6, ''])
   const [, job = ''] = /to resume: consentctl import --resume ([\da-f-]{36})/.exec(stopped.stderr) ?? []
   expect(job).not.toBe('')
+  renameSync(state, join(folder, 'moved'))
+  state = join(folder, 'moved')
   importing(({ origin }) =>
     origin.id === 'person-299' ? refused(409, 'conflict', 'This origin was imported with another content.') : made(),
   )
