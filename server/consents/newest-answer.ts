@@ -20,10 +20,10 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  * goes by its imported answer. `answered_at` is the time that this goes by. The names of `subject`, `site` and `purpose` must
  * not be `c`, `h` and `i`.
  *
- * Either is a look into an index. The first steps over imported records of the subject that are newer and count as imported, each
- * with a look into its history. The site and the id are compared as a row, because for an equal site a plan for any subject
- * prefers the index without the site. Of the past, imported records with a later answer are read too, because they may have
- * had another one then.
+ * Either is a look into an index. The first steps over imported records of the subject that are newer and count as imported,
+ * with a look into the history of each that has more than one entry. The site and the id are compared as a row, because for an
+ * equal site a plan for any subject prefers the index without the site. Of the past, imported records with a later answer are
+ * read too, because they may have had another one then.
  */
 export function newestAnswer(
   sql: Sql,
@@ -33,12 +33,12 @@ export function newestAnswer(
   const entries = sql`consent_history h where h.account_id = ${accountId} and h.consent_id = c.id`
   const untilThen = at ? sql`and coalesce(h.given_at, h.created_at) <= ${at.instant}` : sql``
   const answer = purpose ? sql`-> ${purpose}` : sql``
-  const isChanged = sql`exists (
+  const isChanged = sql`(c.version > 1 and exists (
     select from (
       select i.accepted, i.preferences from consent_history i
       where i.account_id = ${accountId} and i.consent_id = c.id and i.action = 'imported' order by i.version desc limit 1
     ) i, ${entries} and h.action = 'updated' ${untilThen}
-      and (h.accepted, h.preferences ${answer}) is distinct from (i.accepted, i.preferences ${answer}))`
+      and (h.accepted, h.preferences ${answer}) is distinct from (i.accepted, i.preferences ${answer})))`
   const answeredHere = sql`(select max(h.created_at) from ${entries} and h.action in ('created', 'updated') ${untilThen})`
   const isLive = at ? sql`(c.deleted_at is null or c.deleted_at > ${at.instant})` : sql`c.deleted_at is null`
   const state = at

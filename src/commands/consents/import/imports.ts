@@ -66,14 +66,17 @@ type Sizes = ReturnType<typeof batchSizes>
 
 const targetMs = 2000
 
+/** Larger batches take the service more time a row, because all their rows are in its memory until they are written. */
+const mostRows = 5 * rowsPerUnit
+
 /** So many rows that a request takes two seconds, because the service gives up a statement after five. */
 function batchSizes() {
-  let size = 5 * rowsPerUnit
+  let size = mostRows
   return {
     next: () => size,
     took: (rows: number, ms: number) => {
       const fitting = Math.floor((rows * targetMs) / ms / rowsPerUnit) * rowsPerUnit
-      if (rows >= size || fitting < size) size = Math.max(rowsPerUnit, Math.min(batchLimits.rows, fitting, 2 * size))
+      if (rows >= size || fitting < size) size = Math.max(rowsPerUnit, Math.min(mostRows, fitting, 2 * size))
     },
     failed: () => {
       size = rowsPerUnit
