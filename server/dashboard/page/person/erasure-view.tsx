@@ -161,7 +161,7 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
       </p>
       <Command words={['verify', ...certificates.map(({ name }) => name)]} label="In a terminal" />
       {missing}
-      <ul class="plain">
+      <ul class="plain certificates">
         {certificates.map(certificate => (
           <li key={certificate.name} class="buttons">
             <button type="button" class="small" onClick={() => downloadCertificates([certificate])}>

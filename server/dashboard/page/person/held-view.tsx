@@ -39,7 +39,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   const [answered, setAnswered] = useState<DataSubjectRequest | null>(null)
   const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
   return (
-    <div class="person">
+    <>
       <h2>Held</h2>
       <p role="status">{describeHeld(records.length, live.length)}</p>
       {records.length > 0 && <SiteTable records={records} sites={sites} />}
@@ -74,7 +74,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
       ) : (
         <p class="hint">Only an owner can erase.</p>
       )}
-    </div>
+    </>
   )
 }
 
