@@ -33,6 +33,7 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
   const asked = { subjects, ticket, reason: reason || null, received_at: received || null }
   const action = useAction(async () => {
     requirePast(received)
+    requireOnePerson(subjects)
     await requireUsable(asked)
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
@@ -111,6 +112,14 @@ function describePlan(live: number, deleted: number): string {
 /** @throws Mistake for a day that has begun nowhere yet */
 function requirePast(day: string): void {
   if (day > new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)) throw new Mistake(`${day} is in the future.`)
+}
+
+/** As `subject erase` does. */
+const mostIdentifiers = 20
+
+/** @throws Mistake for what is rather the identifiers of several people */
+function requireOnePerson({ length }: readonly string[]): void {
+  if (length > mostIdentifiers) throw new Mistake(`${length} identifiers are many for one person: nothing was done.`)
 }
 
 type Asked = Pick<Order, 'subjects' | 'ticket' | 'reason'>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import type { ErasedRecord } from '../../../../src/contract/documents/erasure-receipt.ts'
 import { describeOnPage, describeVerification } from '../../../../src/erasure/sentences.ts'
 import { restOf } from '../../../../src/erasure/state.ts'
@@ -27,6 +28,8 @@ interface ErasureViewProps {
 export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   const { phase, state, certificates, outcome, error } = erasure
   const { subjects, ticket, reason, received_at, due_at } = state.header
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
   const close = () => {
     if (!mayLeave()) return
     closeErasure()
@@ -34,7 +37,9 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   }
   return (
     <>
-      <h2>{outcome ? 'The erasure' : 'Erasing'}</h2>
+      <h2 ref={heading} tabIndex={-1}>
+        {outcome ? 'The erasure' : 'Erasing'}
+      </h2>
       <Progress erasure={erasure} />
       {phase === 'stopped' && <Stopped erasure={erasure} error={error} close={close} />}
       {outcome && <Sentences outcome={outcome} due={due_at} />}
@@ -156,8 +161,8 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
     <>
       <h2>Certificates</h2>
       <p>
-        What the service signed, byte for byte. They are nowhere else: keep them. The page makes no erasure receipt, and
-        does not verify signatures. This command does:
+        What the service signed, byte for byte. Keep them: the page does not. It makes no erasure receipt, and does not
+        verify signatures. This command does:
       </p>
       <Command words={['verify', ...certificates.map(({ name }) => name)]} label="In a terminal" />
       {missing}

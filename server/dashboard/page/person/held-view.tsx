@@ -80,7 +80,9 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
 
 function describeHeld(all: number, live: number): string {
   const gone = all - live
-  return `${formatCount(live, 'live record')}, and ${formatNumber(gone)} deleted, which hold${gone === 1 ? 's' : ''} data until purged. Purged ones are not found.`
+  const deleted = gone === 0 ? 'none' : formatNumber(gone)
+  const still = gone === 0 ? '' : `, which hold${gone === 1 ? 's' : ''} data until purged`
+  return `${formatCount(live, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found.`
 }
 
 type Sites = Parameters<typeof SiteName>[0]['sites']
