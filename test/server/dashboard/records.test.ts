@@ -32,10 +32,15 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const { page } = dashboard
 
     await button('Change …').focus()
-    await press('Enter', 'n', 'Tab', 'f')
+    await press('Enter', 'n', 'Tab', 'f', 'Tab')
+    await page.keyboard.type('9007199254740993')
+    await press('Enter')
+    expect(await page.getByRole('alert').innerText()).toContain('would be kept as 9007199254740992')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('none')
     await owner.update(id, { preferences: { ...preferences, profiling: true } }) // by a colleague meanwhile
     expect(await text('dialog .command code')).toBe(`consentctl update ${id} --refused --pref marketing=false`)
-    await press('Tab', 'Tab', 'Enter')
+    await press('Enter')
     await page.getByText('Changed.').waitFor()
     expect((await owner.get(id)).body).toMatchObject({
       accepted: false,

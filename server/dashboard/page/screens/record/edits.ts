@@ -1,4 +1,3 @@
-import { parseExactJson } from '../../../../../src/contract/exact-json.ts'
 import { option } from '../../parts/command.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 
@@ -17,14 +16,17 @@ export function textOf(value: unknown): string {
   return value
 }
 
-/** As `--pref name=value`: JSON is typed, any other text is itself. @throws Mistake */
+/** As `--pref name=value`: JSON is typed, any other text is itself. @throws Mistake for JSON that would be kept otherwise */
 function valueIn({ name, text }: Edit): unknown {
   if (!isJson(text)) return text
-  try {
-    return parseExactJson(text)
-  } catch (error) {
-    throw new Mistake(`${name}: the value ${(error as Error).message}.`)
-  }
+  const value = JSON.parse(text)
+  const kept = JSON.stringify(value)
+  if (withoutBlanks(kept) === withoutBlanks(text)) return value
+  throw new Mistake(`${name}: the value would be kept as ${kept}. Write it so, or in quotes.`)
+}
+
+function withoutBlanks(text: string): string {
+  return text.replace(/\s/g, '')
 }
 
 function isJson(text: string): boolean {
