@@ -93,6 +93,7 @@ async function history(stage: Stage, { lines }: Job, { pairs, bare }: Against): 
 }
 
 const mapOfPersons = {
+  system: 'bench',
   container: { kind: 'csv' },
   rows: 'answer',
   fields: { origin_id: 'person', given_at: 'at', subject_id: 'person' },

@@ -83,7 +83,7 @@ describe('import, from the files of another tool', () => {
         const { given_at, accepted, preferences } = answers.at(-1) as (typeof answers)[number]
         const record = records.get(id) as Consent
         expect(record).toMatchObject({
-          origin: { system: format, id, evidence: evidence ?? null },
+          origin: { system: JSON.parse(exampleMap(format)).system ?? format, id, evidence: evidence ?? null },
           ...{ consent_id, subject_id, ...others, given_at, accepted, preferences },
         })
         const entries = (await importer.history(record.id)).body.data as AuditEntry[]
