@@ -46,9 +46,10 @@ interface Row {
   readonly origin: { readonly id: string }
 }
 
-/** An instance that answers each row of an import with what `outcome` says of it. */
+/** An instance that answers each row of an import with what `outcome` says of it. `firstAt` is the time of the first. */
 function importing(outcome: (row: Row, index: number) => object) {
   let rows = 0
+  const seen = { firstAt: Number.POSITIVE_INFINITY }
   cli.instance.use(
     answers('get', '*/api/v1/openapi.json', description),
     answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404),
@@ -56,10 +57,12 @@ function importing(outcome: (row: Row, index: number) => object) {
       HttpResponse.json({ account_id: account, kind: 'api_key', id: uuid(2) }, { headers: date() }),
     ),
     http.post(`${consentsPath}/batch`, async ({ request }) => {
+      seen.firstAt = Math.min(seen.firstAt, Date.now())
       const { records } = (await request.json()) as { records: Row[] }
       return HttpResponse.json({ results: records.map(row => outcome(row, rows++)) })
     }),
   )
+  return seen
 }
 
 const made = () => ({ status: 201, consent: { id: uuid(7) }, replayed: false })
@@ -171,7 +174,7 @@ it('import › exit 4 › of a key without the scope, with the command that make
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
-  importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
+  const seen = importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
   const file = people(300)
   appendFileSync(file, 'person-x,yesterday,yes\n')
   const stopped = await run(file, ...flags(), '--yes', '--json')
@@ -200,6 +203,7 @@ it('import › exit 6 › when the quota is used up; resumed after its state fol
     records: { made: 299, made_unanswered: 0, known: 0, refused: 1 },
     refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 1 }],
   })
+  expect(seen.firstAt).toBeGreaterThanOrEqual(Date.parse(signed.began_at))
   expect(readdirSync(join(state, 'jobs')).concat(readdirSync(join(state, 'imports')))).toEqual([])
   expect(await run('--resume', job)).toMatchObject({ code: 2 })
 })
