@@ -37,11 +37,14 @@ async function consentctl(args, more = {}) {
 
 /** A client of the API with a session. */
 async function signIn(password) {
-  const answer = await fetch(`${url}/api/v1/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password }),
-  })
+  const send = () =>
+    fetch(`${url}/api/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    })
+  let answer = await send()
+  while (answer.status === 503) answer = await send() // a busy machine derives keys slowly
   const [cookie] = answer.headers.getSetCookie()[0].split(';')
   return async (method, path, body, type = 'application/json') => {
     const response = await fetch(`${url}/api/v1/${path}`, {
@@ -115,6 +118,8 @@ async function fill({ site, api_key: key }, password) {
   )
   await consentctl(['update', id.trim(), '--pref', 'analytics=true', '-q'], more)
   await consentctl(['update', id.trim(), '--refused', '--pref', 'marketing=false', '-q'], more)
+  // Checkpoints are counted once a minute.
+  for (let wait = 0; wait < 60 && !(await call('GET', 'stats')).complete; wait += 1) await delay(2000)
   return id.trim()
 }
 

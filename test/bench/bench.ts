@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { dashboard } from './dashboard.ts'
 import { exports } from './export.ts'
 import { imports } from './import.ts'
 import { memory } from './memory.ts'
@@ -20,6 +21,8 @@ export interface Bench {
   readonly size: Size
   /** Where the bundles of this folder are. */
   readonly bundles: string
+  /** Takes what undoes a step, to be called in the reverse order. */
+  readonly undo: (step: () => Promise<unknown> | unknown) => void
 }
 
 /** How much of each there is. */
@@ -49,6 +52,7 @@ const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   export: exports,
   import: imports,
   memory,
+  dashboard,
 }
 
 const usage = `npm run bench [-- [--pairs N] [--quick | --full] [--json FILE] [group …]]
@@ -87,6 +91,7 @@ export async function bench(args: string[], bundles: string): Promise<number> {
     isQuick,
     size,
     bundles,
+    undo,
   }
   try {
     const all: Row[] = []

@@ -10,6 +10,7 @@ export type Env = Record<string, string | undefined>
 /** A program that serves on a URL. */
 export interface Served {
   readonly url: string
+  readonly pid: number | undefined
   /** Milliseconds of CPU that it has taken so far, all its threads. */
   cpu(): number
   /** How much memory it has taken at most so far, in MiB. */
@@ -42,6 +43,7 @@ export async function serveProgram(args: readonly string[], env: Env): Promise<S
   await answering(url, child)
   return {
     url,
+    pid: child.pid,
     cpu: () => cpuOf(child.pid),
     peak: () => peakOf(child.pid),
     stop: async () => {

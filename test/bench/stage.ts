@@ -64,7 +64,7 @@ export async function openStage({ bundles, records, tell, undo }: StageOptions):
 }
 
 /** An empty database. */
-async function openDatabase(): Promise<{ url: string; remove: () => Promise<void> }> {
+export async function openDatabase(): Promise<{ url: string; remove: () => Promise<void> }> {
   const named = process.env['DATABASE_URL']
   const settings = ['shared_buffers=512MB', 'max_wal_size=8GB', 'checkpoint_timeout=1h']
   const server = named ? null : await startPostgres({ durable: false, settings })

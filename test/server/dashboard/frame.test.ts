@@ -2,6 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
 import { useDashboard } from '../../support/dashboard.ts'
 
+/** Roles of what is used, and of what must be announced to be understood. */
+const controls = new Set<unknown>(
+  'button link textbox searchbox combobox listbox option checkbox radio spinbutton Date progressbar region dialog img'.split(
+    ' ',
+  ),
+)
+
+/** Script: what Tab should reach in the content. */
+const tabbable = `[...document.querySelectorAll('main :is(a[href], button, input, select, textarea, summary, [tabindex])')]
+  .filter(element => element.tabIndex >= 0 && !element.disabled && element.checkVisibility())`
+
 describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
@@ -24,6 +35,51 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     await page.getByRole('heading', { name: 'Usage' }).waitFor()
     await page.getByRole('button', { name: 'Skip to the content' }).press('Enter')
     expect(await page.locator(':focus').getAttribute('id')).toBe('main')
+  })
+
+  it('is gone through by keyboard alone, and has a name for each control in the accessibility tree', async () => {
+    const account = await service.newAccount({ monthlyQuota: 1000 })
+    const body = {
+      site_id: account.siteId,
+      subject_id: 'maria@example.com',
+      accepted: true,
+      preferences: { news: true },
+    }
+    const { body: record } = await service.call('POST', '/api/v1/consents', { key: account.key, body })
+    await dashboard.open(account)
+    const { page } = dashboard
+    const cdp = await page.context().newCDPSession(page)
+    const titles = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
+    expect(titles).toHaveLength(8)
+    for (const title of [...titles, 'Record']) {
+      if (title === 'Record') {
+        await page.goto(`${service.url}/#/records/${record.id}`)
+        await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+        await page.keyboard.press('Shift+Tab')
+      } else {
+        for (let step = 0; step < 20 && (await page.locator(':focus').innerText()) !== title; step += 1)
+          await page.keyboard.press('Shift+Tab')
+        await page.keyboard.press('Enter')
+        await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+        expect(await page.locator(':focus').innerText()).toBe(title)
+      }
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' })
+      const { nodes } = await cdp.send('Accessibility.getFullAXTree')
+      const nameless = nodes.filter(
+        ({ ignored, role, name }) => !ignored && controls.has(role?.value) && !String(name?.value ?? '').trim(),
+      )
+      expect([title, nameless.map(({ role }) => role?.value)]).toEqual([title, []])
+      const reached = new Set<number>()
+      for (let step = 0; step < 60; step += 1) {
+        await page.keyboard.press('Tab')
+        const index = await page.evaluate<number>(`${tabbable}.indexOf(document.activeElement)`)
+        if (index < 0 && reached.size > 0) break
+        reached.add(index)
+      }
+      reached.delete(-1)
+      expect([title, reached.size]).toEqual([title, await page.evaluate(`${tabbable}.length`)])
+      await page.getByRole('heading', { level: 1 }).focus()
+    }
   })
 
   it('keeps the navigation if a screen fails', async () => {
