@@ -94,6 +94,7 @@ export async function buildDashboard(outdir) {
     target: 'es2022',
     minify: true,
     write: false,
+    charset: 'utf8',
     legalComments: 'none',
   }
   try {
