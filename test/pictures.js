@@ -23,6 +23,7 @@ const env = {
   CONSENTCTL_DATA_DIR: join(folder, 'data'),
   PORT: String(port),
   LOG_LEVEL: 'error',
+  CHECKPOINT_MINUTES: '1', // the newest records are counted at a checkpoint
 }
 
 async function consentctl(args, more = {}) {
@@ -118,7 +119,6 @@ async function fill({ site, api_key: key }, password) {
   )
   await consentctl(['update', id.trim(), '--pref', 'analytics=true', '-q'], more)
   await consentctl(['update', id.trim(), '--refused', '--pref', 'marketing=false', '-q'], more)
-  // Checkpoints are counted once a minute.
   for (let wait = 0; wait < 60 && !(await call('GET', 'stats')).complete; wait += 1) await delay(2000)
   return id.trim()
 }

@@ -96,10 +96,6 @@ function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void 
 }
 
 const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): readonly Column<AccountEntry>[] => [
-  { title: 'Time', cell: ({ at }) => <Time at={at} /> },
-  { title: 'By', cell: ({ actor }) => <Text of={actorOf(actor)} /> },
-  { title: 'Change', cell: ({ action }) => wordsOf(action) },
-  { title: 'Of', cell: entry => <Text of={targetOf(entry, names)} /> },
   {
     title: 'Entry',
     cell: entry => (
@@ -114,6 +110,10 @@ const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): reado
     ),
     isNumber: true,
   },
+  { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { title: 'By', cell: ({ actor }) => <Text of={actorOf(actor)} /> },
+  { title: 'Change', cell: ({ action }) => wordsOf(action) },
+  { title: 'Of', cell: entry => <Text of={targetOf(entry, names)} /> },
 ]
 
 function wordsOf(action: string): string {

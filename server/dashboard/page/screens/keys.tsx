@@ -43,7 +43,7 @@ export function Keys() {
         {({ data }) => (
           <Table
             label="API keys, newest first"
-            columns={mayChange ? [...columns, revokeColumn(setOpen)] : columns}
+            columns={[...columns, ...(mayChange ? [revokeColumn(setOpen)] : []), createdColumn]}
             rows={data}
             rowKey={({ id }) => id}
             empty="The account has no API keys."
@@ -99,8 +99,9 @@ const columns: readonly Column<ApiKey>[] = [
   { title: 'Scopes', cell: ({ scopes }) => visible(scopes.join(', ')) },
   { title: 'Last used (UTC)', cell: ({ last_used_on }) => last_used_on ?? <span class="none">never</span> },
   { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
-  { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
 ]
+
+const createdColumn: Column<ApiKey> = { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> }
 
 const revokeColumn = (onRevoke: (key: ApiKey) => void): Column<ApiKey> => ({
   title: 'Change',
