@@ -211,7 +211,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await button('Erase 1 record').isEnabled()).toBe(false)
     await dashboard.page.getByLabel('Type 1 to erase').fill('1')
     await button('Erase 1 record').dblclick()
-    await seen('The database cannot be reached.')
+    await seen('The database cannot be reached. Try again in 1 s.')
     await seen('1 record without an outcome')
     isDown = false
     await button('Continue').dblclick()

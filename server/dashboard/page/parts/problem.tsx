@@ -2,14 +2,25 @@ import { ApiError, type Call, ContractError, NetworkError } from '../../../../sr
 import { CliError } from '../../../../src/errors/errors.ts'
 import { visible } from '../../../../src/output/safe.ts'
 
+interface ProblemProps {
+  readonly error: unknown
+  readonly retry?: () => void
+  /** True if earlier calls of the action may have changed something: its own words say what was done. */
+  readonly isPart?: boolean
+}
+
 /** An error, what it means for what the user did, and what to do. Nothing if there is none. */
-export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+export function Problem({ error, retry, isPart = false }: ProblemProps) {
   if (error === undefined || error === null) return null
-  const { title, advice, requestId } = explain(error)
+  const { title, changed = '', advice, requestId } = explain(error)
   return (
     <div class="problem" role="alert">
       <strong>{title}</strong>
-      {advice && <span> {advice}</span>}
+      <span>
+        {' '}
+        {!isPart && changed}
+        {advice}
+      </span>
       {requestId && <small class="hint">Request {visible(requestId)}</small>}
       {retry && (
         <p class="buttons">
@@ -29,44 +40,47 @@ export class Mistake extends Error {
 
 interface Explanation {
   readonly title: string
+  /** Of the call alone. */
+  readonly changed?: string
   readonly advice: string
   readonly requestId?: string | null
 }
 
-export function explain(error: unknown): Explanation {
-  if (error instanceof NetworkError) return explainSilence(error)
+function explain(error: unknown): Explanation {
+  if (error instanceof NetworkError)
+    return {
+      title: error.code === 'TIMEOUT' ? 'The service did not answer in time.' : 'The service cannot be reached.',
+      changed: isChange(error.call) ? lost : '',
+      advice: 'Nothing that you typed is lost.',
+    }
   if (error instanceof ContractError)
     return {
       title: 'The answer is not one of this service.',
-      advice: `A proxy may have answered. ${isChange(error.call) && error.maybeDone ? lost : ''}`,
+      changed: isChange(error.call) && error.maybeDone ? lost : '',
+      advice: 'A proxy may have answered.',
       requestId: error.requestId,
     }
   if (error instanceof CliError) return { title: visible(error.message), advice: visible(error.hint ?? '') }
   if (error instanceof Mistake) return { title: visible(error.message), advice: '' }
   if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: visible(String(error)) }
-  const { message, requestId } = error
-  return { title: visible(message), advice: adviceFor(error), requestId: error.status >= 500 ? requestId : null }
+  const { message, requestId, status } = error
+  return { title: visible(message), ...adviceFor(error), requestId: status >= 500 ? requestId : null }
 }
 
 const lost = 'The change may or may not have been made: look before you repeat it. '
-
-function explainSilence({ code, call }: NetworkError): Explanation {
-  const title = code === 'TIMEOUT' ? 'The service did not answer in time.' : 'The service cannot be reached.'
-  return { title, advice: `${isChange(call) ? lost : ''}Nothing that you typed is lost.` }
-}
 
 /** A sign-in and a sign-out can be repeated. */
 function isChange({ method, path }: Call): boolean {
   return method !== 'GET' && path !== '/api/v1/session'
 }
 
-function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): string {
+function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): Pick<Explanation, 'changed' | 'advice'> {
   const isLost = maybeDone && code !== 'read_only' // which is before anything is done
   const changed = isChange(call) ? (isLost ? lost : 'Nothing was changed. ') : ''
-  if (code === 'quota_exceeded') return `${changed}An operator can raise the quota.`
-  if (status === 429 || status === 503) return `${changed}Try again ${formatWait(retryAfter)}.`
-  if (status >= 500) return changed
-  return code === 'unauthorized' || code === 'forbidden' ? changed : ''
+  if (code === 'quota_exceeded') return { changed, advice: 'An operator can raise the quota.' }
+  if (status === 429 || status === 503) return { changed, advice: `Try again ${formatWait(retryAfter)}.` }
+  const isSaid = status >= 500 || code === 'unauthorized' || code === 'forbidden'
+  return { changed: isSaid ? changed : '', advice: '' }
 }
 
 /** Seconds. */

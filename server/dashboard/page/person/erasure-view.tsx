@@ -115,7 +115,7 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
   const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length
   return (
     <>
-      <Problem error={error} />
+      <Problem error={error} isPart />
       <p>
         {rest.length === 0
           ? 'Each record has its outcome; what is left is to verify.'
