@@ -5,6 +5,7 @@ import { mayLeave } from './leaving.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Field, Form } from './parts/form.tsx'
 import { Problem } from './parts/problem.tsx'
+import { Screen } from './parts/screen.tsx'
 import { Text } from './parts/text.tsx'
 import { linkTo, usePlace } from './router.ts'
 import { screens } from './screens/index.ts'
@@ -35,7 +36,6 @@ export function App() {
   }
   return (
     <>
-      <Frame email={session.user.email} isReader={session.user.role !== 'owner'} />
       {status === 'ended' && (
         <Dialog title="Your session has ended" isOpaque>
           <p>Sign in again to continue: what you typed is still here. What the service rejected was not carried out.</p>
@@ -47,6 +47,7 @@ export function App() {
           </p>
         </Dialog>
       )}
+      <Frame email={session.user.email} isReader={session.user.role !== 'owner'} />
     </>
   )
 }
@@ -102,7 +103,11 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
       </header>
       <main id="main" tabIndex={-1}>
         <Guard key={current.path}>
-          <current.show params={place.params} />
+          {current.address.test(place.params.join('/')) ? (
+            <current.show params={place.params} />
+          ) : (
+            <Screen title="There is no such page">Check that the address is complete.</Screen>
+          )}
         </Guard>
       </main>
     </>

@@ -17,7 +17,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
 
-  it('shows the usage to whoever is signed in', async () => {
+  it('shows the usage to the user who is signed in', async () => {
     await dashboard.open(await service.newAccount({ monthlyQuota: 1000 }), 'usage')
     await dashboard.page.getByText('1,000').first().waitFor()
     expect(await dashboard.page.getByRole('heading', { level: 1 }).innerText()).toBe('Usage')
@@ -79,6 +79,25 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
       reached.delete(-1)
       expect([title, reached.size]).toEqual([title, await page.evaluate(`${tabbable}.length`)])
       await page.getByRole('heading', { level: 1 }).focus()
+    }
+  })
+
+  it('shows nothing of an address that is none of its own, nor makes it a part of a command', async () => {
+    const account = await service.newAccount()
+    await dashboard.open(account, 'records/--base-url=https%3A%2F%2Fevil.example')
+    const { page } = dashboard
+    const site = `notices/${account.siteId}`
+    for (const place of ['', 'notices/--site', `${site}/Your%20session`, `${site}/1/text/-x`, 'sites/x']) {
+      if (place) {
+        await page.goto(`${service.url}/#/${place}`)
+        await page.reload()
+      }
+      await page.getByText('Check that the address is complete.').waitFor()
+      expect([await page.getByRole('heading').innerText(), await page.title()]).toEqual([
+        'There is no such page',
+        'There is no such page · consentctl',
+      ])
+      expect(await page.locator('.command').count()).toBe(0)
     }
   })
 

@@ -7,7 +7,7 @@ import { Problem } from './problem.tsx'
 interface ScreenProps {
   readonly title: string
   /** Of the command that does the same, without `consentctl`. */
-  readonly command: readonly string[]
+  readonly command?: readonly string[]
   /** Buttons beside the title. */
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
@@ -29,7 +29,7 @@ export function Screen({ title, command, actions, children }: ScreenProps) {
         {actions && <div class="buttons">{actions}</div>}
       </header>
       {children}
-      <Command words={command} />
+      {command && <Command words={command} />}
     </>
   )
 }

@@ -12,18 +12,30 @@ export interface ScreenEntry {
   /** The first part of its address. */
   readonly path: string
   readonly title: string
+  /** Of its `params`: anybody can write a link to this page, so that nothing else is shown or part of a command. */
+  readonly address: RegExp
   /** `params` are the further parts of the address. */
   readonly show: FunctionComponent<{ readonly params: readonly string[] }>
 }
 
+const none = /^$/
+const id = '[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}'
+const version = '\\d{1,10}'
+const language = '[a-z]{2,3}(?:-[a-z\\d]{1,8})*'
+
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
-  { path: 'records', title: 'Records', show: Records },
-  { path: 'person', title: 'Person', show: Person },
-  { path: 'statistics', title: 'Statistics', show: Statistics },
-  { path: 'notices', title: 'Notices', show: Notices },
-  { path: 'sites', title: 'Sites', show: Sites },
-  { path: 'keys', title: 'Keys', show: Keys },
-  { path: 'audit', title: 'Audit', show: Audit },
-  { path: 'usage', title: 'Usage', show: Usage },
+  { path: 'records', title: 'Records', address: RegExp(`^(${id})?$`, 'i'), show: Records },
+  { path: 'person', title: 'Person', address: none, show: Person },
+  { path: 'statistics', title: 'Statistics', address: none, show: Statistics },
+  {
+    path: 'notices',
+    title: 'Notices',
+    address: RegExp(`^(${id}(/${version}(/who|/since/${version}|/text/${language})?)?)?$`, 'i'),
+    show: Notices,
+  },
+  { path: 'sites', title: 'Sites', address: RegExp(`^(new|${id})?$`, 'i'), show: Sites },
+  { path: 'keys', title: 'Keys', address: none, show: Keys },
+  { path: 'audit', title: 'Audit', address: none, show: Audit },
+  { path: 'usage', title: 'Usage', address: none, show: Usage },
 ]

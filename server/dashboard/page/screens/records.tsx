@@ -16,7 +16,7 @@ import { FilterForm } from './records/form.tsx'
 
 /** `#/records` is the list, `#/records/ID` a record. */
 export function Records({ params: [id] }: { readonly params: readonly string[] }) {
-  return id === undefined ? <List /> : <Record id={id} key={id} />
+  return id ? <Record id={id} key={id} /> : <List />
 }
 
 interface View {
