@@ -85,7 +85,9 @@ function State({ of }: { readonly of: ApiKey }) {
   const state = stateOf(of)
   return (
     <>
-      <Tag tone={state === 'active' ? 'good' : 'bad'}>{state}</Tag> {of.revoked_at && <Time at={of.revoked_at} />}
+      <Tag tone={state === 'active' ? 'good' : 'bad'}>{state}</Tag>
+      {of.revoked_at && <br />}
+      {of.revoked_at && <Time at={of.revoked_at} />}
     </>
   )
 }
