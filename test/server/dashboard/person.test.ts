@@ -283,7 +283,21 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await dashboard.page.locator('main').innerText()).not.toContain('\u202e')
     await button('Purge now …').click()
     await dashboard.page.getByLabel('Type 1 to purge them').fill('1')
+    let answerPurge = () => {}
+    await dashboard.page.route('**/api/v1/subjects/purge', async route => {
+      if (!route.request().postDataJSON().dry_run)
+        await new Promise<void>(done => {
+          answerPurge = done
+        })
+      await route.continue()
+    })
     await button('Purge 1 record permanently').click()
+    await seen('Purging: do not close this page.')
+    expect(await button(/^Close/).count()).toBe(0)
+    await dashboard.page.getByRole('link', { name: 'Usage' }).click()
+    await dashboard.page.getByRole('link', { name: 'Person' }).click()
+    await seen('Purging: do not close this page.')
+    answerPurge()
     await seen('1 record: personal data purged, as the service says and certifies.')
     await dashboard.expectAccessible()
     expect(await actionsOf(id)).toEqual(['created', 'deleted', 'purged'])

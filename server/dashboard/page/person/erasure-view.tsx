@@ -26,7 +26,7 @@ interface ErasureViewProps {
 }
 
 export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
-  const { phase, state, certificates, outcome, error } = erasure
+  const { phase, state, certificates, outcome, error, purging } = erasure
   const { subjects, ticket, reason, received_at, due_at } = state.header
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
@@ -61,8 +61,13 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
       />
       <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />
       {outcome && <Outcomes outcome={outcome} />}
-      {outcome && <Purge ids={outcome.records.filter(({ result }) => result === 'deleted').map(({ id }) => id)} />}
-      {phase === 'done' && (
+      {outcome && (
+        <Purge
+          ids={outcome.records.filter(({ result }) => result === 'deleted').map(({ id }) => id)}
+          purging={purging}
+        />
+      )}
+      {phase === 'done' && !purging?.isRunning && (
         <p class="buttons">
           <button type="button" onClick={close}>
             Close, and find the person again

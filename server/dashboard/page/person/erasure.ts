@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../../../src/client/errors.ts'
 import type { ErasureReceipt } from '../../../../src/contract/documents/erasure-receipt.ts'
+import { erasedRecordsLimit } from '../../../../src/contract/subjects.ts'
 import { isUuid } from '../../../../src/contract/uuid.ts'
 import { deleteBySubject, markErased } from '../../../../src/erasure/by-subject.ts'
 import { findNearMatches } from '../../../../src/erasure/near.ts'
+import type { Ask } from '../../../../src/erasure/purge-calls.ts'
 import { askForErasable, type Target } from '../../../../src/erasure/records.ts'
 import { type ErasureOutcome, toOutcome } from '../../../../src/erasure/result.ts'
 import { apply, type ErasureOrder, type ErasureState, newState } from '../../../../src/erasure/state.ts'
@@ -29,6 +31,14 @@ export interface Outcome
   extends ErasureOutcome,
     Pick<ErasureReceipt, 'verification' | 'near_matches' | 'account_id' | 'finished_at'> {}
 
+/** A purge of what an erasure deleted. */
+export interface Purging {
+  readonly isRunning: boolean
+  /** Records that certificates name. */
+  readonly certified: number
+  readonly error: unknown
+}
+
 export interface Erasure {
   readonly phase: 'deleting' | 'verifying' | 'stopped' | 'done'
   readonly state: ErasureState<Order>
@@ -36,6 +46,7 @@ export interface Erasure {
   readonly error: unknown
   readonly outcome: Outcome | null
   readonly certificates: readonly SignedText[]
+  readonly purging: Purging | null
 }
 
 /** At most one, which stays while the user looks at other screens. Only this page's memory has it. */
@@ -52,10 +63,11 @@ function change(changes: Partial<Erasure>): void {
   if (current) set({ ...current, ...changes })
 }
 
-function lossOf({ phase, certificates }: Erasure): string | null {
+function lossOf({ phase, certificates, purging }: Erasure): string | null {
   const isLost = certificates.some(({ isDownloaded }) => !isDownloaded)
   const unsaved = isLost ? ' Certificates that are not downloaded are lost.' : ''
   if (phase !== 'done') return `the erasure is not finished.${unsaved}`
+  if (purging?.isRunning) return `the purge is not finished.${unsaved}`
   return isLost ? 'certificates that are not downloaded are lost.' : null
 }
 
@@ -74,7 +86,7 @@ export function startErasure(order: Order, targets: readonly Target[]): void {
   const state = newState(order)
   for (const target of targets) apply(state, ['p', target])
   apply(state, ['P'])
-  set({ phase: 'stopped', state, error: undefined, outcome: null, certificates: [] })
+  set({ phase: 'stopped', state, error: undefined, outcome: null, certificates: [], purging: null })
   continueErasure()
 }
 
@@ -120,9 +132,24 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
   change({ phase: 'done', outcome, certificates: withTexts([...state.certificates, ...marks], 'erasure') })
 }
 
-/** Adds documents to those that there are. */
-export function keepCertificates(texts: readonly string[], kind: 'erasure' | 'purge'): void {
-  change({ certificates: withTexts(texts, kind) })
+/** Purges these records, or with `askForPurged` lets the service certify those that are purged. Its certificates are kept as they come. */
+export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
+  if (current?.purging?.isRunning) return
+  const named = new Set<string>()
+  const show = (isRunning: boolean, error?: unknown) => change({ purging: { isRunning, certified: named.size, error } })
+  show(true)
+  try {
+    for (let start = 0; start < ids.length; start += erasedRecordsLimit) {
+      const { certificate } = await ask(ids.slice(start, start + erasedRecordsLimit))
+      if (certificate === null) continue
+      change({ certificates: withTexts([certificate], 'purge') })
+      for (const { id } of JSON.parse(certificate).records) named.add(id)
+      show(true)
+    }
+    show(false)
+  } catch (error) {
+    show(false, error)
+  }
 }
 
 function withTexts(texts: readonly string[], kind: string): readonly SignedText[] {

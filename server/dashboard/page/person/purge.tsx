@@ -1,39 +1,45 @@
 import { useState } from 'preact/hooks'
-import { erasedRecordsLimit } from '../../../../src/contract/subjects.ts'
-import { orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
+import { askForPurged, orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
 import { useAction } from '../call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Mistake, Problem } from '../parts/problem.tsx'
-import { formatCount } from '../parts/text.tsx'
+import { formatCount, formatNumber } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
-import { keepCertificates } from './erasure.ts'
+import { type Purging, purge } from './erasure.ts'
+
+interface PurgeProps {
+  readonly ids: readonly string[]
+  readonly purging: Purging | null
+}
 
 /** Purges exactly the records that the erasure deleted, if the owner asks for it. */
-export function Purge({ ids }: { readonly ids: readonly string[] }) {
+export function Purge({ ids, purging }: PurgeProps) {
   const [pending, setPending] = useState<number | null>(null)
-  const [result, setResult] = useState<string | null>(null)
-  const preview = useAction(async () => setPending(await countPending(ids)))
+  const preview = useAction(async () => {
+    const count = await countPending(ids)
+    if (count > 0) setPending(count)
+    else await purge(ids, askForPurged(client))
+  })
   if (!useMayChange() || ids.length === 0) return null
+  const isOver = purging?.isRunning || purging?.certified === ids.length
   return (
     <>
       <h2>Purge</h2>
-      {result !== null ? (
-        <p role="status">{result}</p>
-      ) : pending === null ? (
+      <p role="status">{purging && describePurge(purging, ids.length)}</p>
+      {pending !== null && <PurgeForm ids={ids} pending={pending} close={() => setPending(null)} />}
+      {pending === null && !isOver && (
         <>
           <p>
             The service purges deleted records by its own schedule. It can purge these now; nothing of them can then be
             restored.
           </p>
-          <Problem error={preview.error} />
+          <Problem error={preview.error ?? purging?.error} />
           <p class="buttons">
-            <button type="button" disabled={preview.isRunning} onClick={preview.run}>
+            <button type="button" aria-disabled={preview.isRunning} onClick={preview.run}>
               Purge now …
             </button>
           </p>
         </>
-      ) : (
-        <PurgeForm ids={ids} pending={pending} onResult={setResult} />
       )}
     </>
   )
@@ -42,14 +48,15 @@ export function Purge({ ids }: { readonly ids: readonly string[] }) {
 interface PurgeFormProps {
   readonly ids: readonly string[]
   readonly pending: number
-  readonly onResult: (text: string) => void
+  readonly close: () => void
 }
 
-function PurgeForm({ ids, pending, onResult }: PurgeFormProps) {
+function PurgeForm({ ids, pending, close }: PurgeFormProps) {
   const [typed, setTyped] = useState('')
   const action = useAction(async () => {
     await countPending(ids)
-    onResult(await purge(ids))
+    close()
+    await purge(ids, orderPurge(client))
   })
   return (
     <Form
@@ -76,16 +83,12 @@ async function countPending(ids: readonly string[]): Promise<number> {
   throw new Mistake(`${formatCount(live, 'record')} of the erasure live again. Nothing was purged: erase them first.`)
 }
 
-/** Returns what the service says of the records. Its certificates are kept as they come. */
-async function purge(ids: readonly string[]): Promise<string> {
-  const order = orderPurge(client)
-  let purged = 0
-  for (let start = 0; start < ids.length; start += erasedRecordsLimit) {
-    const { records, certificate } = await order(ids.slice(start, start + erasedRecordsLimit))
-    purged += records.filter(({ state }) => state === 'purged').length
-    if (certificate !== null) keepCertificates([certificate], 'purge')
-  }
-  const others = ids.length - purged
-  const rest = others > 0 ? ` ${formatCount(others, 'record')} not purged.` : ''
-  return `${formatCount(purged, 'record')}: personal data purged, as the service says and certifies.${rest}`
+function describePurge({ isRunning, certified, error }: Purging, all: number): string {
+  if (isRunning) return `Purging: do not close this page. ${formatNumber(certified)} of ${formatCount(all, 'record')}.`
+  const others = all - certified
+  const rest = error
+    ? `${formatCount(others, 'record')} may be purged too: to purge again asks for their certificates.`
+    : `${formatCount(others, 'record')} not certified as purged.`
+  const sentence = `${formatCount(certified, 'record')}: personal data purged, as the service says and certifies.`
+  return [certified > 0 && sentence, others > 0 && rest].filter(Boolean).join(' ')
 }
