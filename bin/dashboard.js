@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { minifySync } from 'rolldown/utils'
 import { shared } from './bundle.js'
 
 const root = shared.absWorkingDir
@@ -83,6 +84,13 @@ function toFact(value) {
   return entries.every(([, each]) => each !== undefined) ? Object.fromEntries(entries) : undefined
 }
 
+/** Smaller than esbuild's by 1.4 kB compressed. */
+function minified(script) {
+  const { code, errors } = minifySync('app.js', script, { module: true, compress: { target: 'es2022' } })
+  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'))
+  return code
+}
+
 /** Writes the files into a folder, and `files.json`, which lists them. */
 export async function buildDashboard(outdir) {
   mkdirSync(outdir, { recursive: true })
@@ -92,7 +100,6 @@ export async function buildDashboard(outdir) {
     ...shared,
     platform: 'browser',
     target: 'es2022',
-    minify: true,
     write: false,
     charset: 'utf8',
     legalComments: 'none',
@@ -107,7 +114,7 @@ export async function buildDashboard(outdir) {
         jsxImportSource: 'preact',
         plugins: [unusedModules, bareSentences, contractFacts(folder)],
       }),
-      build({ ...options, entryPoints: [join(page, 'style.css')] }),
+      build({ ...options, entryPoints: [join(page, 'style.css')], minify: true }),
     ])
     const files = {}
     const add = (name, type, bytes) => {
@@ -117,7 +124,7 @@ export async function buildDashboard(outdir) {
       write(outdir, name, bytes)
       return { path, integrity: `sha256-${digest.toString('base64')}` }
     }
-    const js = add('app.js', 'text/javascript; charset=utf-8', script.outputFiles[0].contents)
+    const js = add('app.js', 'text/javascript; charset=utf-8', minified(script.outputFiles[0].text))
     const css = add('app.css', 'text/css; charset=utf-8', style.outputFiles[0].contents)
     const icon = add('icon.svg', 'image/svg+xml', readFileSync(join(page, 'icon.svg')))
     const html = readFileSync(join(page, 'index.html'), 'utf8')
