@@ -8,7 +8,7 @@ import { verifyAudit } from './history.ts'
 import type { TrustedKey } from './key-chain.ts'
 import { leafHash } from './merkle.ts'
 import { listFiles, NotValid, type Pack, type PackFiles, type ProvedEntry, requireFile } from './pack.ts'
-import { formatSums, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
+import { formatSums, isDeletion, isEndShown, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
 import { isConsistent, rootOfInclusion } from './proofs.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
@@ -64,16 +64,17 @@ function requireSame(files: PackFiles, list: readonly Digest[], listName: string
   }
 }
 
-/** Returns the checks of all files but signed documents. `listed` is the signed list, `keys` are those of the service. */
+/** Returns the checks of all files but signed documents. `list` is null if nobody signed one, `keys` are those of the service. */
 export function packChecks(
   pack: Pack,
-  listed: Pick<EvidencePack, 'record_id' | 'account_id'>,
+  list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
   keys: Iterable<TrustedKey>,
 ): PackCheck[] {
   const { notice, newer, receipt, checkpoint } = pack
+  const listed = list ?? { record_id: pack.record.id, account_id: checkpoint.account_id }
   return [
     { file: 'consent-keys.json', type: 'keys', run: () => checkKeys(pack) },
-    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id) },
+    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id, list !== null) },
     { file: 'record.json', type: 'record', run: () => checkRecord(pack, listed.record_id) },
     ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', run: () => checkReceipt(pack, receipt) }] : []),
     {
@@ -125,10 +126,20 @@ function checkKeys({ files, keys }: Pack): string {
   return 'keys/ has the same keys'
 }
 
-function checkHistory({ history }: Pack, id: string): string {
+function checkHistory(pack: Pack, id: string, isSealed: boolean): string {
+  const { history } = pack
   const { result, detail } = verifyAudit(id, history)
   need('history.json', result === 'ok', `does not verify: ${detail}`)
-  return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before`
+  return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack, isSealed)}`
+}
+
+/** The proof of the last entry does not show that it is the last: that of an earlier one is as good. */
+function endOf({ history, receipt }: Pack, isSealed: boolean): string {
+  need('receipt.json', isSealed || isEndShown({ history, receipt }), 'is missing: later entries may have been cut off')
+  const action = history.at(-1)?.action
+  if (receipt) return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
+  if (isDeletion(action)) return `they end as ${action}; later changes, such as a restore, are not known`
+  return 'that they are all is the word of who signed pack.json; later changes are not known'
 }
 
 /** The record hash covers the person, the site and the notice. */
@@ -141,7 +152,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   const stateOf = ({ accepted, preferences, policy_version }: typeof record | AuditEntry) =>
     canonical([accepted, preferences, policy_version])
   need(file, stateOf(record) === stateOf(last), 'has another state than the last entry of its history')
-  const isDeleted = last.action === 'deleted' || last.action === 'purged'
+  const isDeleted = isDeletion(last.action)
   need(file, (record.deleted_at !== null) === isDeleted, `is ${isDeleted ? 'not ' : ''}deleted, unlike its history`)
   const deletion = isDeleted ? history.findLast(({ action }) => action === 'deleted') : null
   need(file, record.deleted_at === (deletion?.created_at ?? null), 'was deleted at another time than in its history')

@@ -1,4 +1,5 @@
 // Nothing of Node.js: the dashboard uses this too.
+import type { AuditEntry } from '../contract/index.ts'
 
 export const listFile = 'pack.json'
 export const sumsFile = 'SHA256SUMS'
@@ -9,6 +10,15 @@ const listed =
 /** Returns true for the name of a file of a pack, other than its lists of files. */
 export function isPackFile(name: string): boolean {
   return listed.test(name)
+}
+
+/** Returns true if a history without a signed list of files shows where it ended: no receipt is signed of a deleted record. */
+export function isEndShown(pack: { readonly receipt: unknown; readonly history: readonly AuditEntry[] }): boolean {
+  return pack.receipt !== null || isDeletion(pack.history.at(-1)?.action)
+}
+
+export function isDeletion(action: string | null | undefined): boolean {
+  return action === 'deleted' || action === 'purged'
 }
 
 /** Returns the name of the inclusion proof of an entry. */

@@ -1,4 +1,4 @@
-import { formatSums, isPackFile, sumsFile } from '../evidence/pack-names.ts'
+import { formatSums, isEndShown, isPackFile, sumsFile } from '../evidence/pack-names.ts'
 import { type Collected, contentOf } from './content.ts'
 import { formatPackPage } from './page.ts'
 import { formatReadme } from './readme.ts'
@@ -6,15 +6,16 @@ import type { PackOrigin } from './words.ts'
 
 /**
  * Adds the explanations, and a list of all files that nobody signs: where this runs there is no key of a profile, and nothing is
- * verified. `digest` is SHA-256 in hexadecimal.
+ * verified. `digest` is SHA-256 in hexadecimal. Returns null if later entries of the history could be cut off unnoticed.
  * @throws Error for a name that no pack has, because names are made of what the service answered
  */
 export async function listUnsealed(
   collected: Collected,
   origin: Pick<PackOrigin, 'instance' | 'created_at'>,
   digest: (bytes: Uint8Array) => Promise<string>,
-): Promise<Map<string, Uint8Array>> {
+): Promise<Map<string, Uint8Array> | null> {
   const content = contentOf(collected)
+  if (!isEndShown(content)) return null
   const about = { ...origin, isSealed: false }
   const texts = [
     ...collected,

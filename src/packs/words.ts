@@ -90,14 +90,15 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     isIn: ({ receipt }) => receipt === null,
     shows:
       'the service signed no receipt. It signs none of a deleted record, of one with very many changes, or of one that is dated before a checkpoint of its log that was made without it.',
-    lacks: 'anything about the answer.',
+    lacks: 'anything about the answer, or that the history had no later entry then.',
   },
   {
     name: 'record.json, history.json',
     isIn: () => true,
     shows:
       'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the address and the notice of record.json.',
-    lacks: 'who a key or a site belongs to in the world. Times are of the clock of the service.',
+    lacks:
+      'who a key or a site belongs to in the world. Times are of the clock of the service. Later changes, such as a withdrawal, are not in this folder.',
   },
   {
     name: '(imported)',
@@ -117,8 +118,9 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     name: 'checkpoint.json, record.inclusion.json, record-first.inclusion.json',
     isIn: () => true,
     shows:
-      'the service signed the state of its log at one time, and the log had the first and the last entry of the history. None of them was written or changed later without breaking this.',
-    lacks: 'that the log is the only one: compare checkpoint.json with a checkpoint that somebody else has kept.',
+      'the service signed the state of its log at one time, and the log had the first entry of history.json and the one that it ends with. None of them was written or changed later without breaking this.',
+    lacks:
+      'that the history ended there, or that the log is the only one: compare checkpoint.json with a checkpoint that somebody else has kept.',
   },
   {
     name: 'newer-checkpoint.json, consistency.json',

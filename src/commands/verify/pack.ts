@@ -23,8 +23,7 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     rows.push(seal.row)
     if (seal.row.result === 'not_valid') return rows
     const pack = readPack(files)
-    const about = seal.list ?? { record_id: pack.record.id, account_id: pack.checkpoint.account_id }
-    for (const check of packChecks(pack, about, (await findKeys('service')).byId.values())) {
+    for (const check of packChecks(pack, seal.list, (await findKeys('service')).byId.values())) {
       const signed = isSigned(check.file, check.type)
         ? await judge(at(check.file), requireFile(files, check.file), findKeys)
         : null
@@ -53,7 +52,7 @@ async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): P
   if (row.result === 'not_valid') return { row, list: null }
   const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
   requireListed(files, list.files)
-  const detail = `${row.detail}; all ${list.files.length} files that it lists are as they were`
+  const detail = `${row.detail}; all ${list.files.length} files that it lists are as they were; later changes are not known`
   return { row: { ...row, detail }, list }
 }
 
@@ -65,7 +64,7 @@ function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal
       'is missing: nobody signed the list of the files, with the key that was given or another',
     )
   const count = requireSums(files)
-  const detail = `nobody signed this list: the ${count} files are as it has them, but others may have been left out, and README.txt and index.html made anew`
+  const detail = `nobody signed this list: the ${count} files are as it has them, but others may have been left out, and README.txt and index.html made anew; later changes are not known`
   const row = {
     file: `${folder}/${sumsFile}`,
     type: 'unsealed_pack',

@@ -86,7 +86,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     expect(ours.get('index.html')).not.toContain('<script')
   })
 
-  it('says that the log does not have a record yet, and why a request failed', async () => {
+  it('says that the log does not have a record yet, why a request failed, and that there is no receipt', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
     await dashboard.open(account, `records/${id}`)
@@ -108,6 +108,12 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     await button().click()
     await page.getByRole('alert').getByText(refused.message).waitFor()
     expect(await page.getByText('The log does not have').isVisible()).toBe(false)
+
+    await page.unroute('**/api/v1/log/inclusion*')
+    const unsigned = { error: 'conflict', message: 'No receipt is signed.' }
+    await page.route('**/receipt', route => route.fulfill({ status: 409, json: unsigned }))
+    await button().click()
+    await page.getByText('nobody could tell if its history was cut off').waitFor()
     expect(await button().isEnabled()).toBe(true)
   })
 })

@@ -519,6 +519,8 @@ describe('an evidence pack whose list of files nobody signed', () => {
     ['another record, listed', files => list(edit(files, 'record.json', { id: owner.siteId }))],
     ['no proof, listed', files => files.delete('record.inclusion.json') && list(files)],
     ['the notice left out, listed', files => list(without(files, /^notice[./]/))],
+    ['the receipt left out, listed', files => list(without(files, /^receipt/))],
+    ['the withdrawal cut off, listed', cutWithdrawal],
     ['an invented receipt, listed', files => list(files.set('receipt.json', Buffer.from(resigned(receiptOf(files)))))],
   ])('is refused with %s', async (_what, forge) => {
     const files = unseal(new Map(sealed))
@@ -535,14 +537,41 @@ describe('an evidence pack whose list of files nobody signed', () => {
   })
 
   it('is accepted without files that no other one names: so the program never says that nothing was left out', async () => {
-    const files = without(unseal(new Map(sealed)), /^administration\/|^receipt/)
+    const files = without(unseal(new Map(sealed)), /^administration\//)
     const less = put(list(files.set('README.txt', Buffer.from('x'))))
     const { code, rows } = await verify(less)
     expect([code, rows[0].detail]).toEqual([0, expect.stringContaining('others may have been left out')])
   })
 
+  it('says until when it has all changes: when the receipt was signed, and after a deletion nobody knows', async () => {
+    const id = await newRecord(2)
+    await cover()
+    const deleted = put(unseal(read(await write('to-unseal-deleted', id))))
+    const receipt = receiptOf(sealed)
+    const ends = [
+      `signed at ${receipt.issued_at} that they are all;`,
+      'they end as deleted; later changes, such as a restore,',
+    ]
+    for (const [index, each] of [path, deleted].entries()) {
+      const { code, rows } = await verify(each)
+      const { detail } = rows.find(({ type }) => type === 'history')
+      expect([code, detail]).toEqual([0, expect.stringContaining(ends[index] ?? '')])
+      for (const row of [detail, rows[0].detail]) expect(row).toMatch(/later changes,? .*are not known$/)
+    }
+    if (!isSkipped) expect(verifyInPython([deleted])).toMatchObject({ status: 0, lines: [`${deleted}: ${summary}`] })
+  })
+
   const edit = (files: Files, name: string, change: object) =>
     files.set(name, Buffer.from(JSON.stringify({ ...JSON.parse(String(files.get(name))), ...change })))
+  /** The first entry is proved by a file of its own, in the same tree. */
+  function cutWithdrawal(files: Files): Files {
+    const [first] = JSON.parse(String(files.get('history.json'))).data
+    const { accepted, preferences, policy_version, created_at: updated_at } = first
+    without(files, /^administration\/|^receipt|tlog/)
+    edit(files, 'history.json', { data: [first] })
+    edit(files, 'record.json', { accepted, preferences, policy_version, updated_at })
+    return list(files.set('record.inclusion.json', files.get('record-first.inclusion.json') ?? Buffer.of()))
+  }
   const receiptOf = (files: Files) => JSON.parse(String(files.get('receipt.json')))
   const reverse = (sums: Buffer | undefined) =>
     Buffer.from(`${String(sums).trimEnd().split('\n').reverse().join('\n')}\n`)

@@ -203,10 +203,18 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a pack',
-    says: '`unsigned`, of `SHA256SUMS`: “nobody signed this list: the 20 files are as it has them, but others may have been left out, and README.txt and index.html made anew”',
+    says: '`unsigned`, of `SHA256SUMS`: “nobody signed this list: the 20 files are as it has them, but others may have been left out, and README.txt and index.html made anew; later changes are not known”',
     seen: 'the digests of the files',
-    trust: 'who passed the pack on, for the files that no other one names, and for README.txt and index.html',
+    trust:
+      'who passed the pack on, for the files that no other one names, for README.txt and index.html, and for entries after a deletion',
     test: ['test/server/evidence/pack.test.ts', 'is accepted without files that no other one names'],
+  },
+  {
+    by: '`verify`, of a pack',
+    says: '`history.json`: “the service signed at INSTANT that they are all; later changes are not known”',
+    seen: 'a receipt of the service, whose `chain_head` is the hash of the last entry',
+    trust: 'the service',
+    test: ['test/server/evidence/pack.test.ts', 'says until when it has all changes'],
   },
   {
     by: '`verify`, of a pack',
