@@ -137,7 +137,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
         queue.push(...(await links('main')))
       }
       await go(page, '#/person')
-      const identifiers = texts.filter(text => /^[^\0\r\n]+$/.test(text) && text.isWellFormed()).slice(0, 20)
+      const identifiers = texts.filter(text => /^[^\0\r\n]{1,255}$/u.test(text) && text.isWellFormed()).slice(0, 20)
       await page.getByLabel('Identifiers of one person').fill(identifiers.join('\n'))
       await page.getByRole('button', { name: 'Find' }).click()
       await page.getByText('Loading …').first().waitFor({ state: 'detached' })
