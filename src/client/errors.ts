@@ -5,6 +5,8 @@ export interface Call {
   readonly url: string
   /** True if sending it twice does no more than once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
+  /** True if it changes nothing, with any method. */
+  readonly isRead?: boolean
   /** In its path. */
   readonly id: string | null
   /** Null if a user signs in instead. */

@@ -93,11 +93,13 @@ const idempotentPosts = new Set([
   '/api/v1/sites/:id/notices/:version/publish',
 ])
 
+const nearMatchesPath = '/api/v1/subjects/near-matches'
+
 /** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
   endpoint: Endpoint,
-  { params, query }: Input,
+  { params, query, body }: Input,
 ): Call {
   const { method, path } = endpoint
   return {
@@ -108,6 +110,7 @@ export function callOf(
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
     idempotent: method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
+    isRead: method === 'GET' || path === nearMatchesPath || (body as { dry_run?: unknown } | undefined)?.dry_run === true,
   }
 }
 

@@ -12,8 +12,10 @@ const timeoutMs = 30_000
 /** Seconds. A reader of the page can press a button sooner. */
 const maxWaitSeconds = 2
 
-/** No retry begins later: who waits longer wants to know why. */
+/** No retry begins later. */
 const maxRetryMs = 10_000
+
+const describe = (endpoint: Endpoint, input: Input) => callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
 
 const unsupported = () => Promise.reject(new Error('the page does not need this'))
 
@@ -23,7 +25,7 @@ const unsupported = () => Promise.reject(new Error('the page does not need this'
  */
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
-    const call = callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
+    const call = describe(endpoint, input)
     const { status, head, bytes, type, at } = await attempt(call, endpoint, input)
     input.onResponse?.({ status, requestId: head.requestId, at })
     if (status === 401 && endpoint.access !== 'anyone') onUnauthorized()
@@ -35,9 +37,10 @@ export function openFetch(onUnauthorized: () => void): Transport {
   }
   const send = (endpoint: Endpoint, input: Input) => {
     const start = performance.now()
+    const { isRead } = describe(endpoint, input)
     return withRetries(() => deliver(endpoint, input), {
-      maxWait: endpoint.method === 'GET' ? maxWaitSeconds : -1,
-      mayRepeat: async () => endpoint.method === 'GET' && performance.now() - start < maxRetryMs,
+      maxWait: isRead ? maxWaitSeconds : -1,
+      mayRepeat: async () => isRead === true && performance.now() - start < maxRetryMs,
       pause: seconds => new Promise(resolve => setTimeout(resolve, seconds * 1000)),
       onWait: () => {},
       onLost: input.onLost,

@@ -9,12 +9,14 @@ interface FormProps {
   readonly submit: string
   readonly isDangerous?: boolean
   readonly isDisabled?: boolean
+  /** Of its Problem. */
+  readonly hasOwnWords?: boolean
   readonly children: ComponentChildren
   /** Other buttons. */
   readonly more?: ComponentChildren
 }
 
-export function Form({ action, submit, isDangerous, isDisabled, children, more }: FormProps) {
+export function Form({ action, submit, isDangerous, isDisabled, hasOwnWords = false, children, more }: FormProps) {
   return (
     <form
       noValidate
@@ -25,7 +27,7 @@ export function Form({ action, submit, isDangerous, isDisabled, children, more }
       }}
     >
       {children}
-      <Problem error={action.error} />
+      <Problem error={action.error} hasOwnWords={hasOwnWords} />
       <p class="buttons">
         {/* A disabled one would lose the focus. */}
         <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isDisabled || action.isRunning}>

@@ -5,12 +5,12 @@ import { visible } from '../../../../src/output/safe.ts'
 interface ProblemProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** True if earlier calls of the action may have changed something: its own words say what was done. */
-  readonly isPart?: boolean
+  /** True if the words around it say what may have been changed, as after earlier calls of the action. */
+  readonly hasOwnWords?: boolean
 }
 
 /** An error, what it means for what the user did, and what to do. Nothing if there is none. */
-export function Problem({ error, retry, isPart = false }: ProblemProps) {
+export function Problem({ error, retry, hasOwnWords = false }: ProblemProps) {
   if (error === undefined || error === null) return null
   const { title, changed = '', advice, requestId } = explain(error)
   return (
@@ -18,7 +18,7 @@ export function Problem({ error, retry, isPart = false }: ProblemProps) {
       <strong>{title}</strong>
       <span>
         {' '}
-        {!isPart && changed}
+        {!hasOwnWords && changed}
         {advice}
       </span>
       {requestId && <small class="hint">Request {visible(requestId)}</small>}
@@ -70,8 +70,8 @@ function explain(error: unknown): Explanation {
 const lost = 'The change may or may not have been made: look before you repeat it. '
 
 /** A sign-in and a sign-out can be repeated. */
-function isChange({ method, path }: Call): boolean {
-  return method !== 'GET' && path !== '/api/v1/session'
+function isChange({ isRead, path }: Call): boolean {
+  return !isRead && path !== '/api/v1/session'
 }
 
 function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): Pick<Explanation, 'changed' | 'advice'> {

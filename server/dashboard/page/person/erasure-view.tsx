@@ -120,7 +120,7 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
   const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length
   return (
     <>
-      <Problem error={error} isPart />
+      <Problem error={error} hasOwnWords />
       <p>
         {rest.length === 0
           ? 'Each record has its outcome; what is left is to verify.'
