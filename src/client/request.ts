@@ -110,7 +110,8 @@ export function callOf(
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
     idempotent: method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
-    isRead: method === 'GET' || path === nearMatchesPath || (body as { dry_run?: unknown } | undefined)?.dry_run === true,
+    isRead:
+      method === 'GET' || path === nearMatchesPath || (body as { dry_run?: unknown } | undefined)?.dry_run === true,
   }
 }
 

@@ -33,7 +33,7 @@ export function Purge({ ids, purging }: PurgeProps) {
             The service purges deleted records by its own schedule. It can purge these now; nothing of them can then be
             restored.
           </p>
-          <Problem error={preview.error ?? purging?.error} />
+          <Problem error={preview.error ?? purging?.error} hasOwnWords />
           <p class="buttons">
             <button type="button" aria-disabled={preview.isRunning} onClick={preview.run}>
               Purge now …
