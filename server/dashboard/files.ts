@@ -20,7 +20,7 @@ interface Listing {
   readonly files: Readonly<Record<string, { readonly file: string; readonly type: string }>>
 }
 
-/** Where the build puts them: beside this module, or in dist if it runs from its source. */
+/** The build puts them beside this module, or in dist if it runs from its source. */
 const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => new URL(path, import.meta.url))
 
 /** Reads the files of the page, which stay in memory. */

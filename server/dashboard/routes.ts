@@ -32,6 +32,7 @@ export function dashboardRoutes(
   })
   app.get('/dashboard/:file', { config }, async (request, reply) => {
     const { file } = request.params as { file: string }
+    if (!/^(app|icon)-[\da-f]{16}\.(js|css|svg)$/.test(file)) return await reject(request)
     const asset = (await pageFiles()).assets.get(`dashboard/${file}`)
     if (!asset) return await reject(request)
     reply.headers({

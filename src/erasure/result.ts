@@ -7,7 +7,7 @@ import type { ErasureState } from './state.ts'
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
-/** What a finished erasure has done: the part of the receipt that is about records. */
+/** The outcome of a finished erasure: the part of the receipt that is about records. */
 export type ErasureOutcome = Pick<ErasureReceipt, 'result' | 'statement' | 'counts' | 'sites' | 'records'>
 
 export function toOutcome(state: ErasureState, verification: Verification): ErasureOutcome {

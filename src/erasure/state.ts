@@ -26,7 +26,7 @@ export type ErasureEvent =
   | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
   | readonly ['c', seconds: number]
 
-/** What was asked and confirmed, as far as the deletion depends on it. */
+/** The confirmed order, as far as the deletion depends on it. */
 export interface ErasureOrder {
   readonly subjects: readonly string[]
   readonly ticket: string

@@ -7,7 +7,7 @@ export type Collected = ReadonlyMap<string, string | Uint8Array>
 
 type Entry = Omit<ProvedEntry, 'hash'>
 
-/** What a pack says. */
+/** The parsed content of a pack. */
 export interface PackContent
   extends Pick<Pack, 'record' | 'history' | 'receipt' | 'checkpoint' | 'first' | 'last' | 'newer'> {
   readonly files: Pick<Collected, 'has'>

@@ -2,7 +2,7 @@ import { describeOrigin } from '../contract/origin.ts'
 import { textFile } from '../evidence/pack-names.ts'
 import type { PackContent } from './content.ts'
 
-/** Who made a pack, and when. */
+/** The maker of a pack, and the time. */
 export interface PackOrigin {
   readonly instance: string
   readonly created_at: string

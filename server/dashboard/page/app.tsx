@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useAction } from './call.ts'
-import { mayLeave } from './leaving.ts'
+import { lossNow, mayLeave } from './leaving.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Field, Form } from './parts/form.tsx'
 import { Problem } from './parts/problem.tsx'
@@ -39,6 +39,7 @@ export function App() {
       {status === 'ended' && (
         <Dialog title="Your session has ended" isOpaque>
           <p>Sign in again to continue: what you typed is still here. What the service rejected was not carried out.</p>
+          {lossNow() && <p>If another user signs in, this page is emptied: {lossNow()}</p>}
           <SignIn email={session.user.email} />
           <p class="buttons">
             <button type="button" onClick={() => mayLeave() && restart()}>

@@ -1,4 +1,4 @@
-/** What the user would lose by leaving the page now; null for nothing. */
+/** Lost by leaving the page now; null for nothing. */
 let loss: string | null = null
 
 function warn(event: BeforeUnloadEvent): void {
@@ -10,6 +10,10 @@ export function warnOfLoss(text: string | null): void {
   loss = text
   removeEventListener('beforeunload', warn)
   if (text !== null) addEventListener('beforeunload', warn)
+}
+
+export function lossNow(): string | null {
+  return loss
 }
 
 /** Asks the user if there is something to lose. */

@@ -60,7 +60,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     expect((await rows())[2]).toEqual(['rare', '4', '0', '4', '0', '0', '100.0 %'])
   })
 
-  it('draws what the table has, with a place for each month between, and hides nothing from whoever sees no colours', async () => {
+  it('draws what the table has, with a place for each month between, and hides nothing from a reader who sees no colours', async () => {
     const account = await service.newAccount()
     await dashboard.open(account, 'usage')
     const { page } = dashboard

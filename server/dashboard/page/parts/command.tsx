@@ -9,11 +9,16 @@ interface CommandProps {
 /** The command that does the same, to copy. Words are quoted for a POSIX shell where they must be. */
 export function Command({ words, label = 'The same in a terminal' }: CommandProps) {
   const text = ['consentctl', ...words].map(quote).join(' ')
+  const shown = visible(text)
   return (
     <p class="command">
       <span class="hint">{label}</span>
-      <code>{visible(text)}</code>
-      <Copy text={text} label="Copy the command" />
+      <code>{shown}</code>
+      {shown === text ? (
+        <Copy text={text} label="Copy the command" />
+      ) : (
+        <small>not to be pasted into a terminal: it has characters that are not seen</small>
+      )}
     </p>
   )
 }

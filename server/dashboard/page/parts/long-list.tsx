@@ -5,7 +5,7 @@ import type { Rows } from './rows.ts'
 import type { Column } from './table.tsx'
 
 interface LongListProps<Row> {
-  /** What a screen reader announces. */
+  /** Announced by a screen reader. */
   readonly label: string
   /** Of the style: `--row` is the height of a row, `.row` has a grid of the columns. */
   readonly name: string
@@ -20,7 +20,7 @@ interface LongListProps<Row> {
   readonly onRetry?: () => void
   /** Shown instead of no rows. */
   readonly empty: string
-  /** Where it is scrolled to, in pixels: kept by the caller for when the user comes back. */
+  /** Its scroll position in pixels, kept by the caller for when the user comes back. */
   readonly place: { top: number }
 }
 

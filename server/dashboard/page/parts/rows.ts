@@ -31,7 +31,7 @@ const kept = 1000
 export class Rows<Row> {
   readonly #read: ReadPage<Row>
   #pages: Page<Row>[] = []
-  /** Where the list goes on; null at its end. */
+  /** The next page; null at the end. */
   #next: { readonly cursor: string | undefined } | null = { cursor: undefined }
   #range: readonly [first: number, last: number] = [0, 0]
   #isReading = false
@@ -85,7 +85,7 @@ export class Rows<Row> {
     this.retry()
   }
 
-  /** Calls back after each change. Returns the way out. */
+  /** Calls back after each change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

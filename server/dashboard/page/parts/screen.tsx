@@ -39,7 +39,7 @@ interface LoadedProps<T> {
   readonly children: (value: T) => ComponentChildren
 }
 
-/** What was read, or that it is being read, and why it could not be. An earlier value stays. */
+/** Shows the value, or that it is being read, or the error. An earlier value stays. */
 export function Show<T>({ of: { value, error, isLoading, reload }, children }: LoadedProps<T>) {
   return (
     <>

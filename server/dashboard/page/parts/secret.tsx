@@ -34,7 +34,7 @@ export function Secret({ label, value, onHidden }: SecretProps) {
         <strong>{label}</strong>{' '}
         {value === null
           ? 'It has left this page. If nobody copied it, make another one.'
-          : 'Copy it now: it is shown once, and leaves this page as soon as you switch to another tab or window.'}
+          : 'Copy it now: it is shown once, and leaves this page as soon as that is hidden.'}
       </p>
       {value !== null && (
         <p class="command">

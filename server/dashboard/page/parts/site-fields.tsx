@@ -26,7 +26,7 @@ export function SiteFieldInputs({ fields, onFields }: SiteFieldsProps) {
       />
       <Field
         label="Retention in days"
-        hint="Records that have not changed for so many days are deleted, and later purged. Empty: never."
+        hint="Records that have not changed for this many days are deleted, and later purged. Empty: never."
         value={fields.retentionDays}
         onValue={retentionDays => set({ retentionDays })}
       />

@@ -33,7 +33,7 @@ export function fieldsOf(site: Site): SiteFields {
 type Settings = Pick<Site, 'name' | 'policy_version' | 'allowed_origins' | 'retention_days' | 'strict_notices'>
 export type SettingsChange = { -readonly [K in keyof Settings]?: Settings[K] | undefined }
 
-/** What is not a number is sent as it is, for the service to reject: nothing typed becomes "never" by mistake. */
+/** Text that is no number is sent as it is, for the service to reject: nothing typed becomes "never" by mistake. */
 export function settingsOf({ name, policyVersion, origins, retentionDays, isStrict }: SiteFields): Settings {
   return {
     name,

@@ -7,7 +7,7 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** What a screen reader announces. */
+  /** Announced by a screen reader. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]

@@ -193,7 +193,7 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
   const action = useAction(async () => onDone(await client.call(api.keys.revoke, { params: { id: key.id } })))
   return (
     <Dialog title="Revoke this key?" onClose={onClose}>
-      <p>Whatever uses it is rejected within a second. This cannot be undone.</p>
+      <p>Requests with it are rejected within a second. This cannot be undone.</p>
       <Details
         rows={[
           ['Name', <Text of={key.name} key="name" />],

@@ -23,7 +23,7 @@ interface Patch {
   readonly lines: readonly string[] | null
 }
 
-/** What differs in the details, then the lines of each text, as `consentctl notices diff` has them. */
+/** The differences in the details, then the lines of each text, as `consentctl notices diff` has them. */
 export function NoticeDifference({ site, version, older }: DifferenceProps) {
   const found = useCall(async () => {
     const get = (each: string) => client.call(api.notices.get, { params: { id: site, version: each } })

@@ -15,7 +15,7 @@ interface WhoProps {
   readonly version: string
 }
 
-/** Who agreed to a version and to nothing newer. */
+/** The persons who agreed to a version and to nothing newer. */
 export function NoticeSubjects({ site, version }: WhoProps) {
   const pages = usePages([])
   const query = { limit: '100', ...(pages.cursor && { cursor: pages.cursor }) }

@@ -38,7 +38,7 @@ export function NoticeScreen({ site, version }: NoticeProps) {
               columns={textColumns(notice)}
               rows={notice.texts}
               rowKey={row => row.language}
-              empty="It has no text yet."
+              empty="No texts yet."
             />
             <h2>Purposes</h2>
             <Table
@@ -46,7 +46,7 @@ export function NoticeScreen({ site, version }: NoticeProps) {
               columns={purposeColumns}
               rows={notice.purposes}
               rowKey={row => JSON.stringify([row.key, row.language])}
-              empty="It names no purpose."
+              empty="No purposes."
             />
             <Compare site={site} version={version} />
             <h2>Who agreed to it</h2>
@@ -70,7 +70,7 @@ function NoticeDetails({ of: notice }: { readonly of: Notice }) {
         ['In effect from', notice.effective_from ? <Time at={notice.effective_from} /> : 'its publication'],
         ['Controller', <Text of={notice.controller} key="" />],
         ['A consent is valid for', notice.valid_for ? <Text of={notice.valid_for} /> : 'without end'],
-        ['Earlier consents', notice.requires_renewal ? 'count no longer once it is in effect' : 'stay valid'],
+        ['Earlier consents', notice.requires_renewal ? 'no longer count once it is in effect' : 'stay valid'],
         ['Site', <Id of={notice.site_id} key="" />],
         ['Created', <Time at={notice.created_at} key="" />],
         ['Updated', <Time at={notice.updated_at} key="" />],

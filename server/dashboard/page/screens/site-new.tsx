@@ -29,7 +29,7 @@ export function NewSite() {
           <SiteFieldInputs fields={fields} onFields={setFields} />
         </Form>
       ) : (
-        <p class="empty">A reader can make no site.</p>
+        <p class="empty">Readers cannot create sites.</p>
       )}
     </Screen>
   )

@@ -18,7 +18,7 @@ const banners = [
   ...bannerNames.map(name => [name, name === 'osano' ? 'osano cookieconsent' : name] as const),
 ]
 
-/** What a page of the site needs to record consents. */
+/** The code that a page of the site needs to record consents. */
 export function SiteSnippet({ site, token }: SnippetProps) {
   const [chosen, setBanner] = useState('')
   const banner = bannerNames.find(name => name === chosen)

@@ -161,7 +161,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
           </ul>
           <Form
             action={confirming}
-            submit="Save all the same"
+            submit="Save anyway"
             isDangerous
             more={
               <button type="button" onClick={() => setAsked(undefined)}>
@@ -207,8 +207,11 @@ function Token({ id, token, onToken }: TokenProps) {
   return (
     <>
       <h2>Token</h2>
-      <p>The pages of the site send it. It is shown only when it is issued: for a lost one issue another.</p>
-      <Form action={issuing} submit="Issue a new token">
+      <p>
+        The pages of the site send it. It is shown only when it is issued: if it is lost, or no answer comes, issue
+        another.
+      </p>
+      <Form action={issuing} submit="Issue a new token" hasOwnWords>
         <Field
           label="Hours until older tokens expire"
           hint="0 ends them at once: for a token that is misused."
@@ -232,6 +235,7 @@ function Token({ id, token, onToken }: TokenProps) {
             action={confirming}
             submit="End it, and issue a new one"
             isDangerous
+            hasOwnWords
             more={
               <button type="button" onClick={() => setAsked(false)}>
                 Cancel
