@@ -60,15 +60,30 @@ const unusedModules = {
   },
 }
 
-/** Drops the grounds of sentences, which tests and readers of the source need. */
-const bareSentences = {
-  name: 'bare sentences',
+/** Drops text that the page cannot say. */
+const unsaidText = {
+  name: 'unsaid text',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]erasure[\\/]sentences\.ts$/ }, ({ path }) => {
-      const contents = readFileSync(path, 'utf8').replace(/(?<=^ +entitledBy:\s+)'.*'(?=,$)/gm, "''")
+    onLoad({ filter: /[\\/]src[\\/](erasure|packs)[\\/]\w+\.ts$/ }, ({ path }) => {
+      const changes = unsaid[path.split(/[\\/]/).slice(-2).join('/')]
+      if (!changes) return undefined
+      const contents = changes.reduce((text, [from, to]) => text.replace(from, to), readFileSync(path, 'utf8'))
       return { contents, loader: 'ts' }
     })
   },
+}
+
+/** The grounds of sentences, which tests and readers of the source need; those for terminals; those of sealed packs. */
+const unsaid = {
+  'erasure/sentences.ts': [
+    [/(?<=^ +entitledBy:\s+)'.*'(?=,$)/gm, "''"],
+    [/^ {4}terminal: [\s\S]*?(?=^ {2}\},$)/gm, ''],
+  ],
+  'packs/words.ts': [
+    [/^ {4}isIn: \(_, \{ isSealed \}\) => isSealed,\n {4}shows:[\s\S]*?(?=^ {2}\},$)/gm, 'isIn: () => false'],
+  ],
+  'packs/readme.ts': [[/origin\.isSealed|(?<=\()isSealed(?=$)/gm, 'false']],
+  'packs/page.ts': [[/origin\.isSealed/g, 'false']],
 }
 
 /** Returns undefined for what is not plain data. */
@@ -77,8 +92,8 @@ function toFact(value) {
   if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? value : undefined
   if (typeof value !== 'object' || value === null || '_zod' in value) return undefined
   if ('method' in value && 'path' in value) {
-    const { method, path, access, status, media } = value
-    return { method, path, access, status, ...(media && { media }) }
+    const { method, path, access, media } = value
+    return { method, path, access, ...(media && { media }) }
   }
   const entries = Object.entries(value).map(([key, each]) => [key, toFact(each)])
   return entries.every(([, each]) => each !== undefined) ? Object.fromEntries(entries) : undefined
@@ -110,9 +125,12 @@ export async function buildDashboard(outdir) {
         ...options,
         entryPoints: [join(page, 'main.tsx')],
         format: 'esm',
-        jsx: 'automatic',
-        jsxImportSource: 'preact',
-        plugins: [unusedModules, bareSentences, contractFacts(folder)],
+        jsx: 'transform',
+        jsxFactory: 'h',
+        jsxFragment: 'Fragment',
+        inject: [join(page, 'jsx.ts')],
+        tsconfigRaw: {},
+        plugins: [unusedModules, unsaidText, contractFacts(folder)],
       }),
       build({ ...options, entryPoints: [join(page, 'style.css')], minify: true }),
     ])
