@@ -18,15 +18,14 @@ export interface DashboardTest {
 /** All that can differ between light and dark: the two have the same elements. */
 const rulesOfColours = ['color-contrast', 'link-in-text-block']
 
-/** Script of the page, before its own. */
+/** Script of each document, before its own. */
 const watchPolicy = `
-  globalThis.violations = []
   addEventListener('securitypolicyviolation', event => {
-    violations.push(event.violatedDirective + ' ' + event.blockedURI)
+    reportViolation(event.violatedDirective + ' ' + event.blockedURI)
   })`
 
 /**
- * The dashboard in a real browser, a new page for each test. A test fails if the page throws, breaks its security policy or sends
+ * The dashboard in a real browser, a new page for each test. A test fails if any page of it throws, breaks its security policy or sends
  * anything to another host.
  */
 export function useDashboard(options: ServiceOptions = {}): DashboardTest {
@@ -40,10 +39,12 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
   afterAll(() => browser?.close())
 
   async function newPage(): Promise<Page> {
-    await test.page?.close()
+    if (test.page?.isClosed() === false) {
+      await test.page.evaluate('0')
+      await test.page.close()
+    }
     await browser.context.clearCookies()
     const page = await browser.context.newPage()
-    faults = []
     test.requests.length = 0
     page.on('pageerror', error => faults.push(`error: ${error.message}`))
     page.on('request', request => {
@@ -51,6 +52,7 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
       if (url.protocol !== 'blob:' && url.origin !== service.url) faults.push(`request: ${url.href}`)
       if (url.pathname.startsWith('/api/')) test.requests.push(`${request.method()} ${url.pathname}`)
     })
+    await page.exposeFunction('reportViolation', (violation: string) => faults.push(`violation: ${violation}`))
     await page.addInitScript(watchPolicy)
     return page
   }
@@ -80,8 +82,10 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
   }
 
   afterEach(async () => {
-    const violations = await test.page?.evaluate<string[]>('violations')
-    expect([...faults, ...(violations ?? [])]).toEqual([])
+    await test.page?.evaluate('0') // what was reported before has arrived
+    const found = faults
+    faults = []
+    expect(found).toEqual([])
   })
 
   return test
