@@ -41,6 +41,20 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
+/** Returns a function that throws once the component is gone, by which what it does ends. */
+export function useRequireShown(): () => void {
+  const isShown = useRef(true)
+  useEffect(
+    () => () => {
+      isShown.current = false
+    },
+    [],
+  )
+  return () => {
+    if (!isShown.current) throw new Error('The screen was left.')
+  }
+}
+
 export interface Action {
   /** Does nothing while it runs. */
   readonly run: () => void

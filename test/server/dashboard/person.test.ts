@@ -140,6 +140,26 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     const withoutTime = (text: string) => text.replace(/"exported_at":"[^"]*"/, '')
     expect(withoutTime(exported)).toBe(withoutTime(readFileSync(out, 'utf8')))
 
+    const files: string[] = []
+    dashboard.page.on('download', file => files.push(file.suggestedFilename()))
+    let release = () => {}
+    const slow = new Promise<void>(resolve => {
+      release = resolve
+    })
+    await dashboard.page.route('**/history*', async route => await slow.then(() => route.continue()), {
+      times: 1,
+    })
+    const asked = dashboard.page.waitForRequest('**/history*')
+    await button('Export everything').click()
+    await asked
+    await find('jo@example.com')
+    await seen('0 live records')
+    const answered = dashboard.page.waitForResponse('**/history*')
+    release()
+    await answered
+    await find()
+    await seen('1 live record, and 1 deleted')
+    expect(files, 'of the person before').toEqual([])
     await erase(1)
     await seen('Near matches: 1')
     for (const id of [live, gone]) expect(await actionsOf(id ?? '')).toEqual(['created', 'deleted'])

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Consent, DataSubjectRequest } from '../../../../src/contract/index.ts'
 import type { NearMatch } from '../../../../src/erasure/near.ts'
 import { countBySite } from '../../../../src/erasure/records.ts'
-import { useAction, useCall } from '../call.ts'
+import { useAction, useCall, useRequireShown } from '../call.ts'
 import { download } from '../parts/download.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Show } from '../parts/screen.tsx'
@@ -51,7 +51,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
         sites={sites}
         empty="No matching records. Identifiers must match exactly, including case and spaces."
       />
-      <Export subjects={subjects} />
+      <Export subjects={subjects} key={JSON.stringify(subjects)} />
       <Requests
         requests={requests}
         mayAnswer={mayChange}
@@ -145,9 +145,15 @@ function NearMatches({ near, include }: NearMatchesProps) {
 /** The same file as `subject export` writes, without the manifest that a profile of the command line signs. */
 function Export({ subjects }: { readonly subjects: readonly string[] }) {
   const [count, setCount] = useState(0)
+  const requireShown = useRequireShown() // another person may be on the screen
   const exporting = useAction(async () => {
     setCount(0)
-    download(await readExport(subjects, setCount), 'person.json', 'application/json')
+    const text = await readExport(subjects, read => {
+      requireShown()
+      setCount(read)
+    })
+    requireShown()
+    download(text, 'person.json', 'application/json')
   })
   return (
     <>

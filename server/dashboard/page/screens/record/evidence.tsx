@@ -1,8 +1,8 @@
 import { createTar } from 'nanotar'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { collectPack } from '../../../../../src/packs/collect.ts'
 import { listUnsealed } from '../../../../../src/packs/unsealed.ts'
-import { useAction } from '../../call.ts'
+import { useAction, useRequireShown } from '../../call.ts'
 import { Command } from '../../parts/command.tsx'
 import { download } from '../../parts/download.ts'
 import { Problem } from '../../parts/problem.tsx'
@@ -12,17 +12,11 @@ import { client } from '../../session.ts'
 /** Downloads what proves a record without the service. The page verifies none of it, and has no key to sign it with. */
 export function EvidencePack({ id }: { readonly id: string }) {
   const [state, setState] = useState('')
-  const isShown = useRef(true)
+  const requireShown = useRequireShown()
   const heading = useId()
-  useEffect(
-    () => () => {
-      isShown.current = false
-    },
-    [],
-  )
   const action = useAction(async () => {
     const say = (text: string) => {
-      if (!isShown.current) throw new Error('The screen was left.')
+      requireShown()
       setState(text)
     }
     say('Reading the evidence …')
