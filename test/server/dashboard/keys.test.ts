@@ -104,6 +104,11 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       const [newest] = (await call(account, 'GET', 'audit?limit=1')).body.data
       expect(bytes.toString()).toBe(newest.document)
       expect(await page.getByRole('dialog').innerText()).toContain(createHash('sha256').update(bytes).digest('hex'))
+
+      await call(account, 'PATCH', `sites/${account.siteId}`, { retention_days: 30 })
+      await page.goto(`${service.url}/#/usage`)
+      await page.goto(`${service.url}/#/audit`)
+      await page.getByText(`site ${account.siteId} (now `).waitFor()
     })
   })
 

@@ -137,16 +137,18 @@ async function readNames(): Promise<Names> {
   return new Map(lists.flatMap(({ data }) => data.map(({ id, name }) => [id, name] as const)))
 }
 
-/** Its name if the entry or the account has it, else its id. */
+/** Its name if the entry has it, else its id, with the name that it has now. */
 function targetOf({ target, after, before }: AccountEntry, names: Names): string {
   const { kind, id, policy_version: version } = target
-  const { name = names.get(id), email } = { ...before, ...after } as {
+  const { name, email } = { ...before, ...after } as {
     readonly name?: unknown
     readonly email?: unknown
   }
   const noun = kind === 'api_key' ? 'key' : String(kind)
-  if (version !== undefined) return `${noun} version ${version} of ${name ?? id}`
-  return kind === 'account' ? noun : `${noun} ${name ?? email ?? id}`
+  const present = names.get(id)
+  const named = name ?? email ?? (present === undefined ? id : `${id} (now ${present})`)
+  if (version !== undefined) return `${noun} version ${version} of ${named}`
+  return kind === 'account' ? noun : `${noun} ${named}`
 }
 
 function Entry({ of: entry, onClose }: { readonly of: AccountEntry; readonly onClose: () => void }) {
