@@ -134,10 +134,16 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const owner = await newImporter(service)
     const kept = await owner.create({ subject_id: 'maria@example.com', consent_id: 'cookies', accepted: true })
     await owner.create({ subject_id: 'maria@example.com', accepted: false })
-    await owner.create({ subject_id: 'max@example.com', accepted: true })
-    await dashboard.open(owner, 'records')
+    const { id } = await owner.create({ accepted: true })
+    await dashboard.open(owner, 'usage')
     const { page } = dashboard
+    const refused = { error: 'forbidden', message: 'The key must have the scope read.' }
+    await page.route('**/stats/count*', route => route.fulfill({ status: 403, json: refused }), { times: 1 })
+    await page.getByRole('link', { name: 'Records' }).click()
+    await page.getByText('The number is not known.').waitFor()
+    await button('Count again').click()
     await page.getByText('3 records').waitFor()
+    await page.getByRole('link', { name: `none (${id})` }).waitFor()
     await page.getByLabel('Accepted').focus()
     await press('y', 'Shift+Tab')
     await page.keyboard.type('maria@example.com')

@@ -119,7 +119,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
 
     await page.getByLabel('Strict notices').press('Space')
     await page.getByRole('button', { name: 'Save' }).click()
-    await dialog.getByText('until the notice of this policy version is published').waitFor()
+    await dialog.getByText('Consents to policy version 1 will be rejected until its notice is published').waitFor()
     await page.keyboard.press('Escape')
     const notice = `${path}/notices/1`
     await call(account, 'PUT', notice, {})

@@ -104,7 +104,10 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await dashboard.open(account, 'statistics')
     const { page } = dashboard
     await page.getByText('In all 12 records').waitFor()
+    await page.getByLabel('From (UTC day)').fill('1026-02-01')
+    await page.getByText('Not applied: the year').waitFor()
     await page.getByLabel('From (UTC day)').fill('2026-02-01')
+    expect(await page.getByText('Not applied').count()).toBe(0)
     await page.getByLabel('To (UTC day)').fill('2026-01-01')
     await page.getByRole('alert').getByText('must not be after to').waitFor()
     expect(await page.getByText('In all 12').count()).toBe(0)

@@ -92,7 +92,9 @@ export function risksOf(change: SettingsChange, base: Site, present: Site, isNot
   const { removed } = originChange(allowed_origins ?? present.allowed_origins, present.allowed_origins)
   if (removed.length > 0) risks.push(`Pages of these origins can record no consent any more: ${removed.join(', ')}`)
   if (isNoticeMissing)
-    risks.push('Every consent will be rejected until the notice of this policy version is published.')
+    risks.push(
+      `Consents to policy version ${change.policy_version ?? present.policy_version} will be rejected until its notice is published, and in the log.`,
+    )
   const foreign = (['name', 'policy_version', 'retention_days', 'strict_notices'] as const).filter(
     name => name in change && present[name] !== base[name] && present[name] !== change[name],
   )

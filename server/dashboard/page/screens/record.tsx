@@ -98,8 +98,8 @@ function State({ facts }: { readonly facts: Facts }) {
   if (!deleted_at) return null
   return (
     <p>
-      <Tag tone="bad">deleted</Tag> <Time at={deleted_at} />: it is in no list, and can be restored until its personal
-      data is purged.
+      <Tag tone="bad">deleted</Tag> <Time at={deleted_at} />: it is in lists only with deleted ones, and can be restored
+      until its personal data is purged.
     </p>
   )
 }

@@ -54,6 +54,13 @@ function List() {
     <Screen title="Records" command={commandOf(filters)}>
       <FilterForm filters={filters} onFilters={apply} />
       <p role="status">{sentenceOf(filters, count)}</p>
+      {count.error !== undefined && (
+        <p class="buttons">
+          <button type="button" onClick={count.reload}>
+            Count again
+          </button>
+        </p>
+      )}
       <LongList
         label="Records"
         name="records"
@@ -81,5 +88,5 @@ function sentenceOf({ end }: Filters, count: Count): string {
   if (end) return 'The soonest end is first.'
   if (count.isLoading) return 'Counting …'
   const number = countOf(count)
-  return number === undefined ? '' : formatCount(number, 'record')
+  return number === undefined ? 'The number is not known.' : formatCount(number, 'record')
 }

@@ -45,8 +45,8 @@ export function Statistics() {
     <Screen title="Statistics" command={command}>
       <div class="filters">
         <SiteSelect sites={sites.value ?? []} value={site} onValue={setSite} none="All sites" />
-        <Field label="From (UTC day)" type="date" value={from} onValue={setFrom} />
-        <Field label="To (UTC day)" type="date" value={to} onValue={setTo} />
+        <Field label="From (UTC day)" hint={hintOf(from)} type="date" value={from} onValue={setFrom} />
+        <Field label="To (UTC day)" hint={hintOf(to)} type="date" value={to} onValue={setTo} />
         <Select
           label="Grouping"
           value={by ?? ''}
@@ -71,7 +71,11 @@ export function Statistics() {
 
 /** A year is typed digit by digit, and each is a day of its own: 0002-01-31. */
 function isTyped(day: string): boolean {
-  return day >= '1900'
+  return /^(19|[2-9]\d)\d\d-/.test(day)
+}
+
+function hintOf(day: string): string | undefined {
+  return day === '' || isTyped(day) ? undefined : 'Not applied: the year must be 1900 or later, of four digits.'
 }
 
 function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {

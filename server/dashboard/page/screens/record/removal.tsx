@@ -25,8 +25,9 @@ export function Delete({ id, onDone, onClose }: QuestionProps) {
           <Id of={id} />
         </p>
         <p>
-          A deleted record is gone from every list; its history stays. It can be restored until its personal data is
-          purged (by default 30 days after the deletion). This is no erasure of the person: their other records stay.
+          A deleted record is in lists only with deleted ones; its history stays. It can be restored until its personal
+          data is purged (by default 30 days after the deletion). This is no erasure of the person: their other records
+          stay.
         </p>
       </Form>
       <Command words={['rm', id]} />

@@ -3,7 +3,7 @@ import type { Site } from '../../../../../src/contract/sites.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { Accepted, formatValue } from '../../parts/preferences.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Tag, Text, Time } from '../../parts/text.tsx'
+import { Id, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Filters } from './filters.ts'
 
 /** The time that the filters are about takes the place of the creation. */
@@ -16,7 +16,7 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
       ? ['Answered, as imported', (row: Consent) => row.given_at]
       : ['Created', (row: Consent) => row.created_at]
   return [
-    { title: 'Subject', cell: row => <Text of={row.subject_id || row.id} /> },
+    { title: 'Subject', cell: row => (row.subject_id ? <Text of={row.subject_id} /> : <NoSubject id={row.id} />) },
     {
       title: 'Accepted',
       cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Accepted of={row.accepted} />),
@@ -29,6 +29,15 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
     { title: 'Policy', cell: row => row.policy_version },
     { title: 'Preferences', cell: row => <Brief of={row.preferences} /> },
   ]
+}
+
+/** With the id, because it is a link to the record. */
+function NoSubject({ id }: Pick<Consent, 'id'>) {
+  return (
+    <>
+      <Text of={null} /> (<Id of={id} />)
+    </>
+  )
 }
 
 function Brief({ of }: { readonly of: Consent['preferences'] }) {
