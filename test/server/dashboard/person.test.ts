@@ -133,7 +133,8 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
       .waitFor()
     await dashboard.expectAccessible()
 
-    const exported = await download(() => button('Export everything').click())
+    const exported = await download(() => button('Export everything').press('Enter'))
+    expect(await dashboard.page.locator(':focus').innerText()).toBe('Export everything')
     const out = join(folder.path, 'export.json')
     const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: account.key }
     expect((await run(['subject', 'export', subject, '--out', out], { env })).code).toBe(0)

@@ -39,6 +39,21 @@ export function Form({ action, submit, isDangerous, isDisabled, hasOwnWords = fa
   )
 }
 
+interface ActionButtonProps {
+  readonly action: Action
+  readonly isPrimary?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Keeps the focus while the action runs, as a disabled button would not. */
+export function ActionButton({ action, isPrimary, children }: ActionButtonProps) {
+  return (
+    <button type="button" class={isPrimary ? 'primary' : ''} aria-disabled={action.isRunning} onClick={action.run}>
+      {children}
+    </button>
+  )
+}
+
 interface FieldProps {
   readonly label: string
   readonly hint?: ComponentChildren

@@ -5,6 +5,7 @@ import { restOf } from '../../../../src/erasure/state.ts'
 import { useAction } from '../call.ts'
 import { mayLeave } from '../leaving.ts'
 import { Command } from '../parts/command.tsx'
+import { ActionButton } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useSites } from '../parts/sites.tsx'
 import { Details } from '../parts/table.tsx'
@@ -183,9 +184,9 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
       </ul>
       {certificates.length > 1 && (
         <p class="buttons">
-          <button type="button" class="primary" disabled={all.isRunning} onClick={all.run}>
+          <ActionButton action={all} isPrimary>
             Download all {certificates.length}
-          </button>
+          </ActionButton>
         </p>
       )}
     </>

@@ -4,6 +4,7 @@ import type { NearMatch } from '../../../../src/erasure/near.ts'
 import { countBySite } from '../../../../src/erasure/records.ts'
 import { useAction, useCall, useRequireShown } from '../call.ts'
 import { download } from '../parts/download.ts'
+import { ActionButton } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Show } from '../parts/screen.tsx'
 import { useSites } from '../parts/sites.tsx'
@@ -158,9 +159,7 @@ function Export({ subjects }: { readonly subjects: readonly string[] }) {
   return (
     <>
       <p class="buttons">
-        <button type="button" disabled={exporting.isRunning} onClick={exporting.run}>
-          Export everything
-        </button>
+        <ActionButton action={exporting}>Export everything</ActionButton>
         {exporting.isRunning && <span role="status">{formatCount(count, 'record')} read …</span>}
       </p>
       <p class="hint">

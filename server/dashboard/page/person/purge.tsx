@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { askForPurged, orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
 import { useAction } from '../call.ts'
-import { Field, Form } from '../parts/form.tsx'
+import { ActionButton, Field, Form } from '../parts/form.tsx'
 import { Mistake, Problem } from '../parts/problem.tsx'
 import { formatCount, formatNumber } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
@@ -35,9 +35,7 @@ export function Purge({ ids, purging }: PurgeProps) {
           </p>
           <Problem error={preview.error ?? purging?.error} hasOwnWords />
           <p class="buttons">
-            <button type="button" aria-disabled={preview.isRunning} onClick={preview.run}>
-              Purge now …
-            </button>
+            <ActionButton action={preview}>Purge now …</ActionButton>
           </p>
         </>
       )}

@@ -4,6 +4,7 @@ import { api } from '../../../../src/contract/api.ts'
 import { type Loaded, useAction, useCall } from '../call.ts'
 import { Command } from '../parts/command.tsx'
 import { download } from '../parts/download.ts'
+import { ActionButton } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Id, Tag, Time } from '../parts/text.tsx'
@@ -140,11 +141,7 @@ function Actions({ facts, onChanged }: PartProps) {
         {done}
       </p>
       <p class="buttons">
-        {isLive && (
-          <button type="button" disabled={receipt.isRunning} onClick={receipt.run}>
-            Download the receipt
-          </button>
-        )}
+        {isLive && <ActionButton action={receipt}>Download the receipt</ActionButton>}
         {mayChange && isLive && (
           <>
             <button type="button" onClick={() => ask('change')}>

@@ -5,6 +5,7 @@ import { listUnsealed } from '../../../../../src/packs/unsealed.ts'
 import { useAction, useRequireShown } from '../../call.ts'
 import { Command } from '../../parts/command.tsx'
 import { download } from '../../parts/download.ts'
+import { ActionButton } from '../../parts/form.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { formatCount } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
@@ -50,9 +51,7 @@ export function EvidencePack({ id }: { readonly id: string }) {
       </p>
       <Problem error={action.error} />
       <p class="buttons">
-        <button type="button" disabled={action.isRunning} onClick={action.run}>
-          Download the evidence pack
-        </button>
+        <ActionButton action={action}>Download the evidence pack</ActionButton>
         <span role="status">{state}</span>
       </p>
       <Command words={['evidence', id, '--out', `evidence-${id}.tar`]} />
