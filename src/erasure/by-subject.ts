@@ -121,22 +121,30 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
 
 /**
  * Lets the service mark the deleted records of identifiers without live ones, so that a restore has to say that it is despite
- * the erasure. An erasure of live ones marks the others itself. Returns what
- * it certified. @throws CallError
+ * the erasure. An erasure of live ones marks the others itself. `onAnswer`
+ * gets each certificate as it comes, and if an answer was lost. @throws CallError
  */
 export async function markErased(
   api: Pick<Client, 'call' | 'supports'>,
   { header, targets }: Pick<ErasureState, 'header' | 'targets'>,
-): Promise<string[]> {
-  const certificates: string[] = []
-  if (header.deletes_by !== 'subject' || !(await api.supports(restore))) return certificates
+  onAnswer = (_certificate: string | null, _isLost: boolean): void => {},
+): Promise<void> {
+  if (header.deletes_by !== 'subject' || !(await api.supports(restore))) return
   const isMarked = new Set([...targets.values()].map(({ subject }) => subject))
   for (const [subject, subject_id] of header.subjects.entries()) {
     if (isMarked.has(subject)) continue
     const body = { subject_id, ids: [], ticket: header.ticket }
-    const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true })
-    requireToldAsAsked(answer, new Set())
-    if (answer.certificate !== null) certificates.push(answer.certificate)
+    let certificate: string | null = null
+    let isLost = false
+    const onLost = () => {
+      isLost = true
+    }
+    try {
+      const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onLost })
+      certificate = answer.certificate
+      requireToldAsAsked(answer, new Set())
+    } finally {
+      onAnswer(certificate, isLost)
+    }
   }
-  return certificates
 }

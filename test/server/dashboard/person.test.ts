@@ -53,7 +53,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
   async function find(subjects: string = subject): Promise<void> {
     await dashboard.page.getByLabel('Identifiers of one person').fill(subjects)
     await button('Find').click()
-    await dashboard.page.getByRole('heading', { name: 'Held' }).waitFor()
+    await dashboard.page.getByText('Purged ones are not found.').waitFor()
   }
 
   async function fillErasure(count: number, ticket = 'DSR-7'): Promise<void> {
@@ -232,6 +232,8 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await button('Erase 1 record').isEnabled()).toBe(true)
     await dashboard.page.getByLabel('Type 1 to erase').fill('2')
     expect(await button('Erase 1 record').isEnabled()).toBe(false)
+    await dashboard.page.keyboard.press('Enter')
+    await seen('Type 1 to confirm.')
     await dashboard.page.getByLabel('Type 1 to erase').fill('1')
     await button('Erase 1 record').dblclick()
     await seen('The database cannot be reached. Try again in 1 s.')
@@ -259,7 +261,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await seen('1 record of this person remained or were created meanwhile.')
     expect(await actionsOf(created[0] ?? '')).toEqual(['created'])
     await dashboard.page
-      .getByRole('region', { name: 'Records created meanwhile' })
+      .getByRole('region', { name: 'Other live records' })
       .getByText(created[0] ?? '')
       .waitFor()
   })
@@ -301,6 +303,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await button('Search its 1 other identifier too').click()
     await button('Answer it').click()
     await seen('by the register due on 2020-03-02')
+    await seen(/subject erase --request/)
     await dashboard.page.getByLabel('Type 1 to erase').fill('1')
     await button('Erase 1 record').click()
     await seen('1 record was logically deleted')
@@ -369,7 +372,18 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await keyboard.type('1')
     await keyboard.press('Enter')
     await seen('1 record was logically deleted')
+    const focused = () => dashboard.page.evaluate<string>('document.activeElement.innerText')
+    expect(await focused()).toBe('The erasure')
     await tabTo(/^Download erasure/)
+    await keyboard.press('Enter')
+    await seen('downloaded')
+    await tabTo(/^Purge now/)
+    await keyboard.press('Enter')
+    await expect.poll(focused).toBe('Purge')
+    await tabTo(/^Close/)
+    await keyboard.press('Enter')
+    await seen('0 live records')
+    expect(await focused()).toBe('Held')
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 

@@ -2,6 +2,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../../../src/client/client.ts'
+import { markErased } from '../../../src/erasure/by-subject.ts'
+import { newState } from '../../../src/erasure/state.ts'
 import { consent, fails, useCli, uuid } from '../support.ts'
 import {
   erasesSubjects,
@@ -340,4 +343,27 @@ describe('subject erase does not trust a service', () => {
     expect(code).not.toBe(0)
     expect(folders.receipts()).toEqual([])
   })
+})
+
+it('a mark of deleted records yields each certificate as it comes, and says that an answer was lost', async () => {
+  const call: unknown = async (_: unknown, { body, onLost }: { body: { subject_id: string }; onLost: () => void }) => {
+    if (body.subject_id === 'first') return { records: [], already_deleted: [], certificate: 'signed' }
+    onLost()
+    throw new Error('no answer')
+  }
+  const api = { call: call as Client['call'], supports: async () => true }
+  const order = {
+    subjects: ['first', 'second'],
+    ticket: 'T',
+    reason: null,
+    started_at: '',
+    deletes_by: 'subject',
+  } as const
+  const answers: unknown[] = []
+  const marked = markErased(api, newState(order), (...answer) => answers.push(answer))
+  await expect(marked).rejects.toThrow('no answer')
+  expect(answers).toEqual([
+    ['signed', false],
+    [null, true],
+  ])
 })

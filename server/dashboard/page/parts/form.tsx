@@ -1,36 +1,43 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import type { Action } from '../call.ts'
-import { Problem } from './problem.tsx'
+import { Mistake, Problem } from './problem.tsx'
 
 interface FormProps {
   readonly action: Action
   /** Of the button that sends it. */
   readonly submit: string
   readonly isDangerous?: boolean
-  readonly isDisabled?: boolean
   /** Of its Problem. */
   readonly hasOwnWords?: boolean
+  /** Said on submit, instead of the action. */
+  readonly missing?: string
   readonly children: ComponentChildren
   /** Other buttons. */
   readonly more?: ComponentChildren
 }
 
-export function Form({ action, submit, isDangerous, isDisabled, hasOwnWords = false, children, more }: FormProps) {
+export function Form({ action, submit, isDangerous, missing = '', hasOwnWords = false, children, more }: FormProps) {
+  const [isTold, setTold] = useState(false)
   return (
     <form
       noValidate
       autoComplete="off"
       onSubmit={event => {
         event.preventDefault()
-        if (!isDisabled) action.run()
+        setTold(missing !== '')
+        if (missing === '') action.run()
       }}
     >
       {children}
-      <Problem error={action.error} hasOwnWords={hasOwnWords} />
+      <Problem error={isTold && missing ? new Mistake(missing) : action.error} hasOwnWords={hasOwnWords} />
       <p class="buttons">
         {/* A disabled one would lose the focus. */}
-        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isDisabled || action.isRunning}>
+        <button
+          type="submit"
+          class={isDangerous ? 'danger' : 'primary'}
+          aria-disabled={missing !== '' || action.isRunning}
+        >
           {submit}
         </button>
         {more}
@@ -52,6 +59,11 @@ export function ActionButton({ action, isPrimary, children }: ActionButtonProps)
       {children}
     </button>
   )
+}
+
+/** For a form that is confirmed by a typed count. */
+export function missingCount(typed: string, count: number): string {
+  return typed.trim() === String(count) ? '' : `Type ${count} to confirm.`
 }
 
 interface FieldProps {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Loaded } from '../call.ts'
 import { Command } from './command.tsx'
 import { Problem } from './problem.tsx'
@@ -31,6 +31,25 @@ export function Screen({ title, command, actions, children }: ScreenProps) {
       {children}
       {command && <Command words={command} />}
     </>
+  )
+}
+
+interface HeadingProps {
+  /** Of what is below. */
+  readonly step?: unknown
+  readonly children: ComponentChildren
+}
+
+/** Takes the focus when it appears, and at each step, if what had it is gone. */
+export function Heading({ step, children }: HeadingProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current?.focus()
+  }, [step])
+  return (
+    <h2 ref={heading} tabIndex={-1}>
+      {children}
+    </h2>
   )
 }
 

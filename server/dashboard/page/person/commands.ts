@@ -5,7 +5,11 @@ export function findCommand(subjects: readonly string[]): string[] {
   return ['subject', 'find', '--like', ...operands(subjects)]
 }
 
-export function eraseCommand(order: Pick<Order, 'subjects' | 'ticket' | 'reason' | 'received_at'>): string[] {
+export function eraseCommand(
+  order: Pick<Order, 'subjects' | 'ticket' | 'reason' | 'received_at' | 'request'>,
+): string[] {
+  if (order.request !== null)
+    return ['subject', 'erase', ...option('request', order.request), ...option('reason', order.reason)]
   const options = [
     option('ticket', order.ticket),
     option('reason', order.reason),
@@ -14,7 +18,8 @@ export function eraseCommand(order: Pick<Order, 'subjects' | 'ticket' | 'reason'
   return ['subject', 'erase', ...options.flat(), ...operands(order.subjects)]
 }
 
-/** The first identifier is an operand, the others are options. */
+/** The first identifier is an operand, the others are options. A hyphen would be read as the standard input. */
 function operands([first = '', ...others]: readonly string[]): string[] {
+  if ([first, ...others].includes('-')) return ['--help']
   return [...others.flatMap(each => option('also', each)), ...(first.startsWith('-') ? ['--'] : []), first]
 }

@@ -6,7 +6,7 @@ import { describeDifferences, sortedJson } from '../../../../src/erasure/differe
 import { liveRecords, toTargets } from '../../../../src/erasure/records.ts'
 import { useAction } from '../call.ts'
 import { Command } from '../parts/command.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Field, Form, missingCount } from '../parts/form.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { formatCount, formatNumber, Text } from '../parts/text.tsx'
 import { client, useSession } from '../session.ts'
@@ -30,7 +30,13 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
   const [typed, setTyped] = useState('')
   const account_id = useSession().session?.account_id ?? ''
   const due_at = request?.due_on ?? (received ? dueAfter(received) : null)
-  const asked = { subjects, ticket, reason: reason || null, received_at: received || null }
+  const asked = {
+    subjects,
+    ticket,
+    reason: reason || null,
+    received_at: received || null,
+    request: isOfAll(request, subjects) ? request.ticket : null,
+  }
   const action = useAction(async () => {
     requirePast(received)
     requireOnePerson(subjects)
@@ -49,7 +55,7 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
         action={action}
         submit={`Erase ${formatCount(live.length, 'record')}`}
         isDangerous
-        isDisabled={ticket === '' || typed.trim() !== String(live.length)}
+        missing={ticket === '' ? 'The ticket is missing.' : missingCount(typed, live.length)}
       >
         {request ? (
           <p>
@@ -90,6 +96,11 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
       <Command words={eraseCommand({ ...asked, ticket: ticket || 'TICKET' })} label="In a terminal" />
     </>
   )
+}
+
+function isOfAll(request: DataSubjectRequest | null, subjects: readonly string[]): request is DataSubjectRequest {
+  const ids = request?.subject_ids
+  return ids?.length === subjects.length && ids.every(each => subjects.includes(each))
 }
 
 function Due({ on }: { readonly on: string | null }) {

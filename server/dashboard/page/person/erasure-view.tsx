@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'preact/hooks'
 import type { ErasedRecord } from '../../../../src/contract/documents/erasure-receipt.ts'
 import { describeOnPage, describeVerification } from '../../../../src/erasure/sentences.ts'
 import { restOf } from '../../../../src/erasure/state.ts'
@@ -7,6 +6,7 @@ import { mayLeave } from '../leaving.ts'
 import { Command } from '../parts/command.tsx'
 import { ActionButton } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
+import { Heading } from '../parts/screen.tsx'
 import { useSites } from '../parts/sites.tsx'
 import { Details } from '../parts/table.tsx'
 import { formatCount, formatNumber, Tag, Text, Time } from '../parts/text.tsx'
@@ -29,8 +29,6 @@ interface ErasureViewProps {
 export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   const { phase, state, certificates, outcome, error, purging } = erasure
   const { subjects, ticket, reason, received_at, due_at } = state.header
-  const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus(), [])
   const close = () => {
     if (!mayLeave()) return
     closeErasure()
@@ -38,12 +36,11 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   }
   return (
     <>
-      <h2 ref={heading} tabIndex={-1}>
-        {outcome ? 'The erasure' : 'Erasing'}
-      </h2>
-      <Progress erasure={erasure} />
+      <Heading step={phase}>{outcome ? 'The erasure' : 'Erasing'}</Heading>
+      <div role="status" class={outcome ? 'outcome' : undefined}>
+        {outcome ? <Sentences outcome={outcome} due={due_at} /> : <Progress erasure={erasure} />}
+      </div>
       {phase === 'stopped' && <Stopped erasure={erasure} error={error} close={close} />}
-      {outcome && <Sentences outcome={outcome} due={due_at} />}
       <Details
         rows={[
           ['Identifiers', <Texts of={subjects} key="" />],
@@ -52,6 +49,9 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
           ['Received', received_at ?? 'not given'],
           ['Due (GDPR Art. 12(3))', due_at ?? 'not known'],
           ['Started', <Time at={state.header.started_at} key="" />],
+          ...(state.clockOffset === null
+            ? []
+            : [['Clock of this machine', describeOffset(state.clockOffset)] as const]),
           ...(outcome
             ? ([
                 ['Finished', <Time at={outcome.finished_at} key="" />],
@@ -79,6 +79,11 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   )
 }
 
+/** Seconds, of which more than zero are ahead. */
+function describeOffset(seconds: number): string {
+  return `${formatNumber(Math.abs(seconds))} s ${seconds > 0 ? 'ahead of' : 'behind'} the service`
+}
+
 function Texts({ of }: { readonly of: readonly string[] }) {
   return (
     <ul class="plain">
@@ -95,14 +100,13 @@ const progress = {
   deleting: 'Deleting: do not close this page.',
   verifying: 'Verifying what is left.',
   stopped: 'Stopped.',
-  done: '',
+  done: 'Done.',
 }
 
 function Progress({ erasure: { phase, state } }: { readonly erasure: Erasure }) {
-  if (phase === 'done') return null
   const [done, all] = [state.done.size, state.targets.size]
   return (
-    <p role="status">
+    <p>
       {all > 0 && <progress aria-label="Records with an outcome" max={all} value={done} />}
       {progress[phase]} {formatNumber(done)} of {formatCount(all, 'record')} answered.
     </p>
@@ -143,14 +147,14 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
 function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | null }) {
   const isLate = due !== null && due < outcome.finished_at.slice(0, 10)
   return (
-    <div role="status" class="outcome">
+    <>
       <p>
         {describeOnPage(outcome)
           .split('**')
           .map((part, index) => (index % 2 === 1 ? <strong key={part}>{part}</strong> : part))}
       </p>
       {isLate && <p>The request was due on {due}.</p>}
-    </div>
+    </>
   )
 }
 
@@ -158,8 +162,8 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
   const all = useAction(() => downloadCertificates(certificates))
   const missing = lost > 0 && (
     <p>
-      {formatCount(lost, 'call')} got no usable answer: if {lost === 1 ? 'it' : 'one'} deleted records, its certificate
-      is lost.
+      {formatCount(lost, 'call')} got no usable answer: {lost === 1 ? 'its' : 'each'} certificate, if there is one, is
+      lost.
     </p>
   )
   if (certificates.length === 0) return missing || null
@@ -227,10 +231,10 @@ function Outcomes({ outcome: { records, verification } }: { readonly outcome: Ou
       />
       {created.length > 0 && (
         <>
-          <h2>Not erased: created meanwhile</h2>
+          <h2>Live, and not part of this erasure</h2>
           <p>To erase them too, find the person again and repeat the erasure.</p>
           <LongTable
-            label="Records created meanwhile"
+            label="Other live records"
             columns={[
               { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
               { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },

@@ -18,6 +18,8 @@ export interface Order extends ErasureOrder {
   readonly received_at: string | null
   readonly due_at: string | null
   readonly account_id: string
+  /** The ticket of a request of the register whose identifiers are exactly these. */
+  readonly request: string | null
 }
 
 /** A document that the service has signed, byte for byte. */
@@ -119,7 +121,10 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
     for (const { error } of deletions) if (error !== null) throw error
   }
   change({ phase: 'verifying' })
-  const marks = await markErased(client, state)
+  await markErased(client, state, (certificate, isLost) => {
+    if (isLost) state.lostAnswers += 1
+    if (certificate !== null) change({ certificates: withTexts([certificate], 'erasure') })
+  })
   const checked_at = new Date().toISOString()
   const { live, deleted } = await askForErasable(client, subjects)
   const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
@@ -129,7 +134,7 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
     ...toOutcome(state, verification),
     ...{ verification, near_matches, account_id, finished_at: new Date().toISOString() },
   }
-  change({ phase: 'done', outcome, certificates: withTexts([...state.certificates, ...marks], 'erasure') })
+  change({ phase: 'done', outcome })
 }
 
 /** Purges these records, or with `askForPurged` lets the service certify those that are purged. Its certificates are kept as they come. */

@@ -6,7 +6,7 @@ import { useAction, useCall, useRequireShown } from '../call.ts'
 import { download } from '../parts/download.ts'
 import { ActionButton } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { Show } from '../parts/screen.tsx'
+import { Heading, Show } from '../parts/screen.tsx'
 import { useSites } from '../parts/sites.tsx'
 import { Table } from '../parts/table.tsx'
 import { formatCount, formatNumber, Text } from '../parts/text.tsx'
@@ -26,7 +26,10 @@ export function HeldView({ subjects, find }: HeldViewProps) {
   const held = useCall(() => readHeld(subjects, setCount), [])
   return (
     <>
-      {held.isLoading && count > 0 && <p role="status">{formatCount(count, 'record')} read …</p>}
+      <Heading>Held</Heading>
+      <p role="status">
+        {held.value ? describeHeld(held.value.records) : count > 0 && `${formatCount(count, 'record')} read …`}
+      </p>
       <Show of={held}>{value => <HeldParts held={value} subjects={subjects} find={find} />}</Show>
     </>
   )
@@ -41,8 +44,6 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
   return (
     <>
-      <h2>Held</h2>
-      <p role="status">{describeHeld(records.length, live.length)}</p>
       {records.length > 0 && <SiteTable records={records} sites={sites} />}
       <NearMatches near={near} include={include} />
       <h2>Records</h2>
@@ -79,11 +80,11 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   )
 }
 
-function describeHeld(all: number, live: number): string {
-  const gone = all - live
+function describeHeld(records: readonly Consent[]): string {
+  const gone = records.filter(({ deleted_at }) => deleted_at !== null).length
   const deleted = gone === 0 ? 'none' : formatNumber(gone)
   const still = gone === 0 ? '' : `, which hold${gone === 1 ? 's' : ''} data until purged`
-  return `${formatCount(live, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found.`
+  return `${formatCount(records.length - gone, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found.`
 }
 
 type Sites = Parameters<typeof SiteName>[0]['sites']

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import { askForPurged, orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
 import { useAction } from '../call.ts'
-import { ActionButton, Field, Form } from '../parts/form.tsx'
+import { ActionButton, Field, Form, missingCount } from '../parts/form.tsx'
 import { Mistake, Problem } from '../parts/problem.tsx'
+import { Heading } from '../parts/screen.tsx'
 import { formatCount, formatNumber } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
 import { type Purging, purge } from './erasure.ts'
@@ -24,7 +25,7 @@ export function Purge({ ids, purging }: PurgeProps) {
   const isOver = purging?.isRunning || purging?.certified === ids.length
   return (
     <>
-      <h2>Purge</h2>
+      <Heading step={`${pending} ${purging?.isRunning}`}>Purge</Heading>
       <p role="status">{purging && describePurge(purging, ids.length)}</p>
       {pending !== null && <PurgeForm ids={ids} pending={pending} close={() => setPending(null)} />}
       {pending === null && !isOver && (
@@ -61,7 +62,7 @@ function PurgeForm({ ids, pending, close }: PurgeFormProps) {
       action={action}
       submit={`Purge ${formatCount(pending, 'record')} permanently`}
       isDangerous
-      isDisabled={typed.trim() !== String(pending)}
+      missing={missingCount(typed, pending)}
     >
       <Field
         label={`Type ${pending} to purge them. This cannot be undone.`}

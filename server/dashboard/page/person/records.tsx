@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Consent } from '../../../../src/contract/index.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
+import { Accepted } from '../parts/preferences.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { formatNumber, Id, Tag, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
@@ -78,7 +79,7 @@ export function Records({ label, records, sites, empty }: RecordsProps) {
     { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
     { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
     { title: 'Label', cell: ({ consent_id }) => <Text of={consent_id} /> },
-    { title: 'Accepted', cell: ({ accepted }) => (accepted ? 'yes' : 'no') },
+    { title: 'Accepted', cell: ({ accepted }) => <Accepted of={accepted} /> },
     { title: 'Policy', cell: ({ policy_version }) => policy_version, isNumber: true },
     { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Deleted', cell: ({ deleted_at }) => deleted_at && <Time at={deleted_at} /> },

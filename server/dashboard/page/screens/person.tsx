@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useAction } from '../call.ts'
 import { Field, Form } from '../parts/form.tsx'
+import { Mistake } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { eraseCommand, findCommand } from '../person/commands.ts'
 import { continueSignedIn, useErasure } from '../person/erasure.ts'
@@ -27,7 +28,7 @@ export function Person() {
     kept = { subjects, round: (kept?.round ?? 0) + 1 }
     setSearch(kept)
   }
-  const finding = useAction(async () => find(identifiersIn(text)))
+  const finding = useAction(async () => find(readIdentifiers(text)))
   if (erasure) {
     const { subjects } = erasure.state.header
     return (
@@ -38,7 +39,7 @@ export function Person() {
   }
   return (
     <Screen title="Person" command={search ? findCommand(search.subjects) : ['subject', 'find', '--help']}>
-      <Form action={finding} submit="Find" isDisabled={identifiersIn(text).length === 0}>
+      <Form action={finding} submit="Find" missing={identifiersIn(text).length === 0 ? 'No identifier yet.' : ''}>
         <Field
           label="Identifiers of one person"
           hint="One a line, exactly as stored: case and blanks count. All lines are searched as one person, on every site of the account."
@@ -50,6 +51,14 @@ export function Person() {
       {search && <HeldView key={search.round} subjects={search.subjects} find={find} />}
     </Screen>
   )
+}
+
+/** As searched before if nothing was typed. @throws Mistake for an identifier with line breaks, of which the lines would be others */
+function readIdentifiers(text: string): readonly string[] {
+  if (text === kept?.subjects.join('\n')) return kept.subjects
+  const broken = kept?.subjects.some(each => /[\r\n]/.test(each) && text.includes(each.replace(/\r\n?/g, '\n')))
+  if (broken) throw new Mistake('One identifier has a line break. Clear the field before you type others.')
+  return identifiersIn(text)
 }
 
 /** Each once. Blanks belong to an identifier. */

@@ -140,7 +140,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
       <Form
         action={saving}
         submit="Save"
-        isDisabled={!isChanged}
+        missing={isChanged ? '' : 'Nothing is changed.'}
         more={
           isChanged && (
             <button type="button" onClick={() => onEdit(undefined)}>
