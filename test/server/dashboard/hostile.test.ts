@@ -19,6 +19,8 @@ const accounts = Array.from({ length: Math.ceil(chosen.length / perAccount) }, (
 )
 const mostPages = isWhole ? 500 : 12
 
+const isTyped = (text: string) => /^[^\0\r\n]{1,255}$/u.test(text) && text.isWellFormed()
+
 it('there are five hundred of them', () => {
   expect(all.length).toBeGreaterThanOrEqual(500)
 })
@@ -49,7 +51,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
       subject_id: text,
       user_agent: text,
       accepted: index % 2 === 0,
-      preferences: { [text]: text, list: [{ [text]: text }] },
+      preferences: { [text]: text, list: [{ [text]: text }], [cut(`${text} answered`, 200)]: true },
       policy_version: 2,
     }))
     const imports = records.map(record => {
@@ -71,6 +73,11 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
       await call('POST', 'sites', { name: cut(text, 100), allowed_origins: [text] })
       await call('POST', 'sites', { name: cut(text, 100) })
     }
+    const tickets = [...new Set(storable.map(text => cut(text, 100)))]
+    await call('POST', 'requests', {
+      ...{ ticket: tickets.find(text => text.includes('<')) ?? 'none', kind: 'erasure', received_on: '2026-01-31' },
+      subject_ids: storable.filter(isTyped).slice(0, 20),
+    })
     const email = cut(storable[0] ?? 'none', 100).toLowerCase()
     await service.sql`update logins set email = ${email} where account_id = ${account.accountId}`
     return ids
@@ -137,12 +144,24 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
         queue.push(...(await links('main')))
       }
       await go(page, '#/person')
-      const identifiers = texts.filter(text => /^[^\0\r\n]{1,255}$/u.test(text) && text.isWellFormed()).slice(0, 20)
+      const identifiers = texts.filter(isTyped).slice(0, 20)
       await page.getByLabel('Identifiers of one person').fill(identifiers.join('\n'))
       await page.getByRole('button', { name: 'Find' }).click()
       await page.getByText('Loading …').first().waitFor({ state: 'detached' })
       const found = await expectVisible(page)
       for (const text of identifiers) expect(found).toContain(visible(text))
+      await page.getByRole('region', { name: 'Open requests' }).waitFor()
+      await go(page, '#/statistics')
+      await page.getByLabel('Grouping').selectOption('preference')
+      await page.getByLabel('Exact').check()
+      await page.locator('table bdi').first().waitFor()
+      await expectVisible(page)
+      for (const id of ids.slice(0, isWhole ? ids.length : 3)) {
+        await go(page, `#/records/${id}`)
+        await page.getByRole('button', { name: 'Change …' }).click()
+        await expectVisible(page)
+        await page.keyboard.press('Escape')
+      }
       await go(page, '#/audit')
       for (const [index, button] of (await page.getByRole('button', { name: 'Show entry' }).all()).entries()) {
         if (!isWhole && index > 1) break
