@@ -109,6 +109,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     const { page } = dashboard
     await page.route('**/api/**', route => route.abort())
     await page.reload()
+    await page.getByRole('alert').waitFor({ timeout: 15_000 }) // reads are repeated before
     expect(await alert(page)).toContain('The service cannot be reached.')
     await dashboard.expectAccessible()
     await page.unroute('**/api/**')
