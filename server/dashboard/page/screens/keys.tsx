@@ -18,7 +18,7 @@ export function Keys() {
   const mayChange = useMayChange()
   const keys = useCall(() => client.call(api.keys.list, {}), [])
   const [open, setOpen] = useState<'create' | ApiKey | null>(null)
-  const [made, setMade] = useState<{ readonly name: string; readonly key: string | null } | null>(null)
+  const [made, setMade] = useState<(Pick<ApiKey, 'id' | 'name'> & { readonly key: string | null }) | null>(null)
   const close = () => setOpen(null)
   return (
     <Screen
@@ -56,7 +56,7 @@ export function Keys() {
           onLost={keys.reload}
           onDone={({ key, ...row }) => {
             keys.replace(value => ({ data: [row, ...(value?.data ?? [])] }))
-            setMade({ name: row.name, key })
+            setMade({ ...row, key })
             close()
           }}
         />
@@ -67,6 +67,7 @@ export function Keys() {
           onClose={close}
           onDone={revoked => {
             keys.replace(value => ({ data: (value?.data ?? []).map(row => (row.id === revoked.id ? revoked : row)) }))
+            if (made?.id === revoked.id) setMade(null)
             close()
           }}
         />
@@ -200,7 +201,7 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
           ['Id', <Id of={key.id} key="id" />],
           ['Key', <code key="hint">{hintOf(key)}</code>],
           ['Scopes', visible(key.scopes.join(', '))],
-          ['Last used (UTC)', key.last_used_on ?? 'never'],
+          ['Last used (UTC), when it was listed', key.last_used_on ?? 'never'],
         ]}
       />
       <Form action={action} submit="Revoke the key" isDangerous more={<Cancel onClick={onClose} />}>

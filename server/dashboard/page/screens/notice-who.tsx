@@ -33,7 +33,7 @@ export function NoticeSubjects({ site, version }: WhoProps) {
       </p>
       <p>
         Each person whose newest answer on the site is accepted and of this version, once, newest first: whom to ask
-        again when a newer notice requires it.
+        again when a newer notice requires it. Not held: the service did not hold the notice when it wrote the record.
       </p>
       <Show of={page}>
         {({ data, next_cursor: next }) => (
@@ -55,7 +55,15 @@ export function NoticeSubjects({ site, version }: WhoProps) {
 
 const columns: Column<NoticeSubject>[] = [
   { title: 'Subject', cell: ({ subject_id }) => <Text of={subject_id} /> },
-  { title: 'Stated', cell: ({ updated_at }) => <Time at={updated_at} /> },
+  {
+    title: 'Stated',
+    cell: ({ given_at, updated_at }) => (
+      <>
+        <Time at={given_at ?? updated_at} />
+        {given_at && ', as imported'}
+      </>
+    ),
+  },
   { title: 'Language', cell: ({ notice_locale }) => <Text of={notice_locale} /> },
   { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
   { title: 'Notice', cell: ({ notice_held }) => (notice_held ? 'held' : 'not held') },

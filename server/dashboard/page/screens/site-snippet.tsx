@@ -49,7 +49,7 @@ function ownBanner(service: string, token: string): string {
   return `const record = (accepted, preferences) => fetch('${service}${api.banner.create.path}', {
   method: 'POST',
   headers: { 'Content-Type': 'application/json', 'X-Site-Token': '${token || placeholders.token}' },
-  body: JSON.stringify({ subject_id: 'visitor-1', accepted, preferences }),
+  body: JSON.stringify({ subject_id: YOUR_ID_OF_THE_VISITOR, accepted, preferences }),
 })
 `
 }
