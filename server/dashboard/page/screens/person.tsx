@@ -3,11 +3,11 @@ import { useAction } from '../call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { eraseCommand, findCommand } from '../person/commands.ts'
-import { continueSignedIn, useErasure } from '../person/erasure.ts'
-import { ErasureView } from '../person/erasure-view.tsx'
-import { HeldView } from '../person/held-view.tsx'
 import { useSession } from '../session.ts'
+import { eraseCommand, findCommand } from './person/commands.ts'
+import { continueSignedIn, useErasure } from './person/erasure.ts'
+import { ErasureView } from './person/erasure-view.tsx'
+import { HeldView } from './person/held-view.tsx'
 
 interface Search {
   readonly subjects: readonly string[]

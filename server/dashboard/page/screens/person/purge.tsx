@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { askForPurged, orderPurge, previewPurge } from '../../../../src/erasure/purge-calls.ts'
-import { useAction } from '../call.ts'
-import { ActionButton, Field, Form, missingCount } from '../parts/form.tsx'
-import { Mistake, Problem } from '../parts/problem.tsx'
-import { Heading } from '../parts/screen.tsx'
-import { formatCount, formatNumber } from '../parts/text.tsx'
-import { client, useMayChange } from '../session.ts'
+import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/purge-calls.ts'
+import { useAction } from '../../call.ts'
+import { ActionButton, Field, Form, missingCount } from '../../parts/form.tsx'
+import { Mistake, Problem } from '../../parts/problem.tsx'
+import { Heading } from '../../parts/screen.tsx'
+import { formatCount, formatNumber } from '../../parts/text.tsx'
+import { client, useMayChange } from '../../session.ts'
 import { type Purging, purge } from './erasure.ts'
 
 interface PurgeProps {

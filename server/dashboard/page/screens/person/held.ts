@@ -1,10 +1,10 @@
-import { api } from '../../../../src/contract/api.ts'
-import type { Consent, DataSubjectRequest } from '../../../../src/contract/index.ts'
-import { exportTexts } from '../../../../src/erasure/export-text.ts'
-import { findNearMatches, type NearMatch } from '../../../../src/erasure/near.ts'
-import { recordsOf } from '../../../../src/erasure/records.ts'
-import { client } from '../session.ts'
-import { baseUrl } from '../transport.ts'
+import { api } from '../../../../../src/contract/api.ts'
+import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
+import { exportTexts } from '../../../../../src/erasure/export-text.ts'
+import { findNearMatches, type NearMatch } from '../../../../../src/erasure/near.ts'
+import { recordsOf } from '../../../../../src/erasure/records.ts'
+import { client } from '../../session.ts'
+import { baseUrl } from '../../transport.ts'
 
 /** What the account holds on a person. Purged records are not found: nothing of them names a person. */
 export interface Held {

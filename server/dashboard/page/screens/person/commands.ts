@@ -1,4 +1,4 @@
-import { option } from '../parts/command.tsx'
+import { option } from '../../parts/command.tsx'
 import type { Order } from './erasure.ts'
 
 export function findCommand(subjects: readonly string[]): string[] {

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Consent } from '../../../../src/contract/index.ts'
-import type { Site } from '../../../../src/contract/sites.ts'
-import { Accepted } from '../parts/preferences.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { formatNumber, Id, Tag, Text, Time } from '../parts/text.tsx'
-import { linkTo } from '../router.ts'
+import type { Consent } from '../../../../../src/contract/index.ts'
+import type { Site } from '../../../../../src/contract/sites.ts'
+import { Accepted } from '../../parts/preferences.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { formatNumber, Id, Tag, Text, Time } from '../../parts/text.tsx'
+import { linkTo } from '../../router.ts'
 
 const rowsAtOnce = 100
 
