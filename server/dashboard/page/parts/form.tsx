@@ -12,12 +12,23 @@ interface FormProps {
   readonly hasOwnWords?: boolean
   /** Said on submit, instead of the action. */
   readonly missing?: string
-  readonly children: ComponentChildren
+  readonly children?: ComponentChildren
   /** Other buttons. */
   readonly more?: ComponentChildren
+  /** With it there is a button "Cancel". */
+  readonly onCancel?: () => void
 }
 
-export function Form({ action, submit, isDangerous, missing = '', hasOwnWords = false, children, more }: FormProps) {
+export function Form({
+  action,
+  submit,
+  isDangerous,
+  missing = '',
+  hasOwnWords = false,
+  children,
+  more,
+  onCancel,
+}: FormProps) {
   const [isTold, setTold] = useState(false)
   return (
     <form
@@ -41,6 +52,11 @@ export function Form({ action, submit, isDangerous, missing = '', hasOwnWords = 
           {submit}
         </button>
         {more}
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
       </p>
     </form>
   )

@@ -4,17 +4,13 @@ import { visible } from '../../../../src/output/safe.ts'
 import { client } from '../session.ts'
 import { download } from './download.ts'
 import { Mistake } from './problem.tsx'
+import { sha256Hex } from './sha256.ts'
 
-/**
- * Reads the bytes of a text, and compares their SHA-256 with the one that the notice names, where the browser can: only over
- * HTTPS and on loopback. @throws Mistake for other bytes
- */
+/** Reads the bytes of a text. @throws Mistake for bytes whose SHA-256 is not the one that the notice names */
 export async function readText({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
   const params = { id, version: String(policy_version), language: text.language }
   const bytes = new Uint8Array(await client.bytes(api.notices.getText, { params }))
-  const hash = crypto.subtle && new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  const hex = hash && Array.from(hash, byte => byte.toString(16).padStart(2, '0')).join('')
-  if (hex === undefined || hex === text.sha256) return bytes
+  if ((await sha256Hex(bytes)) === text.sha256) return bytes
   throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
 }
 

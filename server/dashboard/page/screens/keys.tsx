@@ -149,7 +149,7 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
     setChosen(scopes.filter(each => (each === scope ? isChosen : chosen.includes(each))))
   return (
     <Dialog title="Create a key" onClose={onClose}>
-      <Form action={action} submit="Create the key" more={<Cancel onClick={onClose} />}>
+      <Form action={action} submit="Create the key" onCancel={onClose}>
         <Field label="Name" hint="What uses it, such as backend." value={name} onValue={setName} />
         <fieldset>
           <legend>Scopes</legend>
@@ -204,18 +204,8 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
           ['Last used (UTC), when it was listed', key.last_used_on ?? 'never'],
         ]}
       />
-      <Form action={action} submit="Revoke the key" isDangerous more={<Cancel onClick={onClose} />}>
-        {null}
-      </Form>
+      <Form action={action} submit="Revoke the key" isDangerous onCancel={onClose} />
       <Command words={['keys', 'revoke', key.id, ...option('email', email)]} />
     </Dialog>
-  )
-}
-
-function Cancel({ onClick }: { readonly onClick: () => void }) {
-  return (
-    <button type="button" onClick={onClick}>
-      Cancel
-    </button>
   )
 }

@@ -159,18 +159,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
               <li key={risk}>{visible(risk)}</li>
             ))}
           </ul>
-          <Form
-            action={confirming}
-            submit="Save anyway"
-            isDangerous
-            more={
-              <button type="button" onClick={() => setAsked(undefined)}>
-                Cancel
-              </button>
-            }
-          >
-            {null}
-          </Form>
+          <Form action={confirming} submit="Save anyway" isDangerous onCancel={() => setAsked(undefined)} />
         </Dialog>
       )}
     </>
@@ -236,14 +225,8 @@ function Token({ id, token, onToken }: TokenProps) {
             submit="End it, and issue a new one"
             isDangerous
             hasOwnWords
-            more={
-              <button type="button" onClick={() => setAsked(false)}>
-                Cancel
-              </button>
-            }
-          >
-            {null}
-          </Form>
+            onCancel={() => setAsked(false)}
+          />
         </Dialog>
       )}
     </>

@@ -44,15 +44,11 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
         action={action}
         submit="Change"
         more={
-          <>
-            <button type="button" onClick={() => setEdits([...edits, { name: '', text: '' }])}>
-              Add a preference
-            </button>
-            <button type="button" onClick={onClose}>
-              Cancel
-            </button>
-          </>
+          <button type="button" onClick={() => setEdits([...edits, { name: '', text: '' }])}>
+            Add a preference
+          </button>
         }
+        onCancel={onClose}
       >
         <Select
           label="Accepted"

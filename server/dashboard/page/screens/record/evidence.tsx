@@ -7,8 +7,10 @@ import { Command } from '../../parts/command.tsx'
 import { download } from '../../parts/download.ts'
 import { ActionButton } from '../../parts/form.tsx'
 import { Problem } from '../../parts/problem.tsx'
+import { sha256Hex } from '../../parts/sha256.ts'
 import { formatCount } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
+import { baseUrl } from '../../transport.ts'
 
 /** Downloads what proves a record without the service. The page verifies none of it, and has no key to sign it with. */
 export function EvidencePack({ id }: { readonly id: string }) {
@@ -34,8 +36,7 @@ export function EvidencePack({ id }: { readonly id: string }) {
       throw error
     })
     if (!collected) return say(notInLog)
-    const instance = new URL('.', location.href).href.replace(/\/$/, '')
-    const files = await listUnsealed(collected, { instance, created_at: new Date().toISOString() }, sha256)
+    const files = await listUnsealed(collected, { instance: baseUrl, created_at: new Date().toISOString() }, sha256Hex)
     if (!files) return say(notSigned)
     const entries = [...files].map(([name, data]) => ({ name: `${id}/${name}`, data }))
     say(`Downloaded ${formatCount(files.size, 'file')}, in evidence-${id}.tar. Nothing of it was verified here.`)
@@ -64,8 +65,3 @@ const notInLog =
 
 const notSigned =
   'The service signs no receipt of this record: without one nobody could tell if its history was cut off. Use the command below.'
-
-async function sha256(bytes: Uint8Array): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource))
-  return Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('')
-}

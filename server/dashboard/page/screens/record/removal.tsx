@@ -20,7 +20,7 @@ export function Delete({ id, onDone, onClose }: QuestionProps) {
   })
   return (
     <Dialog title="Delete this record?" onClose={onClose}>
-      <Form action={action} submit="Delete" isDangerous more={<Cancel onClose={onClose} />}>
+      <Form action={action} submit="Delete" isDangerous onCancel={onClose}>
         <p>
           <Id of={id} />
         </p>
@@ -43,7 +43,7 @@ export function Restore({ id, onDone, onClose }: QuestionProps) {
   })
   return (
     <Dialog title="Restore this record?" onClose={onClose}>
-      <Form action={action} submit="Restore" more={<Cancel onClose={onClose} />}>
+      <Form action={action} submit="Restore" onCancel={onClose}>
         <p>
           <Id of={id} />
         </p>
@@ -56,13 +56,5 @@ export function Restore({ id, onDone, onClose }: QuestionProps) {
       </Form>
       <Command words={['restore', id, ...(isDespite ? ['--despite-erasure'] : [])]} />
     </Dialog>
-  )
-}
-
-function Cancel({ onClose }: Pick<QuestionProps, 'onClose'>) {
-  return (
-    <button type="button" onClick={onClose}>
-      Cancel
-    </button>
   )
 }
