@@ -327,6 +327,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await seen('Purging: do not close this page.')
     answerPurge()
     await seen('1 record: personal data purged, as the service says and certifies.')
+    expect(await dashboard.page.locator('.outcome').innerText()).toMatch(/^As of \d{4}-.* UTC: /) // what it says is no longer so
     await dashboard.expectAccessible()
     expect(await actionsOf(id)).toEqual(['created', 'deleted', 'purged'])
     expect(JSON.parse(await downloadCertificate())).toMatchObject({ ticket: hostile })

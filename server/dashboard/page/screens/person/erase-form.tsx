@@ -74,7 +74,11 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
             <Field
               label="Received"
               type="date"
-              hint={due_at === null ? 'Sets the due date (GDPR Art. 12(3)).' : `Due on ${due_at} (GDPR Art. 12(3)).`}
+              hint={
+                due_at === null
+                  ? 'Sets the due date (GDPR Art. 12(3)). No certificate names it.'
+                  : `Due on ${due_at} (GDPR Art. 12(3)).`
+              }
               value={received}
               onValue={setReceived}
             />

@@ -55,7 +55,7 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
           ...(outcome
             ? ([
                 ['Finished', <Time at={outcome.finished_at} key="" />],
-                ['Verified', describeVerification(outcome.verification)],
+                ['Verified then', describeVerification(outcome.verification)],
               ] as const)
             : []),
         ]}
@@ -149,6 +149,7 @@ function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: 
   return (
     <>
       <p>
+        As of <Time at={outcome.finished_at} />:{' '}
         {describeOnPage(outcome)
           .split('**')
           .map((part, index) => (index % 2 === 1 ? <strong key={part}>{part}</strong> : part))}
