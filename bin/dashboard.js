@@ -60,32 +60,6 @@ const unusedModules = {
   },
 }
 
-/** Drops text that the page cannot say. */
-const unsaidText = {
-  name: 'unsaid text',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/](erasure|packs)[\\/]\w+\.ts$/ }, ({ path }) => {
-      const changes = unsaid[path.split(/[\\/]/).slice(-2).join('/')]
-      if (!changes) return undefined
-      const contents = changes.reduce((text, [from, to]) => text.replace(from, to), readFileSync(path, 'utf8'))
-      return { contents, loader: 'ts' }
-    })
-  },
-}
-
-/** The grounds of sentences, which tests and readers of the source need; those for terminals; those of sealed packs. */
-const unsaid = {
-  'erasure/sentences.ts': [
-    [/(?<=^ +entitledBy:\s+)'.*'(?=,$)/gm, "''"],
-    [/^ {4}terminal: [\s\S]*?(?=^ {2}\},$)/gm, ''],
-  ],
-  'packs/words.ts': [
-    [/^ {4}isIn: \(_, \{ isSealed \}\) => isSealed,\n {4}shows:[\s\S]*?(?=^ {2}\},$)/gm, 'isIn: () => false'],
-  ],
-  'packs/readme.ts': [[/origin\.isSealed|(?<=\()isSealed(?=$)/gm, 'false']],
-  'packs/page.ts': [[/origin\.isSealed/g, 'false']],
-}
-
 /** Returns undefined for what is not plain data. */
 function toFact(value) {
   if (['string', 'number', 'boolean'].includes(typeof value)) return value
@@ -130,7 +104,7 @@ export async function buildDashboard(outdir) {
         jsxFragment: 'Fragment',
         inject: [join(page, 'jsx.ts')],
         tsconfigRaw: {},
-        plugins: [unusedModules, unsaidText, contractFacts(folder)],
+        plugins: [unusedModules, contractFacts(folder)],
       }),
       build({ ...options, entryPoints: [join(page, 'style.css')], minify: true }),
     ])

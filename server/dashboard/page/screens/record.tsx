@@ -116,7 +116,9 @@ function Actions({ facts, onChanged }: PartProps) {
   const receipt = useAction(async () => {
     const text = await client.text(api.consents.receipt, { params: { id } })
     download(text, `receipt-${id}.json`, 'application/json')
-    setDone('Keep every byte of the receipt: a changed line end invalidates it.')
+    setDone(
+      `Keep every byte of the receipt: a changed line end invalidates it. To check it: consentctl verify receipt-${id}.json`,
+    )
   })
   const status = useRef<HTMLParagraphElement>(null)
   useEffect(() => {

@@ -46,16 +46,17 @@ export function EvidencePack({ id }: { readonly id: string }) {
     <section aria-labelledby={heading}>
       <h2 id={heading}>Evidence pack</h2>
       <p>
-        An archive that proves this record without the service, with personal data in clear: the record, its history and
-        receipt, the notice, and proofs that the log has them. <code>consentctl verify</code> checks it; this page
-        verifies nothing of it, and nobody signs the list of its files. The command below verifies and signs.
+        An archive that proves this record without the service, with what is stored of the person in clear: the record,
+        its history and receipt, the notice, as far as there is one, and proofs that the log has them.{' '}
+        <code>consentctl verify</code> checks it; this page verifies nothing of it, and nobody signs the list of its
+        files. The command below verifies and signs.
       </p>
       <Problem error={action.error} />
       <p class="buttons">
         <ActionButton action={action}>Download the evidence pack</ActionButton>
         <span role="status">{state}</span>
       </p>
-      <Command words={['evidence', id, '--out', `evidence-${id}.tar`]} />
+      <Command words={['evidence', id, '--out', `sealed-${id}.tar`]} />
     </section>
   )
 }
