@@ -62,7 +62,7 @@ interface PartProps {
 function Plain({ draft, set }: PartProps) {
   return (
     <>
-      <Field label="Subject, exactly as stored" value={draft.subject} onValue={subject => set({ subject })} />
+      <Field label="Subject (exact)" value={draft.subject} onValue={subject => set({ subject })} />
       <Select
         label="Accepted"
         value={draft.answer}
