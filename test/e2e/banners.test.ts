@@ -171,12 +171,15 @@ it.skipIf(!browserPath)('Klaro itself records each choice as a record, if it is 
   page = await browser.context.newPage()
   await page.goto(`${shop.origin}/klaro-api`)
   const { accept, withdraw, preferences } = banners.klaro
+  const records: unknown[] = []
   for (const choose of [accept, withdraw]) {
-    const answered = page.waitForResponse('**/submit')
+    const count = records.length
+    const answered = page.waitForResponse('**/submit') // of the choice, or of a message about what the page shows
     await choose(page)
     expect((await answered).status()).toBe(200)
+    await expect.poll(async () => records.push(...(await newRecords()))).toBe(count + 1)
   }
-  expect(await newRecords()).toEqual([[[true, preferences.all, false]], [[false, preferences.none, false]]])
+  expect(records).toEqual([[[true, preferences.all, false]], [[false, preferences.none, false]]])
   expect(server.output()).toContain('/privacy-managers/:token/submit')
   expect(server.output()).not.toContain(account.site.token)
 })
