@@ -112,7 +112,7 @@ export async function buildDashboard(outdir) {
     const add = (name, type, bytes) => {
       const digest = createHash('sha256').update(bytes).digest()
       const path = `dashboard/${name.replace('.', `-${digest.toString('hex').slice(0, 16)}.`)}`
-      files[path] = { file: name, type, sha256: digest.toString('base64') }
+      files[path] = { file: name, type }
       write(outdir, name, bytes)
       return { path, integrity: `sha256-${digest.toString('base64')}` }
     }

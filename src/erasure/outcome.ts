@@ -6,7 +6,7 @@ import type { Target } from './records.ts'
 import { type RecordSeen, recordSentences } from './sentences.ts'
 import type { ErasureRun, ErasureState } from './state.ts'
 
-/** What the instance said of a record. */
+/** The answer of the instance about a record. */
 export interface RecordAnswer {
   readonly target: Target
   /** False if the instance says that it deleted the record. */

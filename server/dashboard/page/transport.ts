@@ -21,7 +21,7 @@ const unsupported = () => Promise.reject(new Error('the page does not need this'
 
 /**
  * Sends requests by `fetch`, with the cookie of the session. Reads are retried, changes never: the user sees the error, and
- * decides. `onUnauthorized` is told of each 401 of a request that is not a sign-in.
+ * decides. `onUnauthorized` is called for each 401 of a request that is not a sign-in.
  */
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {

@@ -38,7 +38,7 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
   return rows
 }
 
-/** What lists the files of a pack. */
+/** The file that lists those of a pack. */
 interface Seal {
   readonly row: VerdictRow
   /** Null if nobody signed it. */

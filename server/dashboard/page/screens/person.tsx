@@ -14,7 +14,7 @@ interface Search {
   readonly round: number
 }
 
-/** What the user comes back to from a record. In memory alone: identifiers are in no address, and in no storage. */
+/** The search that the user comes back to from a record. In memory alone: identifiers are in no address, and in no storage. */
 let kept: Search | null = null
 
 export function Person() {

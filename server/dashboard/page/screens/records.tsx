@@ -22,11 +22,11 @@ export function Records({ params: [id] }: { readonly params: readonly string[] }
 interface View {
   readonly filters: Filters
   readonly rows: Rows<Consent>
-  /** Where the list is scrolled to. */
+  /** The scroll position of the list. */
   readonly place: { top: number }
 }
 
-/** What the user comes back to from a record. In memory alone, because filters name persons. */
+/** The list that the user comes back to from a record. In memory alone, because filters name persons. */
 let kept = viewOf(noFilters)
 
 function viewOf(filters: Filters): View {

@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
 import { importJobs } from '../bulk/job.ts'
 
-/** Where the rows of foreign files are until they are sent. */
+/** Paths of the rows of foreign files until they are sent. */
 export function preparedFolder({ stateFolder }: Context['settings']): string {
   return resolve(stateFolder, 'imports')
 }

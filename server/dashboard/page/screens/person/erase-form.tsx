@@ -19,7 +19,7 @@ interface EraseFormProps {
   readonly live: readonly Consent[]
   readonly deleted: number
   readonly near: number
-  /** That it answers, whose ticket and days it takes; null for one that is not in the register. */
+  /** The request of the register that it answers, with its ticket and days; null for one that is not there. */
   readonly request: DataSubjectRequest | null
 }
 

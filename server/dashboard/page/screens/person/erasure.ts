@@ -44,7 +44,7 @@ export interface Purging {
 export interface Erasure {
   readonly phase: 'deleting' | 'verifying' | 'stopped' | 'done'
   readonly state: ErasureState<Order>
-  /** Why it stopped. */
+  /** The reason that it stopped. */
   readonly error: unknown
   readonly outcome: Outcome | null
   readonly certificates: readonly SignedText[]

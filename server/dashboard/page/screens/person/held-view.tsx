@@ -20,7 +20,7 @@ interface HeldViewProps {
   readonly find: (subjects: readonly string[]) => void
 }
 
-/** What is held on a person. Mounted anew for each search, so that nothing of another person is ever shown with it. */
+/** Shows everything that is held on a person. Mounted anew for each search, so that nothing of another person is ever shown with it. */
 export function HeldView({ subjects, find }: HeldViewProps) {
   const [count, setCount] = useState(0)
   const held = useCall(() => readHeld(subjects, setCount), [])

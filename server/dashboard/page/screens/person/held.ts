@@ -6,7 +6,7 @@ import { recordsOf } from '../../../../../src/erasure/records.ts'
 import { client } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 
-/** What the account holds on a person. Purged records are not found: nothing of them names a person. */
+/** Everything that the account holds on a person. Purged records are not found: nothing of them names a person. */
 export interface Held {
   /** Live and deleted. */
   readonly records: readonly Consent[]

@@ -8,7 +8,7 @@ import { client } from '../../session.ts'
 export interface Facts {
   readonly record: Consent
   readonly history: History
-  /** That the service held when it wrote the record; null if none, or if it cannot be read. */
+  /** The notice that the service held when it wrote the record; null if none, or if it cannot be read. */
   readonly notice: Notice | null
   /** Of a live acceptance with a person and a purpose: the record that counts today, and when it ends. */
   readonly check: CheckAnswer | null
