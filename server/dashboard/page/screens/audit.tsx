@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { type AccountEntry, type AuditAction, auditActions } from '../../../../src/contract/audit.ts'
 import { visible } from '../../../../src/output/safe.ts'
-import { useCall } from '../call.ts'
+import { useAction, useCall } from '../call.ts'
 import { usePages } from '../pages.ts'
 import { option } from '../parts/command.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { download } from '../parts/download.ts'
-import { Field, Select } from '../parts/form.tsx'
+import { Field, Form, Select } from '../parts/form.tsx'
 import { Pager } from '../parts/pager.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { type Column, Details, Table } from '../parts/table.tsx'
@@ -70,15 +70,9 @@ const actionOptions = [['', 'any'], ...auditActions.map(action => [action, words
 function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void }) {
   const [draft, setDraft] = useState(noFilters)
   const set = (name: keyof Filters) => (value: string) => setDraft({ ...draft, [name]: value })
+  const action = useAction(async () => onApply(draft))
   return (
-    <form
-      noValidate
-      autoComplete="off"
-      onSubmit={event => {
-        event.preventDefault()
-        onApply(draft)
-      }}
-    >
+    <Form action={action} submit="Show">
       <div class="filters">
         <Field label="By" hint="E-mail, key, admin, system" value={draft.actor} onValue={set('actor')} />
         <Select label="Change" value={draft.action} onValue={set('action')} options={actionOptions} />
@@ -86,12 +80,7 @@ function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void 
         <Field label="From" hint="UTC day" type="date" value={draft.from} onValue={set('from')} />
         <Field label="To" hint="UTC day, included" type="date" value={draft.to} onValue={set('to')} />
       </div>
-      <p class="buttons">
-        <button type="submit" class="primary">
-          Show
-        </button>
-      </p>
-    </form>
+    </Form>
   )
 }
 
