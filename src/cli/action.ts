@@ -7,12 +7,12 @@ import { type Output, printOutput, printText, rejectOutputFlags } from './output
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
-/** Known before the command runs, so that an unknown column stops it. */
+/** Known before `run`, so that an unknown column is rejected first. */
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /**
  * Makes an action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as `operands`.
- * Without a view or an output, nothing is printed.
+ * Nothing is printed without a view.
  */
 export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, void>): Action
 export function action<S extends z.ZodType>(
@@ -38,7 +38,7 @@ export function action<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for a command that writes its own kind of file to the path of `--out`. */
+/** Like `action`, for a command that writes its own file format to the path of `--out`. */
 export function fileAction<S extends z.ZodType>(
   ctx: Context,
   schema: S,
@@ -53,7 +53,7 @@ export function fileAction<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for one text or file that no format changes; supports `--out`. */
+/** Like `action`, for one text or file that no output format changes. Supports `--out`. */
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string | Uint8Array>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
@@ -69,10 +69,9 @@ export const nonEmpty = z.string().min(1, 'must not be empty')
 
 const AnyIds = z.array(nonEmpty.refine(isId, 'is not a valid id'))
 export const Ids = AnyIds.min(1)
-/** For commands in which a flag can name the records instead. */
 export const OptionalIds = AnyIds.default([])
 
-/** `.` and `..` would lead to another path of the instance. */
+/** Rejects `.` and `..`, which would lead to another path of the instance. */
 export function isId(text: string): boolean {
   return text !== '' && !/^\.\.?$/.test(text)
 }
@@ -82,7 +81,6 @@ export const Count = z
   .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1')
   .transform(Number)
 
-/** Collects the values of a repeatable flag. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
@@ -96,7 +94,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
     throw usageError(`unexpected argument "${excess}": ${command.name()} takes ${taken}`)
   }
   const options = { ...ownOptions(command), ...(args.length > 0 && { operands: args }) }
-  const parsed = schema.safeParse(options, { jitless: true }) // compiling a parser costs more than one use of it
+  const parsed = schema.safeParse(options, { jitless: true }) // compiling a parser costs more than using it once
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const name = String(issue?.path[0] ?? '')
@@ -104,7 +102,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-/** Commander gives a flag that the program has too, such as --force, to the program. */
+/** Commander assigns a flag that the program also has, such as --force, to the program. */
 function ownOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.optsWithGlobals()
   const names = command.options.map(option => option.attributeName()).filter(name => all[name] !== undefined)
@@ -115,7 +113,6 @@ function hasOwnForce({ options }: Command): boolean {
   return options.some(({ long }) => long === '--force')
 }
 
-/** Defaults to a table on a terminal, else TSV. */
 export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): FormatName {
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output

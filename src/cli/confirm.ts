@@ -7,10 +7,9 @@ import { formats, type View, visible } from '../output/index.ts'
 import { Count } from './action.ts'
 import { formatCount } from './messages.ts'
 
-/** Flags of every destructive command. `--confirm N` also works where no prompt is possible. */
 export const confirmOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
 
-/** The same where nothing found is a result of its own, so that `--confirm 0` is valid. */
+/** Flags of commands for which zero matches are a valid result (`--confirm 0`). */
 export const confirmOptionsFromZero = {
   ...confirmOptions,
   confirm: z
@@ -32,7 +31,7 @@ export function addConfirmFlags(command: Command, noun: string): Command {
 }
 
 interface Confirmation {
-  /** Imperative, lower case: `delete`, `erase`, `revoke`. */
+  /** Verb in the imperative, lower case: `delete`, `erase`, `revoke`. */
   readonly action: string
   /** True if stdin is read for input and cannot answer a prompt. */
   readonly stdinInUse?: boolean
@@ -41,8 +40,9 @@ interface Confirmation {
 }
 
 /**
- * Returns true if the user must be prompted. @throws CliError (usage), before any request, if a prompt is required but
- * impossible, or if the profile is protected and only `--yes` was given.
+ * Returns true if the user must be prompted.
+ * @throws CliError (usage) before any request, if no prompt is possible, or if the profile is protected and only
+ * `--yes` was given
  */
 export function mustPrompt(
   ctx: Context,
@@ -64,21 +64,22 @@ export function mustPrompt(
 }
 
 interface Question {
-  /** Imperative, lower case. */
+  /** Verb in the imperative, lower case. */
   readonly action: string
-  /** In the singular. */
+  /** Singular. */
   readonly noun: string
   /** `profile@host`. */
   readonly where: string
-  /** Lines above the question. */
   readonly notes?: readonly string[]
-  /** Counts by site, shown above the question. */
   readonly counts?: ReadonlyMap<string, number>
-  /** The number to type (default: the number of rows). */
+  /** Number to type (default: the number of rows). */
   readonly total?: number
 }
 
-/** Shows `rows` on stderr and prompts: y/N for one, the exact count for several. @throws CliError `declined` (exit 9) */
+/**
+ * Shows `rows` on stderr and prompts: y/N for one, the exact count for several.
+ * @throws CliError `declined` (exit 9)
+ */
 export async function promptToConfirm<Row>(
   { io, interruption }: Context,
   view: View<Row>,
@@ -101,7 +102,7 @@ export async function promptToConfirm<Row>(
   if (answer.trim() !== String(total)) throw declinedError(answer.trim(), String(total))
 }
 
-/** @throws CliError `changed` (exit 10) if the number of matches is not that of `--confirm`. */
+/** @throws CliError `changed` (exit 10) if `found` is not the number of `--confirm` */
 export function requireConfirmedCount({ confirm }: ConfirmOptions, found: number, noun: string, done: string): void {
   if (confirm === undefined || confirm === found) return
   const matches = `${formatCount(found, noun)} ${found === 1 ? 'matches' : 'match'}`

@@ -17,7 +17,7 @@ export function addDryRunFlag(
   return command.option('--dry-run', description)
 }
 
-/** Of commands that take a file, too. */
+/** Description for commands that also take a file. */
 export const dryRunOfFiles = 'send nothing: print each request, or check every line of a file'
 
 interface Planned {

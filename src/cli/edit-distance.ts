@@ -1,4 +1,4 @@
-/** Levenshtein distance in code points. */
+/** Returns the Levenshtein distance in code points. */
 export function editDistance(from: string, to: string): number {
   const letters = [...to]
   let row = Array.from({ length: letters.length + 1 }, (_, index) => index)

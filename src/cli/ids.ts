@@ -7,8 +7,8 @@ import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
 /**
- * Calls `run` for each id, in order. Reports an error and continues, unless all others would fail too. `finish` gets the
- * number of successes. `exit` is right once the pages are read.
+ * Calls `run` for each id in order, and `finish` with the number of successes. Reports an error and continues, unless
+ * all others would fail too. `exit` is valid once all pages are read.
  */
 export function runForEach<Row>(
   ctx: Context,
@@ -21,7 +21,7 @@ export function runForEach<Row>(
   const reportFailure = async (error: unknown, id: string): Promise<Exit> => {
     const code = exitOf(error)
     if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
-    if (!isInterrupted(code)) await report(ctx, error, id) // one line says that it was interrupted, and where
+    if (!isInterrupted(code)) await report(ctx, error, id) // the interruption itself is reported once, with its place
     failures.push(code)
     return code
   }
@@ -41,7 +41,7 @@ export function runForEach<Row>(
   return { pages: pages(), exit: () => overallExit(done, failures) }
 }
 
-/** Returns true if all further requests would fail too: without a valid key, without quota, or interrupted. */
+/** Returns true if all further requests would fail too. */
 export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }
@@ -62,7 +62,7 @@ export function overallExit(done: number, failures: readonly Exit[]): Exit {
   return done === 0 ? first : exit.partial
 }
 
-/** Returns each id once. `-` stands for the lines of stdin, but for the header of a column of CSV. */
+/** Returns each id once. `-` reads lines of stdin, without the header of a CSV column. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {

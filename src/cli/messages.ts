@@ -4,20 +4,21 @@ import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
 
-/** `profile@host`. */
+/** Returns `profile@host`. */
 export function instanceLabel({ settings }: Context): string {
   const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
   return `${settings.profile.value}@${host}`
 }
 
-/** `1 record`, `2 records`. */
+/** Returns, for example, `1 record` or `2 records`. */
 export function formatCount(count: number, noun = 'record'): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /**
- * Calls an endpoint that not every instance has. @throws CliError `not_offered` with the text `without` for a 404 of an
- * instance whose OpenAPI document lacks it.
+ * Calls an endpoint that some instances lack.
+ * @throws CliError `not_offered` with the text of `without`, for a 404 from an instance whose OpenAPI document lacks
+ * the endpoint
  */
 export async function callOptional<T>(
   api: Client,
@@ -34,7 +35,7 @@ export async function callOptional<T>(
   }
 }
 
-/** The same command from a cursor on, with absolute times, because the cursor is bound to them. */
+/** Builds the command that continues at `cursor`. Its times are absolute, because the cursor is bound to them. */
 export function resumeCommand(
   argv: readonly string[],
   { from, to, at }: Pick<ConsentQuery, 'from' | 'to'> & { readonly at?: string | undefined },
@@ -50,7 +51,7 @@ export function resumeCommand(
   const words: string[] = []
   for (let index = 2; index < argv.length; index += 1) {
     const [flag = '', ...value] = (argv[index] ?? '').split('=')
-    if (flag === '--force') continue // of --out
+    if (flag === '--force') continue // valid only with --out
     if (!Object.hasOwn(now, flag)) words.push(argv[index] ?? '')
     else if (value.length === 0) index += 1
   }
@@ -58,17 +59,16 @@ export function resumeCommand(
   return ['consentctl', ...words, ...given, '--cursor', cursor].map(quoteForShell).join(' ')
 }
 
-/** Quotes a word for a POSIX shell, if necessary. */
 export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A `subject` command for a shell, with this one's --profile and --base-url. */
+/** Builds a `subject` command with the current --profile and --base-url. */
 export function subjectCommand(ctx: Pick<Context, 'globals'>, ...words: string[]): string {
   return commandLike(ctx, 'subject', ...words)
 }
 
-/** A command for a shell, with this one's --profile and --base-url. */
+/** Builds a command for a shell with the current --profile and --base-url. */
 export function commandLike({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

@@ -5,19 +5,18 @@ import type { OutFile } from '../io/new-file.ts'
 import { type Column, type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** Rows page by page, and their view. A command never prints and knows no format. */
+/** The result of a command: pages of rows and their view. A command never prints and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
-  /** True for one requested record, false for a list that happens to have one. */
+  /** True for one requested record, false for a list with one row. */
   readonly single: boolean
   /** True for changes, which finish even if the reader of stdout has gone. */
   readonly mutates: boolean
-  /** True if the command can be resumed, so that it stops if its results cannot be written. */
+  /** True if the command can be resumed and therefore stops if its results cannot be written. */
   readonly resumes?: boolean
-  /** Called when everything is printed. */
+  /** Called after everything is printed. */
   readonly footer?: () => Promise<void>
-  /** Called after the last row. */
   readonly exit?: () => Exit
 }
 
@@ -35,7 +34,6 @@ export async function* pagesOf<Row>(rows: readonly Row[]): AsyncGenerator<readon
   yield rows
 }
 
-/** A whole list, with its count on a terminal. */
 export function countedList<Row>(ctx: Context, view: View<Row>, rows: readonly Row[], noun: string): Output<Row> {
   const footer = async () => {
     if (ctx.io.out.isTerminal) await ctx.say(formatCount(rows.length, noun))
@@ -43,12 +41,11 @@ export function countedList<Row>(ctx: Context, view: View<Row>, rows: readonly R
   return many(view, pagesOf(rows), { footer })
 }
 
-/** Reports that verification failed; the rows on stdout have the details (exit 5). */
+/** Reports that verification failed (exit 5). The rows on stdout have the details. */
 export async function reportInvalid(ctx: Context, message: string): Promise<void> {
   await report(ctx, new CliError('not_valid', exit.rejected, message))
 }
 
-/** Formats with a line of cells for each row. */
 const cellFormats: readonly FormatName[] = ['table', 'tsv', 'csv', 'wide']
 
 const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolean, readonly FormatName[]][] = [
@@ -61,8 +58,9 @@ const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolea
 ]
 
 /**
- * Returns null if no columns were requested. @throws CliError (usage) for unsupported flags, unknown columns, and if a
- * secret that is shown once would be left out.
+ * Returns null if no columns were requested.
+ * @throws CliError (usage) for unsupported flags, unknown columns, and the omission of a secret that is
+ * shown once
  */
 async function selectColumns<Row>(
   { globals }: Context,
@@ -87,7 +85,7 @@ async function selectColumns<Row>(
   return { ...view, columns }
 }
 
-/** @throws CliError (usage) for output flags of a command that prints no records. `allowed` are `--out` and `--force`. */
+/** @throws CliError (usage) for output flags, except `allowed`, of a command that prints no records */
 export function rejectOutputFlags({ globals }: Context, ...allowed: readonly ('--out' | '--force')[]): void {
   const flags = {
     '--json=': typeof globals.json === 'string',
@@ -111,8 +109,8 @@ async function findColumn<Row>({ columns }: View<Row>, flag: string, name: strin
 }
 
 /**
- * Prints to stdout or to the file of `--out`, which gets its name only when complete. Errors in the output flags are thrown
- * before the command runs.
+ * Prints to stdout, or to the file of `--out`, which gets its name only when complete.
+ * @throws CliError (usage) for invalid output flags, before the command runs
  */
 export async function printOutput(
   ctx: Context,
@@ -141,7 +139,7 @@ export async function printOutput(
     isComplete = true
     await ctx.say(`wrote ${ctx.globals.out}`)
   } catch (error) {
-    // Resuming is useless without the part that is thrown away.
+    // The partial file is thrown away, so resuming would lose its rows.
     throw error instanceof Resumable ? error.cause : error
   } finally {
     if (!isComplete) await abandonFile(ctx, file, mutates)
@@ -152,7 +150,6 @@ function requireNoForce({ globals }: Context): void {
   if (globals.force) throw usageError('--force overwrites the file of --out, which is missing', 'add --out FILE')
 }
 
-/** Prints through a pager if one is requested and stdout is a terminal. */
 async function show(
   ctx: Context,
   format: FormatName,
@@ -171,17 +168,17 @@ async function show(
   } finally {
     await pager.end()
   }
-  await finish() // below what the pager showed
+  await finish() // after the pager has closed
 }
 
-/** Keeps the result of a change: it may be a secret that is shown once, or the only trace. */
+/** Keeps the file of a change: it may hold a secret that is shown once, or the only trace of the change. */
 async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promise<void> {
   const isKept = mutates && !file.isEmpty
   await file.abandon(isKept)
   if (isKept) await ctx.warn(`the results until then are in ${file.part}`)
 }
 
-/** Returns what prints the footer. */
+/** Returns the function that prints the footer. */
 async function print<Row>(
   ctx: Context,
   format: FormatName,
@@ -213,7 +210,7 @@ async function print<Row>(
     if (unwritten === undefined)
       await target.write(text).catch((error: unknown) => {
         if (!mutates || resumes) throw error
-        unwritten = error // the change is finished all the same
+        unwritten = error // the change must still finish
       })
   }
   for await (const rows of started) {
@@ -251,7 +248,7 @@ async function chooseSeparator({ globals: { excel }, host }: Context): Promise<'
   return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
 }
 
-/** A shell creates the file of `> FILE` as the umask has it, mostly readable by all. */
+/** Warns because a shell creates the file of `> FILE` with the umask, usually readable by all users. */
 async function warnOfReaders({ io, warn }: Context): Promise<void> {
   const { fd } = io.out.stream as { fd?: number }
   if (fd === undefined || io.out.isTerminal) return
@@ -274,7 +271,6 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-/** Bytes are printed as they are. */
 export async function printText(ctx: Context, run: () => Promise<string | Uint8Array>): Promise<void> {
   const { out, force } = ctx.globals
   if (out === undefined) {

@@ -8,12 +8,12 @@ const without = {
   hint: 'name the identifiers, and the ticket with --ticket, in consentctl subject erase',
 }
 
-/** Calls a route of the register. @throws CliError not_offered (exit 2) if the instance has none */
+/** @throws CliError `not_offered` (exit 2) if the instance has no register */
 export async function callRegister<T>(api: Client, call: () => Promise<T>): Promise<T> {
   return await callOptional(api, requests.list, call, without)
 }
 
-/** @throws CliError not_found (exit 3); not_offered (exit 2) */
+/** @throws CliError `not_found` (exit 3), `not_offered` (exit 2) */
 export async function findRequest(api: Client, ticket: string): Promise<DataSubjectRequest> {
   const { data } = await callRegister(api, () => api.call(requests.list, { query: { ticket } }))
   const [found] = data
@@ -23,7 +23,10 @@ export async function findRequest(api: Client, ticket: string): Promise<DataSubj
   })
 }
 
-/** Yields requests page by page, newest entry first. @throws CliError not_offered (exit 2) */
+/**
+ * Yields requests page by page, newest first.
+ * @throws CliError `not_offered` (exit 2)
+ */
 export async function* listRequests(
   api: Client,
   query: Omit<RequestQuery, 'cursor' | 'limit'>,
@@ -38,12 +41,12 @@ export async function* listRequests(
   } while (cursor !== undefined)
 }
 
-/** A change can be sent again: what is there already changes nothing. */
+/** Sends a change, which is idempotent. */
 export async function changeRequest(api: Client, id: string, change: RequestChange): Promise<DataSubjectRequest> {
   return await callRegister(api, () => api.call(requests.update, { params: { id }, body: change }))
 }
 
-/** The day in UTC, by this machine's clock. */
+/** Returns the day in UTC by this machine's clock. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }
@@ -52,7 +55,7 @@ export function closeCommand(ticket: string): string {
   return `consentctl requests close ${quoteForShell(ticket)} --outcome done`
 }
 
-/** `2026-10-15`, or `2026-10-15, 38 days ago` */
+/** Returns `2026-10-15`, or `2026-10-15, 38 days ago` if overdue. */
 export function describeDue(request: Pick<DataSubjectRequest, 'state' | 'due_on'>, day = today()): string {
   if (!isOverdue(request, day)) return request.due_on
   const days = Math.round((Date.parse(day) - Date.parse(request.due_on)) / 86_400_000)

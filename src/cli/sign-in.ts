@@ -12,7 +12,7 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { nonEmpty } from './action.ts'
 import { instanceLabel } from './messages.ts'
 
-/** Rejects a terminal, which would show the password. */
+/** Reads the password from stdin, but not from a terminal, which would show it. */
 export async function readPassword({ io }: Context): Promise<string> {
   if (io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --password-stdin')
   const password = (await readText(io, '-')).replace(/\r?\n$/, '')
@@ -20,7 +20,7 @@ export async function readPassword({ io }: Context): Promise<string> {
   return password
 }
 
-/** Flags of commands that no API key may run. */
+/** Flags of commands that need a signed-in user: no API key may run them. */
 export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
 export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
@@ -36,12 +36,12 @@ API keys cannot do this: you sign in with your password, at a prompt or with --p
 session is kept in memory only and expires after some hours. It is not signed out, because that would
 end your other sessions too, such as the dashboard's.`
 
-/** @throws CliError (usage) without an email, or if the password cannot be prompted for. */
+/** @throws CliError (usage) without an email, or if the password cannot be prompted for */
 export async function signIn(
   ctx: Context,
   { email = ctx.settings.email?.value, passwordStdin }: SignInOptions,
 ): Promise<Client> {
-  requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
+  requireBaseUrl(ctx.settings) // reports an invalid address before the prompt
   if (!email) throw usageError('no email to sign in with', 'use --email, or set CONSENTCTL_EMAIL')
   const password = passwordStdin ? await readPassword(ctx) : await askForPassword(ctx, email)
   if (password === '') throw usageError('the password is empty')
@@ -50,7 +50,6 @@ export async function signIn(
   return api
 }
 
-/** Uses the API key unless the user wants to sign in, or has no key. */
 export async function keyOrSignIn(ctx: Context, options: SignInOptions): Promise<Client> {
   const { apiKey, email } = ctx.settings
   const mustSignIn = options.email !== undefined || options.passwordStdin || (apiKey === null && email !== null)
@@ -63,7 +62,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** Repeatable, or several separated by commas; `KeyDraft` validates them. */
+/** Adds `--scope`, which can be repeated or take a comma-separated list. `KeyDraft` validates the scopes. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

@@ -7,9 +7,10 @@ import { explain } from '../errors/explain.ts'
 import { editDistance } from './edit-distance.ts'
 
 /**
- * Returns the id of the site that a flag or a setting names: a UUID as it is, without a request, else by the exact name. An
- * instance that lists no sites to the key is given the text as an id, because its ids may be any text.
- * @throws CliError invalid_data (exit 5) if no site or several have the name
+ * Returns the id of the site that a flag or a setting names. A UUID is returned without a request; other text must be
+ * the exact name. If the instance does not list its sites to the key, the text is used as the id, because ids may be
+ * any text.
+ * @throws CliError `invalid_data` (exit 5) if no site or several have the name
  */
 export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
   if (isUuid(text)) return text
@@ -20,8 +21,9 @@ export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string):
 }
 
 /**
- * Returns the id of a site to be stored in a profile. If the instance cannot tell, a UUID is accepted unchecked.
- * @throws CliError as for `findSite`
+ * Returns the id of a site to be stored in a profile. A UUID is accepted unchecked if the instance does not list its
+ * sites.
+ * @throws CliError as `findSite` does
  */
 export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: string): Promise<string> {
   const all = await listSites(api)
@@ -32,8 +34,8 @@ export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: 
 }
 
 /**
- * @throws CliError not_found (exit 3) for an unknown id; invalid_data (exit 5) if no site or several have the name;
- * not_offered (exit 2) if the instance does not list its sites
+ * @throws CliError `not_found` (exit 3) for an unknown id, `invalid_data` (exit 5) if no site or several have the name,
+ * `not_offered` (exit 2) if the instance does not list its sites
  */
 export async function findSite(api: Client, text: string): Promise<Site> {
   const all = await listSites(api)
@@ -41,7 +43,7 @@ export async function findSite(api: Client, text: string): Promise<Site> {
   return matching(all, text)
 }
 
-/** Returns null if the instance has no such list, or not for this key. */
+/** Returns null if the instance does not list its sites to this key. */
 async function listSites(api: Client): Promise<readonly Site[] | null> {
   const { sites } = await import('../contract/sites.ts')
   try {
@@ -87,7 +89,7 @@ function fold(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase()
 }
 
-/** A part of a name, such as its first word, is as near as one typing error. */
+/** Counts a part of a name, such as its first word, as one typing error. */
 function distanceOf(name: string, text: string): number {
   return name.includes(text) || text.includes(name) ? Number(name !== text) : editDistance(name, text)
 }

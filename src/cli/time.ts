@@ -6,17 +6,20 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 const startOfDay = 'T00:00:00.000Z'
 const endOfDay = 'T23:59:59.999Z'
 
-/** Converts a lower bound to RFC 3339: an instant, a day or a minute (its start in UTC) or an age such as 7d. */
+/** Converts a lower bound to RFC 3339: an instant, a day or minute (its start in UTC), or an age such as 7d. */
 export function startInstant(text: string, now: Date): string {
   return toInstant(text, startOfDay, length => now.getTime() - length)
 }
 
-/** Converts an upper bound: a day, or a minute or second as tables print it, includes its last millisecond. */
+/** Converts an upper bound. A day, minute or second includes its last millisecond. */
 export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
-/** Converts the day on which something was received, in UTC. Every place of the world has the day of tomorrow there at the latest. */
+/**
+ * Converts the day (UTC) on which something was received. Tomorrow is valid, because it may have begun in the user's
+ * time zone.
+ */
 export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
@@ -25,26 +28,28 @@ export function receivedDay(text: string): string {
   return day
 }
 
-/** Rejects a time that is not past by this machine's clock. */
+/** Converts an upper bound. @throws CliError (usage) if it is not past by this machine's clock */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) return instant
   const isDay = instant === text + endOfDay
-  if (!isDay && (parseInstant(startInstant(text, now)) ?? 0) <= now.getTime()) return now.toISOString() // this minute
+  if (!isDay && (parseInstant(startInstant(text, now)) ?? 0) <= now.getTime()) return now.toISOString() // the current minute
   throw usageError(
     isDay ? `the end of ${text} (UTC) is in the future` : `${text} is in the future`,
     isDay ? 'add a time of day, or leave it out for the present state' : 'leave it out for the present state',
   )
 }
 
-/** Rejects a time that is not in the future; 90d means 90 days from now. */
+/** Converts an upper bound; 90d means 90 days from now. @throws CliError (usage) if it is not in the future */
 export function futureInstant(text: string, now: Date): string {
   const instant = toInstant(text, endOfDay, length => now.getTime() + length)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) throw usageError(`${text} is in the past`)
   return instant
 }
 
-/** Converts a day to itself, and an age such as 7d or 4w to the day (UTC) on which it began. Statistics have no finer times. */
+/**
+ * Converts an age such as 7d or 4w to the UTC day on which it began, and returns a day as it is: statistics are by day.
+ */
 export function utcDay(text: string, now: Date): string {
   const day = /^\d{1,6}[dw]$/.test(text) ? startInstant(text, now).slice(0, 10) : text
   if (/^\d{4}-\d\d-\d\d$/.test(day) && parseInstant(day + startOfDay) !== null) return day

@@ -25,11 +25,11 @@ export interface CommandInfo {
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** Between the flags and the examples. */
+  /** Text between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
   readonly arguments: readonly ArgumentInfo[]
-  /** Without the global flags. */
+  /** Excludes the global flags. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
 }
@@ -58,7 +58,7 @@ export function usageOf({ path, arguments: operands, commands }: CommandInfo): s
   return words.filter(word => word !== '').join(' ')
 }
 
-/** An optional value follows its flag without a space. */
+/** Returns the value as it follows its flag: an optional one without a space. */
 export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
@@ -67,7 +67,7 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ''
 }
 
-/** Returns the text of addHelpText, which commander writes at this event. Its types do not tell that it is an emitter. */
+/** Returns the text of `addHelpText`. Commander writes it on this event, but its types hide that it is an emitter. */
 function afterHelp(command: Command): string {
   let text = ''
   const write = (part: string) => {

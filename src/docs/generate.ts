@@ -26,7 +26,7 @@ function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``
 }
 
-/** JSON Schemas (2020-12) of the signed documents, by file name. */
+/** Returns JSON Schemas (2020-12) of the signed documents by file name. */
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(documents).flatMap(([type, { title, schemas }]) =>
@@ -40,7 +40,10 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Returns generated files by name. `manual` is the table of commands in src/commands/README.md, `snippets` by banner for server/banner/README.md. */
+/**
+ * Returns the generated files by name. `manual` is the table of commands in src/commands/README.md; `snippets` are
+ * those in server/banner/README.md, by banner.
+ */
 export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),

@@ -4,7 +4,7 @@ import { palette } from '../output/palette.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { topics } from './topics.ts'
 
-/** A terminal of 24 lines shows a screen of help whole, and the prompt below it. */
+/** Size of a help screen: fits a terminal of 24 lines with the prompt below it. */
 export const screen = { lines: 23, columns: 80 } as const
 
 export interface Look {
@@ -12,10 +12,10 @@ export interface Look {
   readonly color: boolean
 }
 
-/** Headings are lines that end with a colon; items have a term. */
+/** A line (a heading if it ends with a colon), or an item with its term. */
 type Part = string | { readonly term: string; readonly text: string }
 
-/** The part of a command that its screen shows; the rest is named. */
+/** Numbers of entries that a screen describes. The others are only named. */
 interface Extent {
   readonly flags: number
   readonly commands: number
@@ -23,14 +23,14 @@ interface Extent {
 }
 
 /**
- * Help that fits `screen`, for `--help`. Of long lists the first entries are described and the rest named, so that the
- * declaration order of flags and commands is that of their importance. A terminal of another width shows the same, wrapped.
+ * Returns the help of `--help`, which fits `screen`. Only the first entries of long lists are described, so declare
+ * flags and commands in order of importance. A terminal of another width shows the same content, wrapped.
  */
 export function screenOf(info: CommandInfo, look: Look): string {
   return largest(info, look, screenParts)
 }
 
-/** The short form of a group, which it prints if no command is given. */
+/** Returns the short help of a group, printed if no command is given. */
 export function shortForm(info: CommandInfo, look: Look): string {
   return largest(info, look, shortParts)
 }
@@ -45,7 +45,7 @@ function largest(info: CommandInfo, look: Look, layout: Layout): string {
   return styled(linesOf(layout(info, extent ?? everything, look), look.columns), look)
 }
 
-/** Leaves out examples but one, then flags, then the last example, then commands. */
+/** Drops examples except one, then flags, then the last example, then commands. */
 function smaller({ flags, commands, examples }: Extent): Extent | null {
   if (examples > 1) return { flags, commands, examples: examples - 1 }
   if (flags > 1) return { flags: flags - 1, commands, examples }
@@ -53,7 +53,7 @@ function smaller({ flags, commands, examples }: Extent): Extent | null {
   return commands > 1 ? { flags, commands: commands - 1, examples } : null
 }
 
-/** The whole help of a command, for `consentctl help COMMAND`. */
+/** Returns the help of `consentctl help COMMAND`. */
 export function fullHelp(info: CommandInfo, look: Look): string {
   const below = flatten(info).filter(({ commands, path }) => commands.length === 0 && path !== info.path)
   const parts: Part[] = [
@@ -78,7 +78,6 @@ export function fullHelp(info: CommandInfo, look: Look): string {
   return styled(linesOf(parts, look.columns), look)
 }
 
-/** The flags that every command has. */
 export function globalFlags({ flags }: CommandInfo, look: Look): string {
   const width = Math.max(look.columns, screen.columns)
   const parts = flags.map(flag => briefPart(flag, width, termWidth(flags)))
@@ -147,7 +146,7 @@ function commandParts({ commands }: CommandInfo, count: number): Part[] {
   ]
 }
 
-/** Commands that show what this help does not. */
+/** Lists commands that show the rest of the help. */
 function pointers({ path, commands }: CommandInfo, isCut: boolean): string[] {
   const related = Object.keys(topics).filter(name => topics[name]?.commands.includes(path))
   const more = [...(isCut ? [path] : []), ...related].map(name => `consentctl help ${name}`.trim())
@@ -205,7 +204,7 @@ function briefPart(flag: FlagInfo, width: number, terms: number): { term: string
 
 const gap = 2
 
-/** Beside its term a description needs this width; if there is less it follows below. */
+/** Minimum width of a description beside its term. With less room it goes below. */
 const minDescription = 24
 
 function linesOf(parts: readonly Part[], columns: number): string[] {
@@ -226,7 +225,7 @@ function hanging(help: Help, line: string, columns: number): string {
   return help.boxWrap(line, columns - indent.length).replace(/\n/g, `\n${indent}`)
 }
 
-/** Breaks a command with the shell's `\\`, between a flag and its value only if both do not fit a line. */
+/** Breaks a command line with `\\`, between a flag and its value only if both do not fit a line. */
 function command(line: string, columns: number): string {
   const room = columns - 2 // for the backslash
   const indent = ' '.repeat(6)

@@ -24,7 +24,7 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
   return `${parts.filter(part => part !== '').join('\n')}\n`
 }
 
-/** Excludes groups. */
+/** Returns false for groups. */
 function isBelow(command: CommandInfo, group: CommandInfo): boolean {
   const prefix = group.path && `${group.path} `
   return command !== group && command.commands.length === 0 && command.path.startsWith(prefix)
@@ -34,7 +34,7 @@ function nameOf({ path }: CommandInfo): string {
   return ['consentctl', ...path.split(' ')].filter(word => word !== '').join('-')
 }
 
-/** Lines of the source are joined: the page is filled to the reader's width. */
+/** Joins the lines of each paragraph, because the reader's width is unknown. */
 function paragraphs(notes: string): string[] {
   return notes
     .split(/\n{2,}/)
@@ -56,7 +56,7 @@ function entry(term: string, description: string): string {
   return `.TP\n.B ${text(term)}\n${text(description)}`
 }
 
-/** Escapes text for roff: no line is a request, and hyphens can be copied. */
+/** Escapes text for roff, so that no line is a request and hyphens can be copied. */
 function text(plain: string): string {
   return plain
     .replace(/\\/g, '\\e')

@@ -1,12 +1,12 @@
 interface Topic {
   readonly summary: string
-  /** Paths of commands whose help names it. */
+  /** Paths of commands whose help names this topic. */
   readonly commands: readonly string[]
-  /** Lines, which are wrapped, and terms with their texts. */
+  /** Lines to wrap, and terms with their descriptions. */
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }
 
-/** Help on what many commands share: `consentctl help TOPIC`. Each fits a terminal of 24 lines of 80 columns. */
+/** Texts of `consentctl help TOPIC`. Each must fit a terminal of 24 lines of 80 columns. */
 export const topics: Readonly<Record<string, Topic>> = {
   output: {
     summary: 'formats, columns, and what goes where',

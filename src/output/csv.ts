@@ -3,10 +3,10 @@ import { spreadParts } from './parts.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
- * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that matches
- * `formula` gets an apostrophe before it. To undo that, remove one from cells that match.
+ * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that
+ * matches `formula` is prefixed with an apostrophe. To undo this, remove one from each cell that matches.
  *
- * For spreadsheets it begins with a byte order mark, and the first rows decide which columns an object is spread over.
+ * CSV for spreadsheets begins with a byte order mark. Its first rows decide which columns an object is spread over.
  */
 export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
   const { unguarded, isTerminal, spreadsheet } = options
@@ -43,7 +43,7 @@ export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
 }
 
 /**
- * Cells that spreadsheets take for a formula, also after white space that they drop. Leading apostrophes are included,
- * so that ours can be removed.
+ * Matches cells that spreadsheets take for a formula, also after white space that they drop. Leading apostrophes are
+ * included, so that ours can be removed.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/

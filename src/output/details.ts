@@ -12,12 +12,12 @@ const gap = 2
 /** Minimum width of a wrapped value. */
 const minWidth = 20
 
-/** Lines in a grid, because the cost of cli-table3 is quadratic in them. */
+/** Lines in one grid: the cost of cli-table3 is quadratic in them. */
 const maxGridLines = 50
 
 /**
- * Shows one row as a list of names and values, without empty ones unless they were requested. Nothing is cut; values that
- * may be are wrapped.
+ * Shows one row as a list of names and values, without empty ones unless they were requested. Values are wrapped, never
+ * cut.
  */
 export const details: Format = <Row>(
   view: View<Row>,
@@ -49,7 +49,7 @@ export const details: Format = <Row>(
       grid.push(...lines.slice(start, start + maxGridLines).map(({ cells }) => cells))
       text.push(...grid.toString().split('\n'))
     }
-    // Coloured afterwards, because cli-table3 would count the escape sequences.
+    // Colours are added last, because cli-table3 would count the escape sequences.
     const colored = text.map((line, index) => {
       const [name, value] = [line.slice(0, nameWidth), line.slice(nameWidth).trimEnd()]
       const title = name.trim() && look.title(name.trimEnd()) + (value && ' '.repeat(nameWidth - name.trimEnd().length))

@@ -1,6 +1,6 @@
 /**
- * Returns the separator that Excel expects where `env` says that a user is: a semicolon if numbers have a decimal comma, and in
- * Switzerland. Without a locale in `env` it is that of the system.
+ * Returns the separator that Excel expects for the locale in `env`, else for that of the system: a semicolon if numbers
+ * have a decimal comma, and in Switzerland.
  */
 export function excelSeparator(env: Readonly<Record<string, string | undefined>>): 'comma' | 'semicolon' {
   const named = env['LC_ALL'] || env['LC_NUMERIC'] || env['LANG']
@@ -10,7 +10,7 @@ export function excelSeparator(env: Readonly<Record<string, string | undefined>>
   return decimal?.value === ',' || /-(CH|LI)\b/.test(locale) ? 'semicolon' : 'comma'
 }
 
-/** `de_DE.UTF-8` as `de-DE`; undefined if it is no language. */
+/** Converts `de_DE.UTF-8` to `de-DE`. An invalid name becomes `en`. */
 function toTag(locale: string | undefined): string | undefined {
   const tag = locale?.replace(/[.@].*$/s, '').replaceAll('_', '-')
   try {

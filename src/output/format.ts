@@ -5,42 +5,45 @@ export type Cell = string | number | boolean | null | object
 export interface Column<Row> {
   readonly name: string
   value(row: Row): Cell
-  /** A shorter name, for tables. */
+  /** Shorter name for tables. */
   readonly title?: string
-  /** For tables, instead of the plain value. */
+  /** Replaces the plain value in tables. */
   text?(row: Row): string
-  /** For tables: the colour of a state, beside its word. */
+  /** Colour in tables. */
   tone?(row: Row): Tone | undefined
-  /** For tables without room for the column: shorter than `text`. */
+  /** Replaces `text` in tables without room for it. */
   brief?(row: Row): string
-  /** For tables: cells of the widest value, if later rows may have it. */
+  /** Minimum width in tables, in cells, if later rows may have wider values. */
   readonly minWidth?: number
-  /** Never cut, because people copy it. */
+  /** True if never cut, because people copy it. */
   readonly whole?: boolean
-  /** For CSV, instead of the value: what an import reads as this value. */
+  /** Replaces the value in CSV with text that an import reads as this value. */
   source?(row: Row): Cell
-  /** Of objects: a column for each key can be requested as PREFIX and its name. */
+  /** Makes each key of an object available as a column, named by the prefix and the key. */
   readonly parts?: {
     readonly prefix: string
     of(row: Row): Readonly<Record<string, unknown>> | null | undefined
-    /** For tables of one row: a line for each key. */
+    /** True if a table of one row has a line for each key. */
     readonly isSpread?: boolean
   }
-  /** For TSV and CSV: only if it is requested, because scripts count columns. */
+  /** True if TSV and CSV show it only on request, because scripts count columns. */
   readonly onRequest?: boolean
-  /** For tables of one row: long, and for programs, so that only `wide` or its name shows it. */
+  /** True if a table of one row shows it only on request: it is long, and for programs. */
   readonly aside?: boolean
-  /** Shown only now, so that no choice of columns may leave it out. */
+  /** True for a secret that is shown only now: no choice of columns may leave it out. */
   readonly once?: boolean
-  /** Authenticates its holder; `once` implies it. */
+  /** True if it authenticates its holder; `once` implies it. */
   readonly secret?: boolean
-  /** For tables: lower ranks stand first, and stay on narrow terminals; columns without a rank are shown by `wide` alone. */
+  /**
+   * Position in tables, lowest first; narrow terminals leave out the highest. Columns without a rank are shown only by
+   * `wide`.
+   */
   readonly rank?: number
 }
 
 /** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** Tables: shows every column with a rank, even if lines wrap. */
+  /** True if tables show every column with a rank, even if lines wrap. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -50,7 +53,7 @@ export interface Renderer<Row> {
   begin(): string
   rows(rows: readonly Row[]): string
   end(): string
-  /** Names of columns that have values in the rows so far and are not shown. */
+  /** Returns the names of columns that have values in the rows so far but are not shown. */
   leftOut?(): string[]
 }
 
@@ -59,20 +62,19 @@ export function rowsOnly<Row>(rows: Renderer<Row>['rows']): Renderer<Row> {
 }
 
 export interface RenderOptions {
-  /** False for a list of one. */
+  /** False for a list with one row. */
   readonly single: boolean
   readonly columns: number
   readonly color: boolean
   readonly header: boolean
-  /** The columns were requested: all are shown, and typed formats show only these. */
+  /** True if the columns were requested: all are shown, and typed formats show only these. */
   readonly chosen?: boolean
-  /** Tables: nothing is cut or wrapped, and columns with a rank are not left out. */
+  /** Tables: nothing is cut or wrapped, and no column with a rank is left out. */
   readonly uncut?: boolean
   /** Tables: every column, uncut. */
   readonly wide?: boolean
-  /** CSV: formulas are not guarded. */
   readonly unguarded?: boolean
-  /** CSV for spreadsheets: the separator that they want. */
+  /** CSV for spreadsheets: their separator. */
   readonly spreadsheet?: ',' | ';' | undefined
   /** CSV: unsafe characters are escaped. */
   readonly isTerminal?: boolean
@@ -80,17 +82,15 @@ export interface RenderOptions {
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
 
-/** For formats with types: the whole row, or the requested columns. */
+/** Returns the whole row, or the requested columns, for formats with types. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)])) : row => row
 }
 
-/** For TSV and CSV: the columns without those that are shown on request. */
 export function cellColumns<Row>({ columns }: View<Row>, { chosen }: RenderOptions): readonly Column<Row>[] {
   return chosen ? columns : columns.filter(({ onRequest }) => !onRequest)
 }
 
-/** True for a value that people need not see. */
 export function isEmpty(value: Cell): boolean {
   return value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 }

@@ -2,7 +2,7 @@ import stringWidth from 'string-width'
 
 const graphemes = new Intl.Segmenter()
 
-/** Single-character graphemes: one column wide below U+3000, two from there. */
+/** Matches graphemes of one code unit, which are one column wide below U+3000 and two from there. */
 const simple = /^[ -~¡-¬®-ʯΑ-ΡΣ-ωА-ҁҊ-ԯ–—‘’“”…、。ぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣！-～]*$/
 
 const ascii = /^[ -~]*$/
@@ -11,7 +11,7 @@ const ascii = /^[ -~]*$/
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length
   if (!simple.test(text)) {
-    // Terminals draw each letter of an Indic conjunct, which is one grapheme in newer Unicode versions.
+    // Terminals draw each letter of an Indic conjunct, but newer Unicode versions count it as one grapheme.
     return text.split(/(?<=\p{M})(?=\p{L})/u).reduce((sum, part) => sum + stringWidth(part), 0)
   }
   let width = text.length
@@ -29,7 +29,7 @@ export function wrapped(text: string, width: number): string {
   return lines.join('\n')
 }
 
-/** Returns the graphemes that fit into a width, at least one, and their width. */
+/** Returns the graphemes that fit into `width`, at least one, and their width. */
 export function prefix(text: string, width: number): [string, number] {
   const head = text.slice(0, width + 1)
   if (width > 0 && ascii.test(head)) return [text.slice(0, width), Math.min(text.length, width)]
@@ -44,7 +44,7 @@ export function prefix(text: string, width: number): [string, number] {
   return [text.slice(0, end), used]
 }
 
-/** Breaks text at its spaces into lines of at most `width` cells; a longer word has a line of its own. */
+/** Breaks text at spaces into lines of at most `width` cells. A longer word gets its own line. */
 export function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

@@ -1,6 +1,6 @@
 import type { Format, FormatName } from './format.ts'
 
-/** Each is loaded on demand. */
+/** Loaded on demand, because commands use one format at most. */
 export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
   table: async single => (single ? (await import('./details.ts')).details : (await import('./table.ts')).table),
   tsv: async () => (await import('./text.ts')).tsv,

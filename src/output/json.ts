@@ -1,7 +1,6 @@
 import { type Format, rowsOnly, typed } from './format.ts'
 import { safeJson, safeJsonLines } from './safe.ts'
 
-/** A streamed array, or an object for a single row. */
 export const json: Format = (view, options) => {
   const shown = typed(view, options)
   if (options.single) {

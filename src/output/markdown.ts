@@ -5,7 +5,6 @@ export function markdownTable(header: readonly string[], rows: readonly (readonl
   return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** Escapes everything that has a meaning in Markdown or HTML. */
 export function markdownText(text: string): string {
   return visible(text)
     .replace(/&/g, '&amp;')

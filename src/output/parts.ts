@@ -1,6 +1,6 @@
 import type { Cell, Column } from './format.ts'
 
-/** More are left in the column of the object: a spreadsheet has 16,384 columns. */
+/** Limit because a spreadsheet has 16,384 columns. More keys stay in the object's column. */
 const maxParts = 200
 
 /** Returns the column of one key of an object, such as `pref.marketing`, or undefined for another name. */
@@ -13,8 +13,8 @@ export function findPart<Row>(columns: readonly Column<Row>[], name: string): Co
 }
 
 /**
- * Replaces a column of objects by one for each key that the rows have, and one for all that has no column of its own, so that
- * nothing is lost if later rows have further keys.
+ * Replaces a column of objects by one for each key of `rows`, and one for all other keys, so that nothing is lost if
+ * later rows have more.
  */
 export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
   return columns.flatMap(column => {
@@ -32,7 +32,7 @@ export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly
   })
 }
 
-/** Of a key that an import reads as the name of a column. */
+/** Returns true if an import reads the key as a column name. */
 function isName(name: string): boolean {
   return name !== '' && name !== '__proto__' && name === name.trim()
 }
@@ -49,7 +49,7 @@ function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
   }
 }
 
-/** JSON, except for text that is not JSON itself: an import reads it as the same value. */
+/** Returns JSON, except for text that is not JSON itself: an import reads it as the same value. */
 function source(value: unknown): Cell {
   if (value === undefined) return null
   return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)

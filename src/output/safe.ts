@@ -1,13 +1,13 @@
 /**
  * Code points that act on a terminal or deceive its reader:
- * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, halves of surrogate pairs;
+ * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, lone surrogates;
  * - invisible ones: zero-width characters and joiners (even in emoji and Indic scripts), fillers, tags, annotations,
  *   noncharacters, because two ids that differ must look different;
  * - blanks that are not spaces (U+2800, U+1D159);
  * - variation selectors except in emoji and keycaps, because a row of them can hide text;
  * - combining marks without a base, and more than eight on one base, which overflow into other lines.
  *
- * Compiled at its first use: it takes a millisecond, and most text is ASCII.
+ * Compiled at first use: that takes a millisecond, and most text is ASCII.
  */
 let unsafe: RegExp | undefined
 
@@ -31,7 +31,7 @@ export function encodable(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, visible)
 }
 
-/** JSON with unsafe code points as `\uXXXX`. */
+/** Returns JSON with unsafe code points as `\uXXXX`. */
 export function safeJson(value: unknown, indent?: number): string {
   return escapedJson(JSON.stringify(value, null, indent))
 }
@@ -47,14 +47,14 @@ function escapedJson(text: string): string {
   return escapeUnsafe(text, point => (point === '\n' ? point : escaped(point)))
 }
 
-/** A double-quoted YAML string: as JSON, but with one escape for a code point beyond U+FFFF. */
+/** Returns a double-quoted YAML string: JSON, but with one escape for a code point beyond U+FFFF. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted
   return escapeUnsafe(quoted, point => (point.length > 1 ? `\\U${hex(point.codePointAt(0) ?? 0, 8)}` : escaped(point)))
 }
 
-/** A TSV cell: `\t`, `\r`, `\n`, `\\`, and other unsafe code points as `\uXXXX`. */
+/** Returns a TSV cell with `\t`, `\r`, `\n`, `\\`, and other unsafe code points as `\uXXXX`. */
 export function tsvText(text: string): string {
   const cell = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
   if (plainAscii.test(cell)) return cell

@@ -2,7 +2,7 @@ import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contr
 import { type Column, toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
-/** By this machine's clock. */
+/** Compares with this machine's clock. */
 function keyState({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
@@ -62,7 +62,7 @@ export const newTokenView: View<NewToken> = {
   ],
 }
 
-/** Returns null while units of a limit are left, because the numbers say it all. */
+/** Returns null while units of a limit remain, because the columns show them. */
 export function describeUsage({ limit, remaining, resets_at }: Usage): string | null {
   if (limit === null) return 'the account has no monthly limit'
   return remaining === 0 ? `this month’s quota is used up, until ${resets_at.slice(0, 10)}` : null

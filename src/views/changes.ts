@@ -2,7 +2,9 @@ import type { AuditEntry } from '../contract/index.ts'
 
 type State = Pick<AuditEntry, 'preferences'>
 
-/** The preferences that differ from the state before, such as `marketing: true → false`; without one all: `marketing: true`. */
+/**
+ * Returns the preferences that differ from `before`, such as `marketing: true → false`, or all if there is no `before`.
+ */
 export function changesOf(state: State, before: State | undefined): string[] {
   const [now, then] = [state.preferences ?? {}, before?.preferences ?? {}]
   const names = Object.keys({ ...then, ...now })

@@ -24,13 +24,12 @@ export const checkView: View<CheckAnswer> = {
   ],
 }
 
-/** What was asked. */
 interface Question {
   /** True if imported answers do not count. */
   readonly onlyWitnessed: boolean
 }
 
-/** `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z; notice 2 in de of 2026-11-01 09:00Z)` */
+/** Returns a line such as `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z)`. */
 export function describeCheck(answer: CheckAnswer, question: Question): string {
   const { allowed } = answer
   const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'
@@ -77,7 +76,7 @@ function factsOf(answer: CheckAnswer): string[] {
   ]
 }
 
-/** `as told by acme, imported 2026-11-23 09:00Z` */
+/** Returns, for example, `as told by acme, imported 2026-11-23 09:00Z`. */
 function provenanceOf({ origin, witnessed, record, at }: CheckAnswer): string[] {
   if (origin === null || record === null) return []
   const imported = `imported ${minute(record.created_at)}`

@@ -5,7 +5,7 @@ import { day, field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only the id of a deleted record. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'> & {
-    /** Of a record as it was: who tells of that moment. */
+    /** Source of the state, if the row shows a past moment. */
     readonly word?: 'importer' | 'service'
   }
 
@@ -23,7 +23,6 @@ const preferenceParts = {
   of: ({ preferences }: { readonly preferences?: Readonly<Record<string, unknown>> | null }) => preferences,
 }
 
-/** A line for each of its keys in a table of one row. */
 const originParts = { prefix: 'origin.', of: ({ origin }: ConsentRow) => origin, isSpread: true }
 
 export const consentView: View<ConsentRow> = {
@@ -73,13 +72,12 @@ const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
   origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.6 }),
 }
 
-/** Shows when and where persons answered. A table of 80 columns has what they answered and when. */
+/** Shows when and where persons answered. In 80 columns, a table has room for the answers and their times. */
 export const consentViewOfImports: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column => importColumns[column.name] ?? column),
 }
 
-/** Shows when consents end. */
 export const consentViewWithExpiry: View<ConsentRow> = {
   ...consentView,
   columns: [
@@ -93,10 +91,10 @@ export const countView: View<{ readonly count: number }> = {
   columns: [field('count', { whole: true, rank: 1 })],
 }
 
-/** The preferences of an entry for people: what differs from the entry before it. */
+/** Formats the preferences of an entry: those that differ from the entry before it. */
 export type DescribeChange = (entry: AuditEntry) => string
 
-/** `marketing: true → false`; of the first entry all: `marketing: true`. */
+/** Returns, for example, `marketing: true → false`, or all preferences of a first entry. */
 export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
   return isPurged ? 'purged' : changesOf(entry, before).join(', ')
 }
@@ -127,7 +125,10 @@ export function auditView(change?: DescribeChange, manyRecords = false): View<Au
 
 export interface LineResult {
   readonly line: number
-  /** `unknown`: the response was lost, so the record may exist or not. `unchanged`: it was already as wanted. */
+  /**
+   * `unknown`: the response was lost, so the record may or may not exist. `unchanged`: it already had the requested
+   * values.
+   */
   readonly result: 'created' | 'updated' | 'deleted' | 'imported' | 'unchanged' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null

@@ -1,17 +1,17 @@
 import { toneOf, type View } from '../output/index.ts'
 import { field } from './field.ts'
 
-/** A signed import receipt, in short. */
+/** Summary of a signed import receipt. */
 export interface ImportedRow {
-  /** The path of its file. */
+  /** Path of its file. */
   readonly receipt: string
   readonly number: number
   readonly job: string
-  /** Rows of the files. */
+  /** Rows of the input files. */
   readonly read: number
   readonly left_out: number
   readonly refused_rows: number
-  /** Records, as `known` and `refused`. */
+  /** Records created. `known` and `refused` count records too. */
   readonly made: number
   readonly known: number
   readonly refused: number
@@ -36,12 +36,12 @@ export const importedView: View<ImportedRow> = {
   ],
 }
 
-/** A value of the files, which a map decides. */
+/** A value in the files that a map must translate. */
 export interface ValueRow {
   readonly table: string
   readonly value: string
   readonly count: number
-  /** Null if nothing decides it. */
+  /** Null if the map has no entry for it. */
   readonly becomes: string | number | null
 }
 

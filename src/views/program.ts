@@ -43,7 +43,6 @@ export interface CheckRow {
   /** `skip` if the check depends on something that is missing or failed. */
   readonly result: 'ok' | 'warn' | 'fail' | 'skip'
   readonly detail: string
-  /** A suggested fix. */
   readonly remedy: string | null
 }
 

@@ -3,20 +3,23 @@ import type { Column, View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export type StatsRow = StatsGroup & {
-  /** Accepted of all records, or true of a preference: from 0 to 1, with four decimals. Null if hidden or of no record. */
+  /**
+   * Share of accepted records, or of records with a true preference: 0 to 1, with four decimals. Null if hidden or
+   * without records.
+   */
   readonly rate: number | null
 }
 
 const barLength = 10
 
-/** `73.4 % ■■■■■■■□□□` */
+/** Formats as `73.4 % ■■■■■■■□□□`. */
 function bar(rate: number): string {
   const full = Math.round(rate * barLength)
   const percent = `${(rate * 100).toFixed(1)} %`.padStart(7)
   return `${percent} ${'■'.repeat(full)}${'□'.repeat(barLength - full)}`
 }
 
-/** Columns that all groupings have, for scripts; tables show those of this one. */
+/** Has the same columns for all groupings, for scripts. Tables show only those of `by`. */
 export function statsView(by: StatsQuery['by']): View<StatsRow> {
   const isPreference = by === 'preference'
   const sizeName = isPreference ? 'records' : 'persons'

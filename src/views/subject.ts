@@ -4,12 +4,11 @@ import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
 import { field, minute, stateField } from './field.ts'
 
-/** A record of a data subject. */
 export interface FoundRow extends Consent {
   readonly state: 'live' | 'deleted'
-  /** The stored instance that holds it, if several were searched. */
+  /** Profile of the instance that holds it, if several were searched. */
   readonly profile?: string
-  /** `near`: its identifier is not exactly one of those that were given. */
+  /** `near`: the identifier resembles one of those given. */
   readonly match?: 'exact' | 'near'
 }
 
@@ -20,7 +19,6 @@ const foundView: View<FoundRow> = {
   columns: [...consentView.columns, state] as View<FoundRow>['columns'],
 }
 
-/** With the columns of a search of several instances, and of one that has near matches. */
 export function foundViewWith({
   profile,
   match,
@@ -38,11 +36,10 @@ export function foundViewWith({
   }
 }
 
-/** The outcome of a record to be erased. */
 export interface ErasureRow {
   readonly id: string
   readonly site_id: string | null
-  /** `planned`: in a dry run. `failed`: not deleted, and in no receipt. */
+  /** `planned`: dry run. `failed`: not deleted, and in no receipt. */
   readonly result: ErasureResult | 'planned' | 'failed'
   readonly deleted_at: string | null
   readonly request_id: string | null
@@ -59,7 +56,6 @@ export const erasureView: View<ErasureRow> = {
   ],
 }
 
-/** A record that is to be purged. */
 export interface PurgeRow {
   readonly id: string
   readonly site_id: string | null
@@ -75,14 +71,14 @@ export const purgeView: View<PurgeRow> = {
   ],
 }
 
-/** The outcome of a person of a file. */
+/** Outcome for one person of a file. */
 export interface PersonRow {
   readonly ticket: string
   /** Records of the plan. */
   readonly records: number
-  /** `planned`: in a dry run. `failed`: without a receipt. */
+  /** `planned`: dry run. `failed`: without a receipt. */
   readonly result: AnyErasureReceipt['result'] | 'planned' | 'failed'
-  /** Its number. */
+  /** Number of the receipt. */
   readonly receipt: number | null
   readonly job: string | null
 }

@@ -2,15 +2,13 @@ import type { DatabaseFinding } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { field, minute, second, stateField } from './field.ts'
 
-/** Result of the verification of a record's history. */
 export interface VerificationRow {
-  /** Id of the record. */
   readonly id: string
   readonly entries: number
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
   /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
-  /** The basis of an `ok`: the history alone, or its place in the log. Null otherwise. */
+  /** Basis of an `ok`: the history alone, or its place in the log. Null otherwise. */
   readonly basis: string | null
 }
 
@@ -25,18 +23,17 @@ export const verificationView: View<VerificationRow> = {
   ],
 }
 
-/** Result of the verification of a signed document. */
 export interface VerdictRow {
   readonly file: string
-  /** Type that the document claims; null if it claims none. */
+  /** Type that the document claims. */
   readonly type: string | null
-  /** `unsigned`: the files of an evidence pack fit a list of them that nobody signed. */
+  /** `unsigned`: the files match the list of the evidence pack, which nobody signed. */
   readonly result: 'valid' | 'not_valid' | 'unsigned'
-  /** Id of the key whose signature is valid; null if none is. */
+  /** Id of the key whose signature is valid. */
   readonly signed_by: string | null
   /** Time that the signer claims. */
   readonly issued_at: string | null
-  /** The reason if it is not valid; if it is, the source of the key. */
+  /** Source of the key if valid, else the reason. */
   readonly detail: string
 }
 
@@ -52,10 +49,10 @@ export const verdictView: View<VerdictRow> = {
   ],
 }
 
-/** A checkpoint that was kept, or a finding because of which none is. */
+/** A checkpoint that was kept, or the finding that prevented it. */
 export interface CheckpointRow {
   readonly account_id: string | null
-  /** Number of audit entries that it covers. */
+  /** Number of audit entries covered. */
   readonly tree_size: number | null
   readonly root_hash: string | null
   readonly created_at: string | null

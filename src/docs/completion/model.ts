@@ -16,7 +16,7 @@ export interface CompletedCommand {
   /** Includes aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
-  /** Of the operands; null if only the user knows them. */
+  /** Null if the command takes none. */
   readonly operands: Values | null
 }
 
@@ -66,12 +66,11 @@ function operandsOf({ name, choices }: ArgumentInfo, path: string): Values | nul
 
 function valuesOf({ names, value, choices }: FlagInfo, path: string): Values | null {
   if (choices.length > 0) return { kind: 'choices', choices }
-  if (value === null || value.startsWith('[')) return null // an optional value follows `=` alone
+  if (value === null || value.startsWith('[')) return null // an optional value is only valid after `=`
   if (names.includes('--profile')) return { kind: 'profiles' }
   return { kind: localKind(value, path) ?? (/^<(file|path|folder)\b/.test(value) ? 'files' : 'none') }
 }
 
-/** By the placeholder: what local files know. */
 function localKind(placeholder: string, path: string): LocalKind | null {
   const word = /^[<[]([\w|]+)/.exec(placeholder)?.[1] ?? ''
   if (word === 'job|last') return path.startsWith('subject') ? 'erasures' : 'imports'
@@ -87,7 +86,7 @@ function localKind(placeholder: string, path: string): LocalKind | null {
 
 type Arm = (patterns: string[], result: string) => string
 
-/** Lines of a POSIX shell's `case`: a command and a flag with a value. Flags of the program match anywhere. */
+/** Returns `case` lines for a POSIX shell: a command and a flag with a value. Flags of the program match anywhere. */
 export function valueArms(commands: readonly CompletedCommand[], arm: Arm, action: (values: Values) => string): string {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   const pairs = specificFirst.flatMap(({ path, flags }) =>
@@ -100,7 +99,6 @@ export function valueArms(commands: readonly CompletedCommand[], arm: Arm, actio
   return arms(pairs, arm)
 }
 
-/** Lines of a POSIX shell's `case`: a command and the next word. */
 export function stepArms(commands: readonly CompletedCommand[], arm: Arm): string {
   const pairs = commands.flatMap(command =>
     command.commands.map(({ name, path }) => [quoted(`${command.path} ${name}`), `at=${quoted(path)}`]),
@@ -108,7 +106,6 @@ export function stepArms(commands: readonly CompletedCommand[], arm: Arm): strin
   return arms(pairs, arm)
 }
 
-/** Lines of a POSIX shell's `case`: a command and its operands. */
 export function operandArms(
   commands: readonly CompletedCommand[],
   arm: Arm,

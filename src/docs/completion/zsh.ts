@@ -10,7 +10,7 @@ import {
   valuedNames,
 } from './model.ts'
 
-/** For zsh 5. */
+/** Returns a script for zsh 5. */
 export function zsh(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
@@ -66,7 +66,7 @@ function flagsOf(flags: CompletedCommand['flags']): string[] {
   return flags.flatMap(({ names, description }) => names.map(name => described(name, description)))
 }
 
-/** A candidate and its description, as _describe reads them. */
+/** Formats a candidate and its description for `_describe`. */
 function described(name: string, description: string): string {
   return quoted(`${name.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`)
 }
