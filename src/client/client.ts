@@ -20,29 +20,28 @@ type Methods = { readonly [Name in keyof typeof consents]: Method<(typeof consen
 
 /** The service's API. Every method rejects with a CallError. */
 export interface Client {
-  /** Creates get a fresh Idempotency-Key unless one is given, so that they can be retried if the instance supports it. */
+  /** Sends a fresh Idempotency-Key unless one is given, so that a create can be retried. */
   readonly consents: Omit<Methods, 'create'> & {
     create(
       input: Parameters<Methods['create']>[0] & { idempotencyKey?: string | undefined },
     ): ReturnType<Methods['create']>
   }
-  /** Creates records with one request, if the instance supports that. */
+  /** Creates several records with one request; requires an instance that supports it. */
   createRows(rows: readonly Row[]): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
-  /** Returns the text of a signed response unchanged, checked to be JSON and no more. */
+  /** Returns the text of a signed response unchanged; checks only that it is JSON. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
-  /** Returns the body of an endpoint with `media`, byte for byte. */
+  /** Returns the body of an endpoint with `media`. */
   bytes<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Buffer>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
-  /** Sends one GET without retries, and returns the response whatever it is. */
+  /** Sends one GET without retries, and returns the response with any status. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  /** Reads the instance's OpenAPI description once. */
+  /** Looks in the instance's OpenAPI description, which is read once. */
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
-  /** Drops the connections, and ends running requests. */
+  /** Drops the connections and aborts running requests. */
   close(): Promise<void>
 }
 
-/** Opens the transport with the first call. */
 export function clientOn(openTransport: () => Promise<Transport>): Client {
   let transport: Promise<Transport> | undefined
   const open = () => {

@@ -1,17 +1,16 @@
 export interface Call {
   readonly method: string
-  /** With `:name` for each parameter. */
+  /** The contract's path, with `:name` for each parameter. */
   readonly path: string
   readonly url: string
-  /** True if sending it twice does no more than once (RFC 9110 section 9.2.2). */
+  /** True if sending it twice has the same effect as once (RFC 9110 section 9.2.2). */
   readonly idempotent: boolean
-  /** True if it changes nothing, with any method. */
+  /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
-  /** In its path. */
   readonly id: string | null
-  /** Null if a user signs in instead. */
+  /** The setting or file that the API key came from; null if a user signs in. */
   readonly keySource: string | null
-  /** Its address without credentials, and the variable that names it. */
+  /** `shown` omits the credentials; `source` is the variable that names the proxy. */
   readonly proxy: { readonly shown: string; readonly source: string } | null
 }
 
@@ -20,7 +19,6 @@ export interface ResponseHead {
   readonly requestId: string | null
   /** Seconds before the next attempt (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
-  /** The target of a redirect. */
   readonly location: string | null
 }
 
@@ -39,11 +37,10 @@ class ResponseError extends Error {
   }
 }
 
-/** An error of the service's own shape. */
 export class ApiError extends ResponseError {
   override readonly name = 'ApiError'
   readonly code: string
-  /** True if the call may have been carried out. */
+  /** True if the instance may have carried out the call. */
   readonly maybeDone: boolean
 
   constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
@@ -53,12 +50,11 @@ export class ApiError extends ResponseError {
   }
 }
 
-/** No complete response: the instance cannot be reached, the connection broke, or a timeout ended it. */
+/** A call without a complete response: unreachable instance, broken connection or timeout. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   readonly call: Call
   readonly code: string
-  /** True if the call may have been carried out. */
   readonly maybeDone: boolean
 
   constructor(call: Call, cause: unknown, isSent: boolean) {
@@ -70,18 +66,16 @@ export class NetworkError extends Error {
   }
 }
 
-/** Returns true if no request of the call reached the instance: later calls would fail too. */
+/** Returns true if no request of the call reached the instance, so later calls would fail too. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof NetworkError && !error.maybeDone
 }
 
-/** A response that is not one of this service: an HTML page, other JSON, a redirect. */
+/** A response that does not match the contract: an HTML page, other JSON, a redirect. */
 export class ContractError extends ResponseError {
   override readonly name = 'ContractError'
   readonly location: string | null
-  /** The first 200 characters of the body. */
   readonly excerpt: string
-  /** True if the call may have been carried out. */
   readonly maybeDone: boolean
 
   constructor(call: Call, head: ResponseHead, excerpt: string, problem: string) {
@@ -106,7 +100,7 @@ export function isCallError(error: unknown): error is CallError {
   return error instanceof ApiError || error instanceof NetworkError || error instanceof ContractError
 }
 
-/** Node wraps the errors of a host's addresses in an AggregateError without a message. */
+/** Unwraps the AggregateError without a message that Node throws if all addresses of a host fail. */
 function innermost(cause: unknown): { code: string; message: string } {
   const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: unknown; errors?: unknown[] }
   if (Array.isArray(errors) && errors.length > 0 && !message) return innermost(errors[0])

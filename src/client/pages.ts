@@ -2,36 +2,36 @@ import type { Consent, ConsentPage, ConsentQuery } from '../contract/index.ts'
 import { EndlessListError, NetworkError } from './errors.ts'
 
 export interface Extent {
-  /** Records. */
+  /** Number of records. */
   readonly limit: number
   readonly maxRequests: number
-  /** Requests pages before they are needed: as one stream if the instance has it, else one page ahead. */
+  /** True to request pages early: as one stream if the instance supports it, else one page ahead. */
   readonly readAhead?: boolean
 }
 
 export interface WalkedPage {
   readonly records: readonly Consent[]
-  /** The cursor of the next page; null on the last one. */
+  /** Cursor of the next page; null on the last one. */
   readonly next: string | null
 }
 
 export interface PageResponse {
   readonly first: ConsentPage
-  /** The further pages of a stream; fails with a NetworkError if the connection is cut. */
+  /** Further pages of a stream; throws a NetworkError if the connection is cut. Null if not streamed. */
   readonly rest: AsyncGenerator<ConsentPage> | null
 }
 
-/** With `stream`, requests further pages too, if the instance streams them. */
+/** Requests a page; with `stream`, also all later pages if the instance streams them. */
 export type RequestPages = (query: ConsentQuery, stream: boolean) => Promise<PageResponse>
 
 const largestPage = 100
 
 /**
- * Continues a stream that is cut from the last cursor, so no record is lost or repeated. With a limit, pages are not
- * streamed: the last one must end where its cursor continues, and unwanted pages cost quota. The second request is not
- * sent before the first page is used, because many readers stop there.
+ * Yields the pages of a list. Continues a cut stream from the last cursor, so no record is lost or repeated. Does not
+ * stream with a limit, because the last page must end where its cursor continues, and extra pages cost quota. Sends
+ * the second request only after the first page is used, because many readers stop there.
  *
- * @throws EndlessListError if a cursor is repeated.
+ * @throws EndlessListError if a cursor is repeated
  */
 export async function* walk(
   request: RequestPages,
@@ -67,7 +67,7 @@ export async function* walk(
   }
 }
 
-/** Ends when the connection is cut. */
+/** Yields pages until the connection is cut, without an error. */
 async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGenerator<ConsentPage> {
   try {
     yield first
@@ -79,16 +79,13 @@ async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGe
   }
 }
 
-/** Lets a request be sent before the page that precedes it is used. Its error is thrown when it is awaited. */
+/** Waits until a request is sent. Its error is thrown where the caller awaits it. */
 async function departure(request: Promise<unknown>): Promise<void> {
   request.catch(() => {})
   await new Promise(setImmediate)
 }
 
-/**
- * Returns a function that throws an EndlessListError for a repeated cursor. It compares with the 1st, 2nd, 4th, 8th …
- * (Brent 1980): a cycle is found within a few rounds, in constant memory.
- */
+/** Detects a cycle of cursors by comparing with the 1st, 2nd, 4th, 8th … (Brent 1980), in constant memory. */
 function cycleDetector(first: string | undefined): (cursor: string | undefined) => void {
   let kept = first
   let since = 0

@@ -4,14 +4,14 @@ import type { Endpoint } from '../contract/index.ts'
 import { ApiError, isCallError } from './errors.ts'
 import type { Deliver, Input } from './request.ts'
 
-/** Sends a call again that may have been carried out. */
+/** Repeats a call that the instance may have carried out. */
 export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   if (endpoint.method === 'PUT' && !input.upload) return await repeatChange(endpoint, input, deliver)
   if (endpoint.method === 'DELETE') return await repeatRemoval(endpoint, input, deliver)
   return await deliver(endpoint, input)
 }
 
-/** Returns the resource if it has the change already, because sending that again could undo another caller's. */
+/** Returns the resource if it has the change already: sending it again could undo another caller's change. */
 async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     const present = await deliver({ ...endpoint, method: 'GET' }, { params: input.params })
@@ -24,7 +24,7 @@ async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver):
   return await deliver(endpoint, input)
 }
 
-/** Sends a removal again. `not_found` then means that it was carried out, unless the resource can be read undeleted. */
+/** Takes `not_found` as success, unless the resource can still be read and is not deleted. */
 async function repeatRemoval(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     return await deliver(endpoint, input)

@@ -6,27 +6,26 @@ import type { Headers, Received } from './http.ts'
 export interface Connection {
   /** Without a slash at the end. */
   readonly baseUrl: string
-  /** Null if a user signs in: the cookies that the instance then sets are kept in memory. */
+  /** Null if a user signs in; the session's cookies are kept in memory. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** `url` holds the credentials, `shown` does not; `source` is the variable that names it. */
+  /** `shown` omits the credentials of `url`; `source` is the variable that names the proxy. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** All certificate authorities to trust, in PEM; null for Node's own. */
+  /** All trusted certificate authorities, in PEM; null for Node's own. */
   readonly ca: readonly string[] | null
   /** Milliseconds; null for the defaults. */
   readonly timeout: number | null
-  /** Seconds. */
+  /** Longest wait between attempts, in seconds. */
   readonly maxWait: number
-  /** Rejects if the signal aborts. */
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
-  /** Aborted when the user interrupts: changes that were sent finish, everything else ends. */
+  /** Aborted when the user interrupts: changes already sent finish, everything else is aborted. */
   readonly interruption: AbortSignal
   readonly trace: Trace | null
 }
 
-/** Observes all requests. It gets secrets and personal data, and must not show them. */
+/** Observes all requests. It receives secrets and personal data, and must not show them. */
 export interface Trace {
-  /** Calls `send` once, and reports the request and its outcome. */
+  /** Calls `send` once. */
   follow(
     call: Call,
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined },
@@ -39,25 +38,24 @@ export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
-  /** A body that is not JSON, or that is JSON already. */
+  /** A body that is not JSON, or is already serialized. */
   readonly upload?: { readonly bytes: Uint8Array; readonly type: string }
   readonly idempotencyKey?: string | undefined
-  /** RFC 7240; an instance may ignore it. */
+  /** RFC 7240 preference, which an instance may ignore. */
   readonly prefer?: 'return=minimal'
-  /** Returns the text, the bytes of what is not JSON, or a PageResponse that may be streamed, instead of a parsed value. */
+  /** Form of the result instead of a parsed value; `pages` gives a PageResponse. */
   readonly as?: 'text' | 'bytes' | 'pages'
-  /** Called for every complete response. */
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
-  /** Called for every failed attempt that may have been carried out. */
+  /** Called for every failed attempt that the instance may have carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
-  /** True if the body makes it idempotent. */
+  /** True if the body makes the call idempotent. */
   readonly isIdempotent?: boolean
 }
 
 export interface ResponseInfo {
   readonly status: number
   readonly requestId: string | null
-  /** The instance's clock: milliseconds since 1970. */
+  /** The Date header, in milliseconds since 1970. */
   readonly at: number | null
 }
 
@@ -67,7 +65,7 @@ export type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
 
 export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<string, string> {
   return {
-    // A session's requests must name the origin: its cookie alone proves nothing (RFC 6454 section 7).
+    // A session must name its origin, because the cookie alone proves nothing (RFC 6454 section 7).
     ...(key ? { authorization: `Bearer ${key.value}` } : { origin: new URL(baseUrl).origin }),
     'user-agent': userAgent,
     accept: 'application/json',
@@ -86,7 +84,7 @@ export function ownHeaders({ body, upload, idempotencyKey, prefer, as }: Input):
   }
 }
 
-/** Their repetition changes nothing, with any body. */
+/** POSTs that are idempotent with any body. */
 const idempotentPosts = new Set([
   '/api/v1/consents/:id/restore',
   '/api/v1/subjects/purge',
@@ -95,7 +93,7 @@ const idempotentPosts = new Set([
 
 const nearMatchesPath = '/api/v1/subjects/near-matches'
 
-/** Describes a request for errors. A sign-in counts as idempotent, because a repeated one only makes one more session. */
+/** A sign-in counts as idempotent, because repeating it only makes another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
   endpoint: Endpoint,
@@ -119,7 +117,7 @@ export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: E
   return !key && method === 'POST' && access === 'anyone'
 }
 
-/** Returns the cookies that a response sets (RFC 6265 section 5.2), as a header of the next requests. */
+/** Returns a response's cookies (RFC 6265 section 5.2) as the header for later requests. */
 export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}

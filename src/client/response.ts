@@ -8,7 +8,7 @@ import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
 
-/** @throws ApiError; ContractError for a response that is not of the service. */
+/** @throws ApiError; ContractError for a response that does not match the contract */
 export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
   if (as === 'pages') return readPages(call, received)
   if (as === 'bytes' && received.bytes) return readBytes(endpoint, call, { ...received, bytes: received.bytes })
@@ -16,7 +16,7 @@ export function readResponse(endpoint: Endpoint, call: Call, received: Received,
   return as === 'text' ? received.text : body
 }
 
-/** @throws ContractError for another media type: an instance of before, or a proxy, answers with a page of its own. */
+/** @throws ContractError for another media type, such as an older instance's or a proxy's page */
 function readBytes(
   { media = [] }: Endpoint,
   call: Call,
@@ -39,7 +39,6 @@ function readPages(call: Call, received: Received): PageResponse {
   return { first: read(received.text), rest: rest && pages(rest) }
 }
 
-/** Reads the body of a success by a schema, or as any JSON if there is none. */
 function readBody(call: Call, received: Received, schema: z.ZodType | null): unknown {
   const { head, text } = received
   const unexpected = (problem: string) => new ContractError(call, head, text, problem)
@@ -56,12 +55,11 @@ function readBody(call: Call, received: Received, schema: z.ZodType | null): unk
   throw unexpected(`the response is not of this service (${path})`)
 }
 
-/** Returns true if the schema would return the body as it is. */
 function isExact(schema: z.ZodType, body: unknown): boolean {
   return (schema === ConsentPage && isExactPage(body)) || (schema === Consent && isExactConsent(body))
 }
 
-/** Parses a JSON body, or a line of NDJSON. An empty body is null. */
+/** Parses a JSON body or a line of NDJSON; null if empty. */
 function parseBody({ headers, text, rest }: Received): { body?: unknown; problem?: string } {
   if (text.trim() === '') return { body: null }
   const type = header(headers, 'content-type')

@@ -3,27 +3,25 @@ import { ApiError, type CallError, isCallError, NetworkError } from './errors.ts
 export const maxAttempts = 4
 
 export interface Backoff {
-  /** Seconds. If an instance asks for a longer wait, there is no retry. */
+  /** Longest wait in seconds. A call is not retried if the instance asks for a longer one. */
   readonly maxWait: number
   /** Rejects if the user interrupts. */
   readonly pause: (seconds: number) => Promise<void>
-  /** Called before each wait, with the number of the next attempt. */
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
 
 interface RetryOptions extends Backoff {
-  /** Asked after an attempt that may have been carried out. */
+  /** Called after an attempt that the instance may have carried out. */
   readonly mayRepeat: () => Promise<boolean>
-  /** Called for every failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
 }
 
 /**
- * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have been
- * carried out.
+ * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated` is true if the instance may
+ * have carried out an earlier attempt.
  *
- * @throws the error of the first attempt that may have been carried out, if the call must not be repeated: later errors
- *   say nothing about that attempt. Otherwise the last error.
+ * @throws the first error after which the call may have been carried out, if it must not be repeated: later errors
+ * say nothing about that attempt. Otherwise the last error.
  */
 export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
@@ -50,7 +48,7 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Returns the seconds before the next attempt; null if there is none. */
+/** Returns the seconds before the next attempt; null for no retry. */
 export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)

@@ -33,7 +33,7 @@ export interface RawResponse {
   readonly text: string
 }
 
-/** A parameter as OpenAPI names it, a field of a JSON body, or a schema that the description has. */
+/** An OpenAPI parameter, a field of a JSON body, or a named schema. */
 export interface Parameter {
   readonly in: 'query' | 'header' | 'body' | 'schemas'
   readonly name: string
@@ -41,12 +41,12 @@ export interface Parameter {
 
 const idempotencyKey: Parameter = { in: 'header', name: 'Idempotency-Key' }
 
-/** The methods reject with a CallError, or if the user interrupts. */
+/** The methods reject with a CallError, or with the reason of the user's interruption. */
 export async function openTransport(connection: Connection): Promise<Transport> {
   const { baseUrl, proxy, ca, maxWait, trace, interruption, key } = connection
   const http = proxy ? await openProxied(proxy.url, ca) : await openDirect(baseUrl.startsWith('https:'), ca)
   const closing = new AbortController()
-  const idle = new AbortController() // ends reads and waits, but no changes
+  const idle = new AbortController() // aborts reads and waits, not changes
   for (const signal of [closing.signal, interruption]) signal.addEventListener('abort', () => idle.abort(signal.reason))
   setMaxListeners(0, closing.signal, idle.signal) // one for each request in flight
   const deliver = createDeliver(connection, http, { reads: idle.signal, changes: closing.signal })
@@ -77,7 +77,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   async function supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean> {
     description ??= readDescription(send)
     description.catch(() => {
-      description = undefined // the next call reads it again
+      description = undefined // read it again at the next call
     })
     return isDescribed(await description, endpoint, parameter)
   }
@@ -104,7 +104,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   return { send, createRows, probe, supports, close }
 }
 
-/** Returns the function that sends a request once. It keeps the cookies of a sign-in for the next requests. */
+/** Returns a function that sends a request once. It keeps a sign-in's cookies for later requests. */
 function createDeliver(
   connection: Connection,
   http: HttpClient,
@@ -140,7 +140,7 @@ function jsonOf({ upload }: Input): string | undefined {
   return upload?.type === jsonType ? Buffer.from(upload.bytes).toString() : undefined
 }
 
-/** Reads the instance's OpenAPI description; null if it has none. */
+/** Returns null if the instance serves no OpenAPI description. */
 async function readDescription(send: Deliver): Promise<unknown> {
   const { api } = await import('../contract/api.ts')
   try {

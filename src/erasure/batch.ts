@@ -6,20 +6,19 @@ import { commandForOrigin } from '../settings/settings.ts'
 import type { ErasureHeader } from './job.ts'
 import type { Target } from './records.ts'
 
-/** The erasure of the people of a file. Each has a job of its own, which begins when it is their turn. */
+/** The erasure of all people in a file. Each person's job starts when the batch reaches them. */
 const BatchHeader = z.object({
   version: z.literal(1),
   job: z.string(),
   profile: z.string(),
   base_url: z.string(),
-  /** As it was named. */
   file: z.string(),
   people: z.int().min(1),
   started_at: z.string(),
 })
 export type BatchHeader = z.output<typeof BatchHeader>
 
-/** p: the plan of one person. P: the plan is complete, erasing may begin. d: this job has its receipt. */
+/** p: one person's plan. P: the plan is complete, erasing may begin. d: this person's job has its receipt. */
 export type BatchEvent = readonly ['p', person: PlannedPerson] | readonly ['P'] | readonly ['d', job: string]
 
 export interface PlannedPerson {
@@ -46,7 +45,7 @@ export function erasureBatches({ settings, host }: Pick<Context, 'settings' | 'h
   })
 }
 
-/** Writes the plan of all people to the disk. A job that is killed before it is complete has erased nobody. */
+/** Writes the plan of all people to disk. Nobody is erased before it is complete. */
 export async function createBatch(
   ctx: Pick<Context, 'settings' | 'host'>,
   header: BatchHeader,
@@ -63,7 +62,7 @@ export async function createBatch(
   return { held, people, done: new Set() }
 }
 
-/** Returns null if its plan is not complete, after removing it. */
+/** Returns null if the plan is not complete, after removing the batch. */
 export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: string): Promise<Batch | null> {
   const held = await erasureBatches(ctx).resume(job)
   const people: PlannedPerson[] = []
@@ -79,7 +78,7 @@ export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: 
   return null
 }
 
-/** Returns the profile's files whose people are not all erased, and that no process holds. */
+/** Returns the profile's unfinished batches that no process holds. */
 export async function unfinishedBatches(ctx: Pick<Context, 'settings' | 'host'>): Promise<BatchHeader[]> {
   const batches = erasureBatches(ctx)
   const headers: BatchHeader[] = []

@@ -9,18 +9,16 @@ import { type RecordAnswer, recordClock, toInstant, toRecord } from './outcome.t
 import type { Target } from './records.ts'
 import { type ErasureRun, type ErasureState, mayBeDeleted, restOf } from './state.ts'
 
-/** The service's own erasure, which names the records to delete. */
-
 export interface Deletion {
   readonly target: Target
   readonly record: ErasedRecord | null
   readonly error: unknown
 }
 
-/** Records of one call. An answer is one line of the journal, and its certificate one of the receipt's. */
+/** Records in one call, and so in one line of the journal and one certificate. */
 const batchSize = 200
 
-/** Deletes what is left, as `deleteRest`. @throws CallError */
+/** @throws CallError */
 export async function* deleteBySubject(run: ErasureRun, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   for (const subject of run.state.header.subjects.keys()) {
     const rest = restOf(run.state).filter(target => target.subject === subject)
@@ -29,7 +27,6 @@ export async function* deleteBySubject(run: ErasureRun, isStopped: () => boolean
   }
 }
 
-/** Calls the service until it has answered for each record, or cannot delete the rest. */
 async function* deleteBatch(
   run: ErasureRun,
   subject: number,
@@ -51,7 +48,6 @@ async function* deleteBatch(
 
 interface CallOutcome {
   readonly deletions: readonly Deletion[]
-  /** True if another call would delete no more. */
   readonly isStuck: boolean
 }
 
@@ -120,9 +116,10 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
 }
 
 /**
- * Lets the service mark the deleted records of identifiers without live ones, so that a restore has to say that it is despite
- * the erasure. An erasure of live ones marks the others itself. `onAnswer`
- * gets each certificate as it comes, and if an answer was lost. @throws CallError
+ * Lets the service mark identifiers that have only deleted records as erased, so that a restore must confirm that it
+ * overrides the erasure. Erasing live records marks their identifiers itself. `onAnswer` gets the certificate of each
+ * call.
+ * @throws CallError
  */
 export async function markErased(
   api: Pick<Client, 'call' | 'supports'>,

@@ -12,8 +12,9 @@ import { showsDeleted, type Target } from './records.ts'
 import { type ErasureRun, mayBeDeleted, restOf } from './state.ts'
 
 /**
- * Deletes what is left of the plan until `isStopped`. Yields outcomes in batches. Does not throw for one record, because
- * the outcomes of the others must be reported. @throws CallError if a call for several records fails
+ * Deletes the remaining records of the plan, and yields outcomes in batches. Does not throw if one record fails,
+ * because the outcomes of the others must be reported.
+ * @throws CallError if a call for several records fails
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
   return job.state.header.deletes_by === 'subject'
@@ -63,7 +64,7 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
         mayBeOwn = true
       },
     })
-    isAbsent = response?.status === 404 // the attempt before it was lost
+    isAbsent = response?.status === 404 // only a repeated call returns normally with 404
   } catch (error) {
     isAbsent = exitOf(error) === exit.notFound
     if (!isAbsent) {
@@ -82,7 +83,6 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
   return outcome
 }
 
-/** Returns null if the instance does not show the time. */
 async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promise<string | null> {
   try {
     if (!(await showsDeleted(api, consents.get))) return null

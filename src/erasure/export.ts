@@ -8,14 +8,17 @@ import type { Signer } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
 import { exportTexts } from './export-text.ts'
 
-/** The two files of an export, which get their names when complete. */
+/** The two temporary files of an export, which are renamed when complete. */
 export interface ExportFiles {
   readonly path: string
   readonly data: OutFile
   readonly manifest: OutFile
 }
 
-/** The caller abandons them. @throws CliError usage (exit 2) if one of the files exists */
+/**
+ * Opens both files; the caller must commit or abandon them. @throws CliError usage (exit 2) if one of the files
+ * exists
+ */
 export async function openExport(path: string, flag: string): Promise<ExportFiles> {
   const data = await openOutFile(path, flag)
   try {
@@ -26,7 +29,7 @@ export async function openExport(path: string, flag: string): Promise<ExportFile
   }
 }
 
-/** Removes what has no name yet. */
+/** Removes the files that are not complete. */
 export async function abandonExport({ data, manifest }: ExportFiles): Promise<void> {
   await Promise.all([data.abandon(false), manifest.abandon(false)])
 }
@@ -35,7 +38,7 @@ export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }
 
-/** Writes records with their histories as one JSON document, and the signed manifest beside it, in constant memory. */
+/** Writes records with their histories as one JSON document and the signed manifest beside it, in constant memory. */
 export async function writeExport(
   api: Client,
   request: ExportRequest,

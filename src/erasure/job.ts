@@ -6,7 +6,10 @@ import { commandForOrigin } from '../settings/settings.ts'
 import type { Target } from './records.ts'
 import { apply, type ErasureEvent, type ErasureState, newState } from './state.ts'
 
-/** Everything that a receipt says but the outcome. Names the subjects in clear, for the file's owner alone. */
+/**
+ * Everything that a receipt needs except the outcome. It names the subjects in clear, so only its owner may read the
+ * file.
+ */
 export const ErasureHeader = z.object({
   version: z.literal(2),
   job: z.string(),
@@ -23,15 +26,15 @@ export const ErasureHeader = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
-  /** By the service's own erasure (`subject`), or one by one (`record`). */
+  /** `subject`: with the service's own erasure; `record`: one record at a time. */
   deletes_by: z.enum(['subject', 'record']),
-  /** Null if the instance does not say, or by an earlier version. */
+  /** Null if the instance does not say, or if an earlier version wrote the job. */
   account_id: z.string().nullable().default(null),
-  /** By the register of requests; null to compute it. */
+  /** Date from the register of requests; null to compute it. */
   due_at: z.string().nullable().default(null),
-  /** The request in the register, which gets the receipt's digest. */
+  /** Id of the request in the register, which gets the receipt's digest. */
   request_id: z.string().nullable().default(null),
-  /** The job of the file that it is a part of. */
+  /** The batch that the job is part of. */
   batch: z.string().optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
@@ -44,13 +47,13 @@ export interface RunningJob {
   readonly held: HeldJob<ErasureHeader, ErasureEvent>
 }
 
-/** Writes an event to the disk before it applies it: nothing follows from what a killed process would forget. */
+/** Writes an event to disk before applying it, so that a killed process loses nothing it acted on. */
 export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
   await held.append(event)
   apply(state, event)
 }
 
-/** Until the plan is whole, nothing may be deleted, and a killed job is forgotten. */
+/** Writes the plan. Deletion starts only after the `P` event; a job killed before it is discarded. */
 export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
   await Promise.all(targets.map(target => record(job, ['p', target])))
   await record(job, ['P'])
@@ -69,17 +72,16 @@ export function erasureJobs({ settings, host }: Pick<Context, 'settings' | 'host
   })
 }
 
-/** Resumes a job with the profile and instance it was begun with. */
 export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
   return `consentctl subject resume ${job}`
 }
 
-/** Returns the profile's jobs without a receipt that no process holds. */
+/** Returns the profile's jobs that have no receipt and that no process holds. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
   const jobs = erasureJobs(ctx)
   const headers: ErasureHeader[] = []
   for (const job of await jobs.list()) {
-    const header = await jobs.readHeader(job).catch(() => null) // another process holds it, or has just finished it
+    const header = await jobs.readHeader(job).catch(() => null) // another process holds it or has just finished it
     if (header?.profile === ctx.settings.profile.value) headers.push(header)
   }
   return headers

@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { explain } from '../errors/explain.ts'
 
-/** An identifier with records that differs from a given one only in case, blanks around it or Unicode form. */
+/** An identifier with records that differs from a given one only in case, surrounding blanks or Unicode form. */
 export interface NearMatch {
   readonly given: string
   readonly subject_id: string
@@ -11,8 +11,8 @@ export interface NearMatch {
 }
 
 /**
- * Returns the near matches of a person's identifiers, each once and none of these identifiers; null if the instance cannot
- * tell. An instance tells at most 100 of each.
+ * Returns the near matches of a person's identifiers (not these identifiers, no duplicates); null if the instance
+ * does not support it. An instance returns at most 100 for each identifier.
  */
 export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
   if (!(await api.supports(subjectEndpoints.nearMatches))) return null
@@ -26,7 +26,7 @@ export async function findNearMatches(api: Client, subjects: readonly string[]):
   return [...found.values()]
 }
 
-/** Returns null also if the key may not read: a receipt is made without. */
+/** Counts near matches. Returns null also if the key may not read, because a receipt can be made without. */
 export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
   try {
     return (await findNearMatches(api, subjects))?.length ?? null

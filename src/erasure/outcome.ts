@@ -6,12 +6,12 @@ import type { Target } from './records.ts'
 import { type RecordSeen, recordSentences } from './sentences.ts'
 import type { ErasureRun, ErasureState } from './state.ts'
 
-/** The answer of the instance about a record. */
+/** The instance's answer about a record. */
 export interface RecordAnswer {
   readonly target: Target
-  /** False if the instance says that it deleted the record. */
+  /** False if the instance says that this call deleted the record. */
   readonly isAbsent: boolean
-  /** By the instance's clock. */
+  /** Time by the instance's clock. */
   readonly deleted_at: string | null
   readonly mayBeOwn: boolean
   readonly requestId: string | null
@@ -19,7 +19,7 @@ export interface RecordAnswer {
 
 export function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecord {
   const { target, isAbsent, deleted_at, mayBeOwn, requestId } = answer
-  // The service's own erasure names only what the call itself deleted; a deletion may be answered with an older one.
+  // The service's own erasure names only records that the call deleted; a single deletion may return an older time.
   const isCertain = !isAbsent && state.header.deletes_by === 'subject'
   const isOlder = deleted_at !== null && !isCertain && isBefore(state, deleted_at)
   const seen: RecordSeen = {
@@ -35,7 +35,7 @@ export function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecor
     site_id: target.site_id,
     result,
     deleted_at: deleted_at ?? (isOwn ? new Date().toISOString() : null),
-    request_id: isOwn ? requestId : null, // the request that found a record absent has deleted nothing
+    request_id: isOwn ? requestId : null, // a request that found the record absent deleted nothing
     deleted_at_by: deleted_at !== null ? 'service' : isOwn ? 'local' : null,
   }
 }
@@ -44,16 +44,15 @@ export function toInstant(value: string | null): string | null {
   return value !== null && parseInstant(value) !== null ? value : null
 }
 
-/** Smallest difference between the clocks that is reported. */
+/** Smaller differences between the clocks are not reported. */
 const clockToleranceSeconds = 60
 
-/** Returns true if an instant of the service is before the start of the job. */
 function isBefore({ header, clockOffset }: ErasureState, instant: string): boolean {
   const localMs = (parseInstant(instant) ?? 0) + (clockOffset ?? 0) * 1000
   return localMs < Date.parse(header.started_at) - clockToleranceSeconds * 1000
 }
 
-/** Records the clock's offset once. A response's Date has whole seconds and is some time old. */
+/** Records the clock's offset once. A response's Date has whole seconds and is slightly old. */
 export async function recordClock({ state, record }: ErasureRun, response: ResponseInfo | undefined): Promise<void> {
   if (!response || response.at === null || state.clockOffset !== null) return
   const seconds = Math.round((Date.now() - response.at) / 1000)

@@ -12,12 +12,12 @@ const PlannedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   updated_at: z.string().nullable(),
-  /** Of the record as JSON without spaces, the keys of every object sorted. */
+  /** Digest of the record's `sortedJson`. */
   sha256: z.string(),
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** One person makes the plan, another carries it out. Names the subject in clear. */
+/** A file that one person creates and another executes. It names the subjects in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -80,7 +80,7 @@ export async function readPlan(path: string): Promise<PlanFile> {
 
 type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
-/** @throws CliError changed (exit 10) if the records are not exactly the planned ones, unchanged */
+/** @throws CliError changed (exit 10) unless the records are exactly the planned ones, unchanged */
 export function requireAsPlanned(planned: readonly Known[], present: readonly Known[]): void {
   const differences = describeDifferences(planned, present, ({ sha256: digest }) => digest)
   if (differences === '') return

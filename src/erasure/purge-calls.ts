@@ -1,15 +1,14 @@
 import type { Client } from '../client/client.ts'
 import { erasedRecordsLimit, type PurgeAnswer, subjects } from '../contract/subjects.ts'
 
-/** Asks about records, at most `erasedRecordsLimit` of them. */
+/** Sends at most `erasedRecordsLimit` ids. */
 export type Ask = (ids: readonly string[]) => Promise<PurgeAnswer>
 
-/** Asks which records are purged. It can be repeated. */
 export function askForPurged(api: Client): Ask {
   return ids => api.call(subjects.certifyPurge, { body: { ids: [...ids] }, isIdempotent: true })
 }
 
-/** Has the deleted records purged, in as many calls as it takes; one that purges nothing more is the last. */
+/** Repeats the purge until it is complete or purges nothing more. */
 export function orderPurge(api: Client): Ask {
   return async ids => {
     for (let left = Number.POSITIVE_INFINITY; ; ) {
@@ -21,7 +20,7 @@ export function orderPurge(api: Client): Ask {
   }
 }
 
-/** Returns the state of each record, by id, without changing any. */
+/** Returns the state of each record by id. */
 export async function previewPurge(api: Client, ids: readonly string[]): Promise<Map<string, string>> {
   const states = new Map<string, string>()
   for (let start = 0; start < ids.length; start += erasedRecordsLimit) {

@@ -7,13 +7,11 @@ import type { PurgeSeen } from './sentences.ts'
 import { readOfService } from './verify.ts'
 
 export interface PurgeProof extends PurgeSeen {
-  /** The fault of a certificate; null if none has one. */
   readonly fault: string | null
-  /** The texts of the service's certificates. */
   readonly certificates: readonly string[]
 }
 
-/** Asks which of the records are purged. Only what a certificate names, signed by one of `keys`, counts. */
+/** Asks which records are purged. A record counts only if a certificate signed by one of `keys` names it. */
 export async function findPurged(
   ask: Ask,
   receipt: AnyErasureReceipt,
@@ -40,7 +38,7 @@ export async function findPurged(
   }
 }
 
-/** Returns the ids that the certificate of an answer names, or what is wrong with it. */
+/** Returns the ids that a certificate names; a string says what is wrong with it. */
 function readNamed(
   { certificate }: PurgeAnswer,
   { account_id }: AnyErasureReceipt,

@@ -11,7 +11,6 @@ import { toOutcome } from './result.ts'
 
 type Verification = ErasureReceipt['verification']
 
-/** Held by the instance once the deletion was over. */
 export interface Verified {
   readonly verification: Verification
   /** Null if the instance does not say. */
@@ -19,8 +18,8 @@ export interface Verified {
 }
 
 /**
- * Asks the instance for live records, for deleted ones if it shows them, and for near matches. @throws CallError quota_exceeded (exit 6) if
- * only its lists could tell
+ * Asks the instance what it still holds.
+ * @throws CliError quota_exceeded (exit 6) if that needs lists
  */
 export async function verifyErased(api: Client, { subjects, deletes_by }: JobState['header']): Promise<Verified> {
   const checked_at = new Date().toISOString()
@@ -31,7 +30,7 @@ export async function verifyErased(api: Client, { subjects, deletes_by }: JobSta
   return { verification, near_matches: await countNearMatches(api, subjects) }
 }
 
-/** Makes the receipt of a finished job, or returns the one that an earlier run made. */
+/** Makes the receipt of a finished job, or returns an earlier run's. */
 export async function makeReceipt(
   { store, key, account_id, api_key_id }: Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>,
   state: JobState,

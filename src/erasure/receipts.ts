@@ -48,7 +48,7 @@ export async function readOperand(path: string): Promise<Buffer> {
   })
 }
 
-/** Yields the profile's receipts, newest first, and the error of one that cannot be read. */
+/** Yields the profile's receipts, newest first; an error for each that cannot be read. */
 export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
   for (const number of (await listNumbers(store)).reverse())
     yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {
@@ -57,7 +57,7 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** Returns the receipt of an erasure, not that of its purge. @throws CliError if one that may be it cannot be read */
+/** Returns the receipt of a job's erasure, not of its purge. @throws CliError if none matches and one cannot be read */
 export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
@@ -74,7 +74,7 @@ function isOfPurge({ receipt }: StoredReceipt): boolean {
 
 const receiptNumber = /^[1-9]\d{0,14}$/
 
-/** Returns the receipts of a ticket, newest first. @throws CliError if there is none, and one that may be cannot be read */
+/** Returns a ticket's receipts, newest first. @throws CliError if none matches and one cannot be read */
 export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
   const all: StoredReceipt[] = []
   let unread: CliError | null = null
@@ -86,7 +86,7 @@ export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string):
   return all
 }
 
-/** Finds a receipt by its number, its job's id, `last`, or the newest by its ticket. @throws CliError not_found (exit 3) */
+/** Finds a receipt by number, job id, `last`, or newest of a ticket. @throws CliError not_found (exit 3) */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
@@ -107,7 +107,7 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Finds a receipt as `findReceipt` does, or reads a file; a name that is no file is a ticket. */
+/** Finds a receipt like `findReceipt`, or reads a file. A name without a file is a ticket. */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
@@ -118,7 +118,7 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   })
 }
 
-/** @throws as `appendToChain` */
+/** @throws CliError like `appendToChain` */
 export function appendReceipt(
   store: ReceiptStore,
   job: string,

@@ -18,12 +18,13 @@ export interface Target {
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** An instance may send pages without anything new while it skips what it does not show, but not forever. */
+/** Successive pages without a new record before the list counts as endless. */
 const longestRunOfStalePages = 500
 
 /**
- * Yields the subjects' records page by page, each once; without `deleted` only live ones, whatever the instance lists.
- * @throws CliError (exit 5) for a record of another subject or with an impossible deletion time: such a list is unusable
+ * Yields the subjects' records without duplicates; only live ones, unless `deleted`.
+ * @throws CliError (exit 5) for a record of another subject or with an impossible deletion time: such a list is
+ * unusable
  */
 export async function* recordsOf(
   api: Client,
@@ -60,7 +61,6 @@ export function toTargets(subjects: readonly string[], records: readonly Consent
   }))
 }
 
-/** True if the instance returns deleted records on request. */
 export function showsDeleted(
   api: Client,
   endpoint: typeof consents.get | typeof consents.list = consents.list,
@@ -68,20 +68,20 @@ export function showsDeleted(
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
-/** True if the instance deletes a subject's records in one call, which no quota prevents. */
+/** Returns true if the instance deletes a subject's records in one call, which needs no quota. */
 export function erasesSubjects(api: Client): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
 export interface Holding {
   readonly live: readonly Target[]
-  /** Deleted records that are not purged yet; null if the instance does not show them. */
+  /** Deleted but not purged records; null if the instance does not show them. */
   readonly deleted: number | null
 }
 
 /**
- * Asks the instance's own erasure what it would delete, which works without quota. @throws EndlessListError if a page does
- * not continue the one before
+ * Previews the instance's own erasure, which needs no quota.
+ * @throws EndlessListError if a page does not continue the previous one
  */
 export async function askForErasable(api: Client, subjects: readonly string[]): Promise<Holding> {
   const live: Target[] = []
@@ -104,8 +104,8 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
 }
 
 /**
- * Asks the service what stands for a subject in its certificates, by the account. Null if it does not say, if the key is of
- * another account, or if the receipt has other identifiers too, which its certificates may be about.
+ * Returns the HMAC of a subject in this account's certificates. Null if the instance does not say, if the key is of
+ * another account, or if the receipt has several identifiers, because its certificates may be about any of them.
  */
 export async function findSubjectHmac(
   api: Client,
@@ -131,12 +131,12 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** A record as a key sees it. `unknown`: not at all, because it is another account's or left no trace. */
+/** `unknown`: not visible to the key, because the record is another account's or left no trace. */
 export type RecordState = 'live' | 'deleted' | 'unknown'
 
 /**
- * Returns what the key sees of each record. One is deleted only if the instance shows that: by the record, or by its
- * history. @throws CallError if the instance cannot be asked
+ * Returns what the key sees of each record. A record counts as deleted only if it or its history shows that.
+ * @throws CallError
  */
 export async function findStates(api: Client, ids: readonly string[]): Promise<Map<string, RecordState>> {
   const isShown = await showsDeleted(api, consents.get)
@@ -153,7 +153,6 @@ export async function findStates(api: Client, ids: readonly string[]): Promise<M
   return states
 }
 
-/** Returns null for a 404. */
 async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call
@@ -176,7 +175,7 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   )
 }
 
-/** No instance needs a longer one, and a journal could not be read again. */
+/** A longer id comes from no known instance, and would make the journal unreadable. */
 const longestId = 255
 
 function requireSubject(subject: string, records: readonly Consent[]): void {

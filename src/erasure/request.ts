@@ -2,19 +2,19 @@ import type { Context } from '../context.ts'
 import { openSigner, type Signer } from '../receipts/signer.ts'
 
 export interface SubjectRequest {
-  /** The identifiers of one person, each once. */
+  /** Identifiers of one person, without duplicates. */
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
-  /** `2026-01-31`, as `due_at`. */
+  /** Dates such as `2026-01-31`. */
   readonly received_at: string | null
-  /** By the register; null to compute it. */
+  /** Null to compute it; otherwise from the register of requests. */
   readonly due_at?: string | null | undefined
-  /** The id of the request in the register of the service, which gets the receipt's digest. */
+  /** Id in the service's register of requests, which gets the receipt's digest. */
   readonly request_id?: string | null | undefined
 }
 
-/** An erasure to be carried out. Made once, before any record is read; everything after reads it and not the settings. */
+/** Made once before any record is read; later code reads it instead of the settings. */
 export interface ErasureRequest extends SubjectRequest, Signer {
   /** True if the receipt names the subjects in clear. */
   readonly shows_subject: boolean

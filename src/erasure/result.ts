@@ -7,7 +7,6 @@ import type { ErasureState } from './state.ts'
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
-/** The outcome of a finished erasure: the part of the receipt that is about records. */
 export type ErasureOutcome = Pick<ErasureReceipt, 'result' | 'statement' | 'counts' | 'sites' | 'records'>
 
 export function toOutcome(state: ErasureState, verification: Verification): ErasureOutcome {
@@ -23,24 +22,24 @@ export function toOutcome(state: ErasureState, verification: Verification): Eras
   }
 }
 
-/** Returns the days from a deletion to the purge by the newest certificate; undefined if there is none that says so. */
+/** Returns the days from deletion to purge in the newest certificate; undefined if it does not say. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
   try {
     const days: unknown = Object(JSON.parse(certificates.at(-1) ?? '{}')).purge_after_days
     return days === null || (Number.isSafeInteger(days) && (days as number) >= 0) ? (days as number | null) : undefined
   } catch {
-    return undefined // the certificates of other services may be anything: without a receipt the deletion has no proof
+    return undefined // another service's certificate may be anything, and failing would leave the deletion without a receipt
   }
 }
 
-/** Returns the outcome of each planned record. One that is still listed remains, whatever was answered. */
+/** A record that is still listed is `remaining`, whatever its deletion returned. */
 function toRecords({ targets, done }: ErasureState, { remaining }: Verification): ErasureReceipt['records'] {
   const listed = new Set(remaining.map(({ id }) => id))
   return [...targets.keys()].map(id => {
     const record = done.get(id)
     if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
     if (listed.has(id)) return { ...record, result: 'remaining', deleted_at: null, deleted_at_by: null }
-    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // an earlier version did not tell
+    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // earlier versions did not record it
   })
 }
 

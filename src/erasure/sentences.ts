@@ -2,22 +2,21 @@ import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contra
 import type { Sentence } from '../receipts/sentence.ts'
 
 /**
- * Every sentence that a receipt can say, with the observation that entitles it. A receipt cannot be taken back: it says
- * only what is in these tables, and a test holds each sentence to be false for any other observation.
+ * All sentences that a receipt can say, with the observation that justifies each. A receipt cannot be taken back, so
+ * a test checks that each sentence is false for any other observation.
  */
 
 export interface RecordSeen {
-  /** `absent` if the record is not there. */
   readonly answer: 'deleted' | 'absent'
   /** Deletion time relative to the start of the job; null if the instance does not say. */
   readonly deletedAt: 'before' | 'since' | null
-  /** True if an earlier deletion by the job may have been carried out, because its answer was lost. */
+  /** True if the job may have deleted the record, because the answer to an earlier deletion was lost. */
   readonly mayBeOwn: boolean
-  /** True if the instance listed the record as live in the verification. */
+  /** True if the verification listed the record as live. */
   readonly isListed: boolean
 }
 
-/** `records[].result`: exactly one holds for each record. */
+/** Values of `records[].result`; exactly one holds for each record. */
 export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen>>> = {
   deleted: {
     entitledBy:
@@ -47,15 +46,14 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
 }
 
 export interface ErasureSeen {
-  /** Live records found before anything was deleted. */
+  /** Live records before the deletion. */
   readonly found: number
-  /** Live records listed in the verification. */
   readonly live: number
-  /** Deleted records in the verification that were not purged yet; null if the instance did not show them. */
+  /** Deleted but not purged records in the verification; null if the instance does not show them. */
   readonly deleted: number | null
 }
 
-/** `result`: exactly one holds for each erasure. */
+/** Values of `result`; exactly one holds for each erasure. */
 export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence<ErasureSeen>>> = {
   erased: {
     entitledBy: 'records were found, and none was live when it was verified',
@@ -77,7 +75,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
 
 type Verification = ErasureReceipt['verification']
 
-/** All that hold are on the page. */
+/** The page shows all that hold. */
 export const verificationSentences: Readonly<
   Record<string, Sentence<Verification> & { text(seen: Verification): string }>
 > = {
@@ -107,7 +105,6 @@ export function describeVerification(verification: Verification): string {
 
 type Told = Pick<AnyErasureReceipt, 'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches'>
 
-/** A sentence for people, on the page and on the terminal. */
 interface Phrase extends Sentence<Told> {
   page(receipt: Told): string
   terminal(receipt: Told, where: string): string
@@ -118,7 +115,7 @@ const isFound = ({ result }: Told) => result === 'erased' || result === 'remaini
 const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** Names the records that were searched: a key sees those of its account alone. */
+/** Names the searched records, because a key sees only its account's. */
 export function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
@@ -195,7 +192,7 @@ export function describeOnPage(receipt: Told): string {
     .join(' ')
 }
 
-/** `where` is the instance, as `profile@host`. */
+/** `where` is the instance as `profile@host`. */
 export function describeOnTerminal(receipt: Told, where: string): string {
   return holding(receipt)
     .map(phrase => phrase.terminal(receipt, where))
@@ -208,11 +205,10 @@ function holding(receipt: Told): Phrase[] {
 
 export interface LiveSeen {
   readonly receipt: Pick<AnyErasureReceipt, 'account_id'>
-  /** The account of the key that looked; null if the instance does not say. */
+  /** Account of the key that looked; null if the instance does not say. */
   readonly account_id: string | null
-  /** True if the subject’s records were listed too. */
   readonly isSubjectListed: boolean
-  /** Ids, by what the key saw of them; `live` has those of the subject’s list too. */
+  /** Ids that the key saw as live, including those of the subject’s list. */
   readonly live: readonly string[]
   readonly deleted: readonly string[]
   readonly unknown: readonly string[]
@@ -222,7 +218,7 @@ function isOtherAccount({ receipt, account_id }: LiveSeen): boolean {
   return receipt.account_id !== null && account_id !== null && receipt.account_id !== account_id
 }
 
-/** `subject verify --live`: exactly one holds. */
+/** Results of `subject verify --live`; exactly one holds. */
 export const liveSentences = {
   otherAccount: {
     entitledBy: 'the service says that the key is of another account than the one that the receipt names',
@@ -254,11 +250,11 @@ export const liveSentences = {
 
 export interface CertificatesSeen {
   readonly count: number
-  /** Certificates of version 1. */
+  /** Certificates of version 1, which name no records. */
   readonly unnamed: number
 }
 
-/** `subject verify --live`, of certificates that are signed, of the account and about the subject: exactly one holds. */
+/** Results of `subject verify --live` for certificates that passed every check; exactly one holds. */
 export const certificateSentences = {
   named: {
     entitledBy:
@@ -276,15 +272,14 @@ export const certificateSentences = {
 } satisfies Readonly<Record<string, Sentence<CertificatesSeen> & { text(seen: CertificatesSeen): string }>>
 
 export interface PurgeSeen {
-  /** Records that a purge certificate names. */
   readonly purged: readonly string[]
-  /** Records that the service has, and does not certify. */
+  /** Records that the service has but does not certify as purged. */
   readonly others: readonly string[]
-  /** Records that the service does not show to the key. */
+  /** Records that the key cannot see. */
   readonly unknown: readonly string[]
 }
 
-/** `subject verify --purged`: exactly one holds. */
+/** Results of `subject verify --purged`; exactly one holds. */
 export const purgeSentences = {
   purged: {
     entitledBy: 'the service signed, with a key that it publishes, that personal data of each record is gone',

@@ -2,20 +2,19 @@ import type { Client } from '../client/client.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
 import type { Target } from './records.ts'
 
-/** A response of the service's own erasure. */
 export interface ServiceAnswer {
   readonly certificate: string | null
-  /** True if an earlier attempt of the call may have been carried out. */
+  /** True if the instance may have carried out an earlier attempt. */
   readonly isLost: boolean
   readonly records: readonly ErasedRecord[]
-  /** Records of the call that it neither deleted nor found absent. */
+  /** Records that were neither deleted nor found absent. */
   readonly untold: readonly string[]
 }
 
 /**
- * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about to be
- * deleted. d: the outcome of one. a: the service's answer for several. f: their deletion failed with this code, and may
- * have been carried out. c: seconds by which the local clock is ahead.
+ * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about
+ * to be deleted. d: the outcome of one record. a: the service's answer for several. f: the deletion of these records
+ * failed with this code. c: seconds that the local clock is ahead.
  */
 export type ErasureEvent =
   | readonly ['p', target: Target]
@@ -26,13 +25,13 @@ export type ErasureEvent =
   | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
   | readonly ['c', seconds: number]
 
-/** The confirmed order, as far as the deletion depends on it. */
+/** The part of the confirmed order that the deletion needs. */
 export interface ErasureOrder {
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
   readonly started_at: string
-  /** By the service's own erasure (`subject`), or one by one (`record`). */
+  /** `subject`: with the service's own erasure; `record`: one record at a time. */
   readonly deletes_by: 'subject' | 'record'
 }
 
@@ -40,24 +39,22 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   readonly header: Order
   readonly targets: Map<string, Target>
   isPlanned: boolean
-  /** Records whose deletion was about to be sent, without an outcome yet. */
+  /** Records whose deletion may have been sent and has no outcome yet. */
   readonly sent: Set<string>
-  /** Records whose deletion may have been carried out although it failed or was never answered. */
+  /** Records that may be deleted although their deletion failed or got no answer. */
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
   readonly certificates: string[]
-  /** Calls of the service's own erasure whose answer, and so certificate, was lost. */
+  /** Calls whose answer, and so certificate, was lost. */
   lostAnswers: number
   clockOffset: number | null
 }
 
-/** A deletion in progress. */
 export interface ErasureRun {
   readonly api: Pick<Client, 'call' | 'supports'>
   readonly state: ErasureState
-  /** Writes an event down, then applies it. */
+  /** Writes an event to disk, then applies it. */
   readonly record: (event: ErasureEvent) => Promise<void>
-  /** Of an error, for the event of a failure. */
   readonly codeOf: (error: unknown) => string
 }
 
@@ -118,7 +115,6 @@ function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean
   if (maybeDone) lost.add(id)
 }
 
-/** Returns the planned records without an outcome. */
 export function restOf({ targets, done }: Pick<ErasureState, 'targets' | 'done'>): Target[] {
   return [...targets.values()].filter(({ id }) => !done.has(id))
 }

@@ -10,7 +10,7 @@ import type { ReceiptKey } from '../receipts/keys.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { readReceipt, type StoredReceipt } from './receipts.ts'
 
-/** Returns null if the receipt names none of these keys. */
+/** Returns null if none of these keys signed the receipt. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
@@ -23,9 +23,8 @@ export function isAbout(receipt: AnyErasureReceipt, subject: string, key: Receip
 }
 
 /**
- * Returns what is wrong with the profile's chain of receipts, or with the place of one in it; null if nothing is. Each
- * receipt must be signed, have the number of its file, and name the digest of the one before; and the head must be among
- * them.
+ * Checks the profile's chain of receipts and a receipt's place in it. Each receipt must be signed, have the number of
+ * its file, and name the digest of the previous one; the chain must contain the head. Returns what is wrong, or null.
  */
 export async function findChainFault(
   store: ReceiptStore,
@@ -86,16 +85,16 @@ const Certificate = z.object({
 type Certificate = z.output<typeof Certificate>
 
 interface Certified {
-  /** Null if nothing is wrong. */
   readonly fault: string | null
-  /** Certificates that name no records: they are bound by their ticket and count alone. */
+  /** Certificates that name no records, so that only ticket and count tie them to the receipt. */
   readonly unnamed: number
 }
 
 /**
- * Checks a receipt's certificates: each must be signed by a published key, and be of the receipt's account. One that names
- * records must name exactly those that the receipt says its request has deleted; one that only counts must be for the
- * receipt's ticket. `subjectHmac` is what stands for the receipt's only subject at the service, null if that is not known.
+ * Checks a receipt's certificates: a published key must have signed each, for the receipt's account. A certificate
+ * that names records must name exactly those that its request deleted according to the receipt; one that only counts
+ * must be for the receipt's ticket. `subjectHmac` is the service's HMAC of the receipt's only subject; null if not
+ * known.
  */
 export function verifyCertificates(
   receipt: AnyErasureReceipt,
@@ -134,7 +133,7 @@ function findBindingFault(
   return null
 }
 
-/** Every record that a request has deleted must be certified, by its id or by a count, unless answers were lost. */
+/** Checks that each deleted record is certified, by id or by count, unless answers were lost. */
 function findCoverFault(certificates: readonly Certificate[], receipt: AnyErasureReceipt): string | null {
   const { counts, records, answers_lost } = receipt
   const named = new Set(certificates.flatMap(({ records = [] }) => records.map(({ id }) => id)))
@@ -144,7 +143,7 @@ function findCoverFault(certificates: readonly Certificate[], receipt: AnyErasur
   const missing = unnamed.find(({ request_id }) => request_id !== null)
   if (!isCounted && missing) return `none names the record ${missing.id}, which the receipt says was deleted`
   const remaining = records.filter(({ id, result }) => result === 'remaining' && !named.has(id)).length
-  // Earlier versions counted what the service erased apart.
+  // Earlier versions counted the service's erasures in `deleted_in_bulk`.
   const [least, most] =
     counts.deleted_in_bulk > 0
       ? [counts.deleted_in_bulk, counts.deleted_in_bulk]
@@ -164,7 +163,7 @@ function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): C
   return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
 }
 
-/** Returns a document that the service has signed, or what is wrong with it: completes "the document …". */
+/** Returns a document signed by the service; a string completes "the document …" with what is wrong. */
 export function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))
