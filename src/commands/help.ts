@@ -7,7 +7,6 @@ import { fullHelp, globalFlags, type Look, topicHelp, topicList } from '../docs/
 import { topicNames } from '../docs/topics.ts'
 import { usageError } from '../errors/errors.ts'
 
-/** `help`: a topic, or everything about a command. */
 export function help(command: Command, ctx: Context): void {
   command
     .argument('[words...]', `a command, or one of ${topicNames.join(', ')}`)
@@ -26,7 +25,6 @@ Examples:
     )
 }
 
-/** `options`: the flags that every command has. */
 export function options(command: Command, ctx: Context): void {
   command
     .addHelpText(

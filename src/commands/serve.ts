@@ -40,7 +40,7 @@ Examples:
 }
 
 async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Options>) {
-  const folder = quickstart && ctx.settings.folder // wrong settings are reported before anything is created
+  const folder = quickstart && ctx.settings.folder // reports invalid settings before anything is created
   const stop = stopSignal(ctx)
   const { serve } = await ctx.loadServer()
   const onEmbedded = (what: string) => void ctx.io.out.write(`opening ${what}\n`).catch(() => {})
@@ -48,7 +48,7 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   try {
     const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
     const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
-    await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // nobody may ever read it
+    await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // the reader of stdout may never read
     await stop.asked
     stop.onInsistence(() => server.abortRequests())
   } finally {
@@ -56,13 +56,13 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   }
 }
 
-/** The first SIGINT or SIGTERM asks the server to stop; a later one aborts its requests. */
+/** Asks the server to stop on the first SIGINT or SIGTERM, and to abort its requests on a later one. */
 function stopSignal({ host }: Context) {
   let askedAt: number | undefined
   let insist = () => {}
   const asked = new Promise<void>(resolve => {
     const onSignal = () => {
-      // conf's file writer re-raises a signal at once.
+      // The file writer of conf raises a signal again at once.
       if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
       askedAt ??= Date.now()
       resolve()
@@ -94,10 +94,10 @@ If the password is lost: npx consentctl admin user password --email owner@localh
 
 `
   }
-  // If this cannot be written, no account is created.
+  // No account is created if this cannot be written.
   await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
-  // Printed before anything else can fail, because only hashes of these are kept.
+  // Printed before anything else can fail, because only hashes of the secrets are kept.
   await out.write(`\
   email       ${account.user.email}
   password    ${account.user.password}
@@ -127,7 +127,7 @@ function commandFor({ host, globals }: Context, profile: string, command: string
   return `npx consentctl ${isDefault ? '' : `-p ${profile} `}${command}`
 }
 
-/** Another terminal may not have the variable that this one has. */
+/** Returns a command that sets the variable in another terminal. */
 function folderVariable({ host: { env } }: Context): string {
   const folder = env['CONSENTCTL_CONFIG_DIR']
   return folder ? `export CONSENTCTL_CONFIG_DIR=${quoteForShell(folder)}\n  ` : ''

@@ -21,7 +21,6 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** Values that are shown once must not be cut. */
 const accountView: View<NewAccount> = {
   id: account => account.account_id,
   columns: [

@@ -34,7 +34,7 @@ Examples:
     )
 }
 
-/** Waits for the first chunk, so that no database is created for an unreadable file. */
+/** Waits for the first chunk, so that an unreadable file creates no database. */
 async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {
   const first = await chunks.next()
   return (async function* () {
@@ -42,7 +42,7 @@ async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffe
     try {
       yield* chunks
     } catch (error) {
-      interruption.throwIfAborted() // the interruption is why the stream ended
+      interruption.throwIfAborted() // the stream may have ended because of the interruption
       throw error
     }
   })()

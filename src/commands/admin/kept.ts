@@ -6,7 +6,7 @@ import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evi
 import { unreadable } from '../../io/input.ts'
 import { syncFolder } from '../../io/new-file.ts'
 
-/** A file of signed checkpoints, one after the other. */
+/** A file of concatenated signed checkpoints. */
 export interface Kept {
   /** Null if there is no file. */
   readonly text: string | null
@@ -43,14 +43,15 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Appends checkpoints to the file they were compared with, by replacing it with one that only its owner can read. @throws
- * CliError if it cannot be written, or was changed meanwhile
+ * Appends checkpoints by replacing the file, which only its owner can read. `before` is the state they were compared
+ * with.
+ * @throws CliError if the file cannot be written, or no longer equals `before`
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
   const isKnown = new Set(before.checkpoints.map(({ text }) => text))
   const added = documents.filter(document => !isKnown.has(document))
   if (added.length === 0 && before.text !== null) return
-  const part = `${file}.part` // a second command finds it, so that neither loses what the other has kept
+  const part = `${file}.part` // `wx` makes it a lock, so that no command loses what another has kept
   try {
     const handle = await open(part, 'wx', 0o600)
     try {

@@ -40,7 +40,7 @@ const purgeView: View<AccountPurge> = {
 
 const titles: Readonly<Record<string, string>> = { expired: 'would delete', purged: 'would purge' }
 
-/** The same fields, which tables do not call done. */
+/** Titles of a dry run. */
 const planView: View<AccountPurge> = {
   ...purgeView,
   columns: purgeView.columns.map(column => ({ ...column, title: titles[column.name] ?? column.name })),
@@ -123,7 +123,7 @@ async function* purged(
   if (ctx.interruption.aborted) await ctx.warn('interrupted: run it again to purge the rest')
 }
 
-/** @throws CliError if the count is not the confirmed one, or the user declines */
+/** @throws CliError `changed` (exit 10), or `declined` (exit 9) */
 async function confirmPurge(
   ctx: Context,
   found: readonly AccountPurge[],

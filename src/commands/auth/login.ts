@@ -15,7 +15,7 @@ import { isKey, maskKey } from '../../settings/key.ts'
 import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
 import { type Profile, saveProfile } from '../../settings/store.ts'
 
-/** Signs in and creates a key for this machine; revokes it if `store` fails. */
+/** Signs in and creates a key for this machine. Revokes it if `store` fails. */
 async function makeOwnKey(
   ctx: Context,
   {
@@ -115,7 +115,7 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
 
 /** @throws ApiError unless the instance accepts the key */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<{ value: string; api: Client }> {
-  requireBaseUrl(ctx.settings) // a wrong address is reported before the prompt
+  requireBaseUrl(ctx.settings) // reports an invalid address before the prompt
   if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
   if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')

@@ -14,10 +14,10 @@ function nearest(text: string, known: readonly string[]): string | null {
   return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
 }
 
-/** @throws CliError (usage) */
+/** Validators of settings. @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } = {
   base_url: text => parseBaseUrl(text, 'base_url'),
-  site: text => text, // what it names is asked of the instance
+  site: text => text, // validated by the instance
   email: text => matching('email', text, /^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
   protected: yesOrNo,
   key_command: text => matching('key_command', text, /\S/, 'a command'),

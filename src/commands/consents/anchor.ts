@@ -12,16 +12,16 @@ import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
 
-/** Says of what a history is proved to be a part, apart from itself. */
+/** Proof that a history is part of the log, beyond its own consistency. */
 export interface Anchor {
   /** Completes "the history is …". */
   readonly basis: string
-  /** `id` is in lower case; the entries verify by themselves. */
+  /** `id` is in lower case. The hash chain of `entries` must be verified already. */
   verify(id: string, entries: readonly AuditEntry[]): Promise<Verified>
 }
 
 /**
- * Opens the newest checkpoint that a file has of the account, and proves that the log of the instance continues it.
+ * Opens the newest checkpoint of the account in `file`, and verifies that the log of the instance extends it.
  * @throws CliError if the file has none, or the instance has no log
  */
 export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
@@ -83,7 +83,7 @@ function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint
   return { size, root: toBytes(root_hash) }
 }
 
-/** Returns null if the record has no entry in a tree of that size. */
+/** Returns null if the record has no entry in a tree of this size. */
 async function findInclusion(ctx: Context, id: string, size: number): Promise<InclusionProof | null> {
   try {
     return await ctx.api.call(log.inclusion, { query: { record_id: id, tree_size: size } })
@@ -94,8 +94,8 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 }
 
 /**
- * The hash of an entry covers all before it, so the proof of one is that of those too. It is the instance that chooses the
- * one: what is behind it must be young enough to have been left out, unless the next checkpoint of the same run has it.
+ * An entry's hash covers all entries before it, so one proof covers those too. The instance chooses the entry: entries
+ * after it must be too new for the checkpoint, unless a later checkpoint of the same run can cover them.
  */
 function verifyInclusion(
   { version, leaf_index, path }: InclusionProof,

@@ -11,20 +11,25 @@ import { mapInOrder } from '../../io/concurrency.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 import { type At, absence, type Moment, momentOf } from './moment.ts'
 
-/** Value of `--at`. */
 interface AtFlag extends At {
   /** RFC 3339. */
   readonly text: string
 }
 
-/** Parses `--at`. @throws UsageError for an instant in the future */
+/**
+ * Parses `--at`.
+ * @throws CliError (usage) for an instant in the future
+ */
 export async function readAt(ctx: Context, flag: string, includeDeleted: boolean | undefined): Promise<AtFlag> {
   const text = pastInstant(flag, new Date())
   if (ctx.globals.verbose) await ctx.warn(`* --at ${text}`)
   return { text, instant: parseInstant(text) ?? 0, includeDeleted: includeDeleted ?? false }
 }
 
-/** Returns a record as it was, and whose word that is. @throws CliError if it did not exist then, or its state is unknown */
+/**
+ * Returns a record as it was, and who vouches for that.
+ * @throws CliError if it did not exist then, or its state is unknown
+ */
 export async function getAt(ctx: Context, id: string, at: AtFlag): Promise<ConsentRow> {
   const moment = await readMoment(ctx, id, null, at)
   if ('row' in moment) {
@@ -40,14 +45,14 @@ function unknownError(id: string, at: AtFlag, why: string): CliError {
   return new CliError('untold', exit.notFound, `the state of ${id} at ${at.text} is unknown: ${why}`)
 }
 
-/** Reads the history and returns the record as it was. `listed` is the record, if it comes from a list. */
+/** Returns a record as it was, by its history. `listed` is the present record, if known. */
 async function readMoment(ctx: Context, id: string, listed: Consent | null, at: AtFlag): Promise<Moment> {
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
 }
 
-/** Returns a record, deleted or not; null if the instance does not show it any more. */
+/** Returns a record, even if deleted; null if the instance no longer shows it. */
 async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   const get = (query: { include_deleted?: boolean }) =>
     ctx.api.consents.get({ params: { id }, query }).catch((error: unknown) => {
@@ -57,20 +62,20 @@ async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   return (await get({})) ?? ((await showsDeleted(ctx.api, consents.get)) ? await get({ include_deleted: true }) : null)
 }
 
-/** Histories that are fetched at once. */
+/** Maximum number of parallel requests for histories. */
 const concurrency = 8
 
 interface PageAt {
   readonly records: readonly ConsentRow[]
-  /** Cursor of the next page; null after the last. */
+  /** Null on the last page. */
   readonly next: string | null
-  /** Number of records whose state is unknown. */
+  /** Number of records whose state then is unknown. */
   readonly unknown: number
 }
 
 /**
- * Lists records as they were, page by page. A page is no larger than the remaining limits of records and requests, so that its
- * cursor leaves no gap. `accepted` filters by the past state.
+ * Lists records as they were, page by page. A page is no larger than the remaining limits of records and requests, so
+ * that its cursor skips nothing. `accepted` filters by the past state.
  */
 export async function* pagesAt(
   ctx: Context,
@@ -97,7 +102,6 @@ export async function* pagesAt(
   }
 }
 
-/** Returns the records of a page as they were, in order, without those that did not exist. */
 async function rowsOf(ctx: Context, records: readonly Consent[], at: AtFlag) {
   const candidates = records.filter(record => absence(record, [], at) === null)
   const rows: ConsentRow[] = []

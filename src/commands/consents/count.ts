@@ -5,13 +5,13 @@ import { type CountQuery, stats } from '../../contract/stats.ts'
 import { explain } from '../../errors/explain.ts'
 import { countView } from '../../views/consent.ts'
 
-/** Asks the instance, else counts page by page, and says so. */
+/** Counts on the instance, or page by page if it cannot count. */
 export async function countList(ctx: Context, query: ConsentQuery): Promise<Output<{ readonly count: number }>> {
   const { cursor: _, limit: __, ...filters } = query
   return one(countView, { count: (await ask(ctx, filters)) ?? (await readAll(ctx, filters)) })
 }
 
-/** Returns null if the instance has no such route. */
+/** Returns null if the instance cannot count. */
 async function ask({ api }: Context, query: CountQuery): Promise<number | null> {
   try {
     return (await api.call(stats.count, { query })).count

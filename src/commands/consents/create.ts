@@ -76,7 +76,10 @@ const recordFields = [
   ...(['site', 'consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent', 'noticeLocale'] as const),
 ]
 
-/** A bare create would store a refusal of nobody. @throws CliError if that cannot be asked for */
+/**
+ * Prompts for the fields, because a create without them would store a refusal without a subject.
+ * @throws CliError (usage) if prompting is impossible
+ */
 async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
   if (!canPrompt(io)) throw usageError('--subject is missing', 'use --subject ID with --accepted or --refused')
   const subject = (await prompt(io, 'Subject (whose consent it is): ', interruption)).trim()
@@ -93,7 +96,7 @@ async function initMap(ctx: Context, { file, format }: Fields, path: string): Pr
   await writeMap(ctx, newRecords, { file, format, path })
 }
 
-/** A resumed job has the site that it began with. */
+/** A resumed job keeps the site that it started with. */
 async function withSiteId(ctx: Context, options: ImportOptions): Promise<ImportOptions> {
   const { site, siteFlag, resume } = options
   if (site === undefined || (resume !== undefined && siteFlag === undefined)) return options
@@ -101,7 +104,7 @@ async function withSiteId(ctx: Context, options: ImportOptions): Promise<ImportO
   return { ...options, site: id, siteFlag: siteFlag && id }
 }
 
-/** The site of a record is the only thing that a create does not find. */
+/** Names the source of the default site: an unknown site is the only cause of a 404. */
 function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
   if (site === null || exitOf(error) !== exit.notFound) return error
   const isOfProfile = site.source.startsWith('profile ')

@@ -8,7 +8,7 @@ interface Options {
   readonly expired?: true | undefined
 }
 
-/** Flags of `list` that do not go with its order by the end of consents. */
+/** Flags that cannot be combined with a list ordered by expiry. */
 const others = {
   subject: '--subject',
   consentId: '--consent-id',
@@ -23,7 +23,10 @@ const others = {
   count: '--count',
 } as const
 
-/** Returns the filter of `--expiring` or `--expired`. @throws CliError usage (exit 2) */
+/**
+ * Returns the filter of `--expiring` or `--expired`.
+ * @throws CliError (usage)
+ */
 export function readExpiry({ expiring, expired, ...options }: Options): string {
   const flag = expired ? '--expired' : '--expiring'
   for (const [name, other] of Object.entries(others))
@@ -36,7 +39,10 @@ export function readExpiry({ expiring, expired, ...options }: Options): string {
   throw usageError(`invalid time "${expiring}": use 30d, 4w, or an ISO 8601 duration such as P1M`)
 }
 
-/** Passes pages on. @throws CliError not_offered (exit 2) if the instance rejects the filter, or ignores it */
+/**
+ * Passes pages on.
+ * @throws CliError `not_offered` (exit 2) if the instance rejects the filter, or ignores it
+ */
 export async function* requireExpiry<Page extends { readonly records: readonly ConsentRow[] }>(
   pages: AsyncIterable<Page>,
 ): AsyncGenerator<Page> {

@@ -31,7 +31,7 @@ export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefin
   return accepted ? true : refused ? false : undefined
 }
 
-/** Returns the filter of `--imported` or `--witnessed`. @throws UsageError for both */
+/** @throws CliError (usage) if both flags are given */
 export function importedOf({
   imported,
   witnessed,
@@ -43,7 +43,6 @@ export function importedOf({
   return imported ? true : witnessed ? false : undefined
 }
 
-/** `--pref` takes precedence over `--preferences`. */
 export async function preferencesOf(io: Io, { pref, preferences }: Acceptance): Promise<JsonObject | undefined> {
   if (preferences === undefined && pref === undefined) return undefined
   const whole = preferences === undefined ? {} : await readPreferences(io, preferences)
@@ -67,7 +66,7 @@ async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
   return readObject(await readText(io, source), nameOf(source))
 }
 
-/** Rejects duplicate keys and inexact numbers. `name` starts the messages of errors. */
+/** Parses JSON without duplicate keys or inexact numbers. `name` starts the error messages. */
 export function readObject(text: string, name: string): JsonObject {
   let value: unknown
   try {
@@ -90,7 +89,7 @@ function readPair(pair: string): [string, unknown] {
   return [name, typed(value, '--pref')]
 }
 
-/** Parses JSON, else returns the text itself: `true` is a boolean, `granted` a string. */
+/** Parses JSON, or returns other text: `true` is a boolean, `granted` a string. */
 export function typed(text: string, name: string): unknown {
   try {
     JSON.parse(text)

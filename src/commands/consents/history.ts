@@ -13,7 +13,6 @@ const Options = z
   .strictObject({ operands: Ids, verify: z.literal(true).optional(), checkpoint: nonEmpty.optional() })
   .refine(({ verify, checkpoint }) => verify || checkpoint === undefined, '--checkpoint needs --verify')
 
-/** `history`: shows or verifies the audit trail of records, deleted ones too. */
 export function history(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')

@@ -125,7 +125,6 @@ async function run(
   return printPages(ctx, view, pages, cursor => resumeCommand(ctx.host.argv, bounds, cursor))
 }
 
-/** A table on a terminal has a screenful. */
 function findLimit(ctx: Context, { limit, all }: ListOptions): number {
   const isTable = ['table', 'wide'].includes(chooseFormat(ctx))
   const isScreen = isTable && ctx.io.out.isTerminal && ctx.globals.out === undefined
@@ -158,14 +157,14 @@ interface Page {
   readonly records: readonly ConsentRow[]
   /** Null on the last page. */
   readonly next: string | null
-  /** Records whose past state is unknown. */
+  /** Number of records whose past state is unknown. */
   readonly unknown?: number
 }
 
-/** Pages after which memory matters more than the time that the flags cost. */
+/** Number of pages after which saving memory is worth slower code. */
 const longList = 16
 
-/** If the list ends early, or by an error, prints the command that continues it. */
+/** If the list ends early or fails, prints the command that continues it. */
 function printPages(
   ctx: Context,
   view: View<ConsentRow>,

@@ -3,22 +3,21 @@ import { parseInstant } from '../../contract/instant.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 
-/** State of a record at an instant, by its history. */
+/** State of a record at an instant. */
 interface StateAt {
-  /** Last entry until the instant. */
+  /** Last entry until then. */
   readonly entry: AuditEntry
-  /** Of the record then: when its person last answered by the word of the importer, and the signal of the last answer. */
+  /** Time of the last answer according to the importer, and the signal of the last answer. */
   readonly facts: Facts
-  /** Time of the deletion, if an entry until the instant says so. */
+  /** Time of the deletion, if an entry until then records it. */
   readonly deletedAt: string | null
-  /** True if the entry may be the deletion itself: it is the last, and the instance does not name actions. */
+  /** True if the last entry may be the deletion, because the instance does not name actions. */
   readonly mayBeDeleted: boolean
 }
 
 /**
- * Returns the state of a record at an instant (milliseconds since 1970), null before its first entry. An imported entry counts
- * from when the person answered, by the word of the importer.
- *
+ * Returns the state at an instant (milliseconds since 1970), or null before the first entry. An imported entry counts
+ * from the time at which, according to the importer, the person answered.
  * @throws CliError for a time that cannot be parsed
  */
 export function stateAt(entries: readonly AuditEntry[], instant: number): StateAt | null {
@@ -44,12 +43,11 @@ function factsIn(entries: readonly AuditEntry[]): Facts {
   return { ...(given_at !== undefined && { given_at }), ...(isSignalled && { gpc: true }) }
 }
 
-/** Returns the time of the purge; null if no entry is one. */
 function purgedAt(entries: readonly AuditEntry[]): string | null {
   return entries.find(({ action }) => action === 'purged')?.created_at ?? null
 }
 
-/** Sorts entries by time. The specification does not define their order; of equal times, the order of the response decides. */
+/** Sorts entries by time. The specification does not define their order; equal times keep the order of the response. */
 export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   const [first, last] = [entries[0], entries.at(-1)]
   if (!first || !last || first === last) return entries
@@ -59,7 +57,10 @@ export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry
   return given.sort((a, b) => timeOf(a.created_at) - timeOf(b.created_at))
 }
 
-/** Parses a time of the instance to milliseconds since 1970. @throws CliError */
+/**
+ * Parses a time of the instance to milliseconds since 1970.
+ * @throws CliError `unreadable_time` (exit 1)
+ */
 export function timeOf(instant: string): number {
   const time = parseInstant(instant)
   if (time !== null) return time
@@ -69,21 +70,22 @@ export function timeOf(instant: string): number {
   })
 }
 
-/** Returns the time of the last deletion, null if a restore came after it. A purge without a deletion counts as one. */
+/**
+ * Returns the time of the last deletion, or null if it was restored later. A purge without a deletion counts as one.
+ */
 function deletionIn(entries: readonly AuditEntry[]): string | null {
   const ends = entries.slice(entries.findLastIndex(({ action }) => action?.startsWith('restored')) + 1)
   return ends.find(({ action }) => action === 'deleted' || action === 'purged')?.created_at ?? null
 }
 
-/** The question: how was a record then? */
 export interface At {
   /** Milliseconds since 1970. */
   readonly instant: number
-  /** True to show records that were deleted by then. */
+  /** True to include records that were deleted by then. */
   readonly includeDeleted: boolean
 }
 
-/** A record as it was, with warnings about it; or why there is none. */
+/** A record as it was, with warnings, or the reason for its absence. */
 export type Moment =
   | { readonly row: ConsentRow; readonly word: NonNullable<ConsentRow['word']>; readonly notes: readonly string[] }
   | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
@@ -91,8 +93,8 @@ export type Moment =
 type State = Pick<Required<ConsentRow>, 'accepted' | 'preferences' | 'policy_version' | 'updated_at'>
 
 /**
- * Returns a record as it was. `record` is its present state, for the fields that never change; null if the instance does not show it
- * any more.
+ * Returns a record as it was. `record` is the present one, for fields that never change; null if the instance no longer
+ * shows it.
  */
 export function momentOf(id: string, record: Consent | null, entries: readonly AuditEntry[], at: At): Moment {
   const absent = absence(record, entries, at)
@@ -112,7 +114,7 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts }, word, notes }
 }
 
-/** True if the entry was imported after the instant, so that the service has seen nothing of the state. */
+/** Returns true if the entry was imported later, so that the service did not observe that state. */
 function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
   return entry !== undefined && timeOf(entry.created_at) > at.instant
 }
@@ -149,7 +151,7 @@ function stateOf({ accepted, preferences, policy_version, created_at }: AuditEnt
   return { accepted, preferences, policy_version, updated_at: created_at }
 }
 
-/** Returns the state of a record without history: its present one, if it has not changed since. */
+/** Returns the present state of a record without history, if it has not changed since. */
 function unchanged(record: Consent | null, at: At): State | null {
   if (!record) return null
   const { accepted, preferences, policy_version, created_at, updated_at, deleted_at } = record
@@ -163,7 +165,6 @@ function describeStart(entries: readonly AuditEntry[]): string {
   return first ? `its history begins at ${first.created_at}` : 'it has no history'
 }
 
-/** Returns a record of which only the history is left. */
 function fromHistory(id: string, entries: readonly AuditEntry[]): ConsentRow {
   const [first] = oldestFirst(entries)
   return {

@@ -9,7 +9,6 @@ import { readSigned } from '../../evidence/signed.ts'
 
 const Options = z.strictObject({ operands: Ids })
 
-/** `receipt`: prints the service's signed statement of a record. */
 export function receipt(command: Command, ctx: Context): void {
   command
     .argument('<id>', 'id of a record')
@@ -36,7 +35,7 @@ Examples:
     )
 }
 
-/** @throws CliError unless it is a receipt of the record, and so printable ASCII that cannot control the terminal */
+/** Requires a receipt of the record, which is printable ASCII and cannot control the terminal. */
 function requireReceipt(ctx: Context, text: string, id: string): void {
   const problem = findProblem(text, id)
   if (problem === null) return

@@ -19,12 +19,12 @@ type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmO
   readonly dryRun?: true | undefined
 }
 
-/** Deletes the record of each line of a file, after the user has confirmed the number of lines. */
+/** Deletes the record of each line after the user has confirmed the number of lines. */
 export async function removeLines(ctx: Context, options: LineOptions): Promise<Output<LineResult>> {
   const { operands, file, resume, format, ignoreMissing = false, dryRun = false, ...rest } = options
   if (operands.length > 0) throw usageError('use ids or --file, not both')
   if (file === '-') throw usageError('--file needs a file, whose lines can be counted', 'for standard input: rm -')
-  // The rest of a job was confirmed when it began.
+  // A resumed job was confirmed when it started.
   const asks = !dryRun && resume === undefined && mustPrompt(ctx, rest, { action: 'delete' })
   const approve = async (lines: number, reader: Reader<object>) => {
     requireConfirmedCount(rest, lines, 'line', 'deleted')
@@ -42,10 +42,9 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
   return importConsents(ctx, lineOptions, deletions({ ignoreMissing }))
 }
 
-/** Of the records that are shown before the question. */
+/** Records shown above the prompt. */
 const shownRecords = 10
 
-/** Reads the records of the first lines. */
 async function findFirst(ctx: Context, reader: Reader<object>) {
   const found: Consent[] = []
   const missing: string[] = []

@@ -23,7 +23,7 @@ type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptio
   readonly dryRun?: true | undefined
 }
 
-/** Changes a record for each line of a file or of standard input, or each that the filters of `--where` find. */
+/** Updates the records of a file or stdin, or those that `--where` finds. */
 export async function updateMany(ctx: Context, options: ManyOptions): Promise<Output<LineResult>> {
   const { where, resume, dryRun = false } = options
   const file = fileOf(options)
@@ -62,7 +62,10 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   return importConsents(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
 }
 
-/** Yields the requests that a change of these records would send. @throws CliError changed (exit 10), after the last */
+/**
+ * Yields the requests that the change would send.
+ * @throws CliError `changed` (exit 10), after the last page
+ */
 async function* requestsOf(ctx: Context, where: readonly string[], change: CommonChange, options: ManyOptions) {
   let [found, unchanged] = [0, 0]
   for await (const records of findWhere(ctx, where)) {
@@ -88,7 +91,7 @@ function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): s
   return isStdin ? '-' : file
 }
 
-/** With a change for all of them, lines can be ids. */
+/** Lines can be ids if flags give the same change for all. */
 function formatFor(
   { format, resume }: ManyOptions,
   file: string | undefined,

@@ -88,7 +88,7 @@ async function updateOne(ctx: Context, options: Options) {
   return one(consentView, record, { mutates: true })
 }
 
-/** Reads the record only to merge preferences, because that costs a unit of the quota. */
+/** Reads the record only to merge preferences, because a read costs a unit of the quota. */
 async function readChange(ctx: Context, id: string, options: Options) {
   const accepted = acceptedOf(options)
   const given = await preferencesOf(ctx.io, options)

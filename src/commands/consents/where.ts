@@ -14,12 +14,12 @@ const bareNames = ['accepted', 'refused', 'imported', 'witnessed'] as const
 const names = ['site', 'subject', 'consent-id', 'from', 'to', ...bareNames] as const
 type Name = (typeof names)[number]
 
-/** A comma begins the next filter only before the name of one, so that a value may have commas. */
+/** Splits only before a filter's name, so that values may contain commas. */
 const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
 
 /**
- * Parses `site=Shop,from=2026-01-01` to the filters that `list` has as flags. @throws UsageError for an unknown, repeated or
- * empty filter
+ * Parses `site=Shop,from=2026-01-01` to the filters that `list` has as flags.
+ * @throws CliError (usage) for an unknown, repeated or empty filter
  */
 export function parseWhere(texts: readonly string[]): ReadonlyMap<Name, string> {
   const found = new Map<Name, string>()
@@ -64,17 +64,17 @@ async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promis
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Yields pages of the records that the filters find, newest first. */
+/** Yields pages of matching records, newest first. */
 export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
   for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) yield records
 }
 
-/** Of the records that are shown before the question. */
+/** Records shown above the prompt. */
 const shownRecords = 10
 
 /**
- * Lists the records, and has the user confirm the change and their number. Returns their ids, oldest first. @throws CliError
- * declined (exit 9) or changed (exit 10)
+ * Lists matching records and asks to confirm the change and their number. Returns their ids, oldest first.
+ * @throws CliError `declined` (exit 9), `changed` (exit 10)
  */
 export async function planWhere(
   ctx: Context,
@@ -111,7 +111,7 @@ export async function planWhere(
   return ids.reverse()
 }
 
-/** Shows the preferences that the change names, instead of all. */
+/** Shows only the preferences that the change names. */
 function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   const names = Object.keys(preferences ?? {})
   const columns = names.flatMap(name => {
@@ -121,7 +121,7 @@ function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   return { ...consentView, columns: [...consentView.columns.filter(({ name }) => name !== 'preferences'), ...columns] }
 }
 
-/** `accepted: no; newsletter: false` */
+/** Returns, for example, `accepted: no; newsletter: false`. */
 function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
   const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
   for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)

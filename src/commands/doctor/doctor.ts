@@ -30,7 +30,7 @@ Examples:
     )
 }
 
-/** The exit code is that of the first failure. */
+/** Exits with the code of the first failure. */
 export function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
   const first = checks.find(({ row }) => row.result === 'fail')
   async function* pages() {

@@ -23,11 +23,11 @@ function checkService({ status, text }: RawResponse, version: string | null): Ch
   return skip('service', `no readiness check (${status})${named}`)
 }
 
-/** TLS and signatures depend on the time. */
+/** Limits because TLS and signatures depend on the time. */
 const clockWarningSeconds = 30
 const clockFailureSeconds = 300
 
-/** `Date` has whole seconds (RFC 9110 section 6.6.1). `took` is in milliseconds. */
+/** Allows for whole seconds in `Date` (RFC 9110 section 6.6.1). `took` is in milliseconds. */
 function checkClock(date: string | string[] | undefined, took: number): Checked {
   const then = Date.parse(String(date ?? ''))
   if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')
@@ -49,7 +49,7 @@ async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   const answer = probed
   if (!answer) return [key, skip('quota', 'the key was not checked')]
   const isAsked = answer.status === 200 || answer.status === 429
-  const used = isAsked ? await ctx.api.call(usage.get, {}).catch(() => null) : null // not every instance has it
+  const used = isAsked ? await ctx.api.call(usage.get, {}).catch(() => null) : null // some instances lack it
   return [key, await tried('quota', () => (used ? checkUsage(used) : checkHeaders(answer)))]
 }
 
@@ -64,14 +64,12 @@ function resultOf({ status, text }: RawResponse, key: string, source: string): C
   return fail('key', code, `${key}: the instance answered ${status}`, 'check the address of the instance')
 }
 
-/** A variable takes precedence over a stored key. */
 function remedyFor(source: string): string {
   return source.startsWith('CONSENTCTL_') ? `set ${source} to a valid key, or unset it` : 'consentctl auth login'
 }
 
 const lowQuota = 0.1
 
-/** Says what the command `usage` says. */
 function checkUsage(used: Usage): Checked {
   const { limit, remaining, resets_at } = used
   if (limit === null || remaining === null)
@@ -107,7 +105,7 @@ function isCode(text: string, code: string): boolean {
 
 const timeoutMs = 8000
 
-/** Independent checks run at the same time. */
+/** Runs independent checks in parallel. */
 export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const address = await tried('base_url', () => checkAddress(ctx))
   if (address.row.result === 'fail') return [address, skip('connection', 'no address')]

@@ -26,7 +26,6 @@ const Options = z
     'name one record, or --subject',
   )
 
-/** `evidence`: writes what proves a record without the instance. */
 export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
@@ -85,7 +84,7 @@ async function requireLog(ctx: Context): Promise<void> {
     })
 }
 
-/** @throws CliError not_in_log (exit 7) if the log does not have the record in time */
+/** @throws CliError `not_in_log` (exit 7) if the record does not reach the log in time */
 async function collect(ctx: Context, id: string): Promise<Collected> {
   const pause = async (ms: number) => {
     await setTimeout(ms, undefined, { signal: ctx.interruption }).catch(() => {})
@@ -111,7 +110,10 @@ async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string>
     }
 }
 
-/** A pack that does not verify is never written. @throws CliError not_valid (exit 5) */
+/**
+ * Prevents a pack that does not verify from being written.
+ * @throws CliError `not_valid` (exit 5)
+ */
 async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {
   const wrong = (await verifyPack('.', files, {})).find(({ result }) => result !== 'valid')
   if (!wrong) return

@@ -4,22 +4,22 @@ import { CliError, exit, usageError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
 import { openOutFile, partOf, syncFolder } from '../../io/new-file.ts'
 
-/** A folder or archive that gets its name when it is complete. */
+/** A folder or archive that gets its name only when complete. */
 export interface Target {
   /** `prefix` is empty, or the name of a folder with a slash. */
   add(prefix: string, files: PackFiles): Promise<void>
   commit(): Promise<void>
-  /** Removes what is not complete. */
+  /** Removes an incomplete folder or archive. */
   abandon(): Promise<void>
 }
 
-/** @throws CliError: usage if the path is taken, io (exit 1) if it cannot be written */
+/** @throws CliError (usage) if the path exists, or `io` (exit 1) if it cannot be written */
 export async function openTarget(path: string): Promise<Target> {
   if (path === '' || path === '-') throw usageError('--out needs the name of a folder, or of a .tar file')
   return path.endsWith('.tar') ? await openArchive(path) : await openFolder(path.replace(/(?<=.)\/+$/, ''))
 }
 
-/** Every name of a pack fits the 100 bytes of a tar header behind this one. */
+/** Short enough that every name in a pack fits the 100 bytes of a tar header. */
 const archiveFolder = 'case/'
 
 async function openArchive(path: string): Promise<Target> {
@@ -55,7 +55,7 @@ async function openFolder(path: string): Promise<Target> {
       }
     },
     commit: async () => {
-      await rmdir(path).catch(() => {}) // an empty folder of this name; any other stays, and stops the rename
+      await rmdir(path).catch(() => {}) // removes an empty folder only: the rename fails if another exists
       await local(path, rename(part, path))
       await syncFolder(dirname(path))
     },

@@ -65,7 +65,7 @@ async function run(ctx: Context, { operands, dryRun, yes, confirm, ...who }: z.o
   return many(keyView, pages, { mutates: true, exit, single: operands.length === 1 })
 }
 
-/** @throws CliError for an unknown or revoked key, unless `mayMiss` */
+/** @throws CliError `not_found` (exit 3) for an unknown or revoked key, unless `mayMiss` */
 async function find(api: Client, ids: readonly string[], mayMiss: boolean): Promise<ApiKey[]> {
   const { data } = await api.call(keys.list, {})
   return ids.flatMap(id => {

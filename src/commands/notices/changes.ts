@@ -1,12 +1,12 @@
 import type { Notice, NoticeManifest, NoticePurpose, NoticeText } from '../../contract/notices.ts'
 
-/** The words of a publication to be. */
+/** Content of a notice before publication. */
 export type Manifest = Pick<
   NoticeManifest,
   'texts' | 'purposes' | 'controller' | 'valid_for' | 'requires_renewal' | 'effective_from'
 >
 
-/** Describes what differs in a line each: added `+`, removed `-`, changed `~`. Without a notice before, all is added. */
+/** Returns a line for each difference: added `+`, removed `-`, changed `~`. Everything is added if `before` is null. */
 export function describeChanges(before: Manifest | null, after: Manifest): string[] {
   return [
     ...differences(before?.texts ?? [], after.texts, ({ language }) => language, describeText),
@@ -46,7 +46,7 @@ function describePurpose({ key, title, language, iri }: NoticePurpose): string {
   return `purpose ${key}${language === null ? '' : ` (${language})`}: ${title}${iri === null ? '' : ` <${iri}>`}`
 }
 
-/** Versions that say the same, whatever their numbers. */
+/** Returns true if the versions have the same content. */
 export function isSame(before: Notice | undefined, after: Manifest): boolean {
   return before !== undefined && describeChanges(before, after).length === 0
 }

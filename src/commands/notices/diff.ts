@@ -57,7 +57,6 @@ Examples:
     )
 }
 
-/** Empty if the versions have the same text. */
 async function patchOf(api: Client, notices: readonly [Notice, Notice], language: string): Promise<string> {
   const found = notices.map(({ texts }) => texts.find(text => text.language === language))
   const [before, after] = found

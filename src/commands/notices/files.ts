@@ -26,8 +26,8 @@ const mediaTypes: Readonly<Record<string, NoticeMediaType>> = {
 }
 
 /**
- * Reads the texts, by language. Without languages the names have them, as `policy.de.md`. @throws CliError (usage) for names;
- * invalid_data (exit 5) for what is no text
+ * Reads the texts. Without `languages`, the file names have them, as in `policy.de.md`.
+ * @throws CliError (usage) for names, `invalid_data` (exit 5) for a file that is not text
  */
 export async function readTexts(paths: readonly string[], languages: readonly string[]): Promise<TextFile[]> {
   if (languages.length > 0 && languages.length !== paths.length)
@@ -63,7 +63,7 @@ async function readText(path: string, language: string): Promise<TextFile> {
 }
 
 /**
- * Parses `key=title` and `key@language=title`. Without a language it is the only one of the texts, else it is not told.
+ * Parses `key=title` and `key@language=title`. The default language is that of the only text, if there is one.
  * @throws CliError (usage)
  */
 export function parsePurposes(

@@ -130,7 +130,7 @@ function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   return { texts: texts.map(({ bytes: _, ...text }) => text), ...details }
 }
 
-/** @throws CliError invalid_data (exit 5) for a version that is published and says something else */
+/** @throws CliError `invalid_data` (exit 5) for a published version with other content */
 function findSame(
   all: readonly Notice[],
   newest: Notice | undefined,
@@ -147,7 +147,9 @@ function findSame(
   )
 }
 
-/** Of a draft that waits, else after the newest; not below the version in use, of which there may be records. */
+/**
+ * Returns the version of a waiting draft, else the next. It is not below the version in use, which records may have.
+ */
 function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: Site): number {
   const last = newest?.policy_version ?? 0
   const draft = all.findLast(({ state, policy_version }) => state === 'draft' && policy_version > last)
@@ -174,12 +176,12 @@ async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same
   return one(noticeView, completed, { mutates: true })
 }
 
-/** True if publishing sets the policy version of the site, unless that was set since the notice was published. */
+/** Returns true if publishing sets the site's policy version, unless it was set since the notice was published. */
 function canRaise(site: Site, { policy_version, effective_from }: Notice): boolean {
   return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
 }
 
-/** Says which policy version new records of the site have, where that was changed or is not that of the notice. */
+/** Reports the policy version of new records, if it changed or differs from that of the notice. */
 async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: Notice): Promise<void> {
   const { policy_version: version, effective_from } = notice
   if (before.policy_version >= version) return
@@ -196,7 +198,7 @@ interface Plan {
   readonly version: number
   readonly wanted: Manifest
   readonly texts: readonly TextFile[]
-  /** As the instance has it. */
+  /** Present draft on the instance. */
   readonly draft: Notice | undefined
 }
 
@@ -235,7 +237,7 @@ function publicationOf(id: string, version: number) {
   return { endpoint: notices.publish, params: { id, version: String(version) }, body: {} }
 }
 
-/** Makes the draft what is wanted, and returns it. What it has already is not sent again. */
+/** Makes the draft match the plan and returns it. Sends only what differs. */
 async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   const params = { id: plan.id, version: String(plan.version) }
   let notice = await api.call(notices.put, { params, body: detailsOf(plan) })
@@ -252,7 +254,7 @@ async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   throw dataError('the draft was changed by somebody else during the upload', 'run the command again')
 }
 
-/** The lines above it have the rest. */
+/** Fields that the lines above do not show. */
 const previewed = ['policy_version', 'valid_for', 'requires_renewal', 'effective_from']
 const previewView = {
   ...noticeView,

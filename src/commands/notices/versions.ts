@@ -22,7 +22,10 @@ export function requireSite({ settings }: Context, site = settings.site?.value):
   throw usageError('no site is named', 'use --site NAME')
 }
 
-/** Newest version first. @throws CliError not_offered (exit 2) if the instance keeps no notices */
+/**
+ * Returns the newest version first.
+ * @throws CliError `not_offered` (exit 2) if the instance keeps no notices
+ */
 export async function listNotices(ctx: Context, api: Client, siteId: string): Promise<readonly Notice[]> {
   const call = () => api.call(notices.list, { params: { id: siteId } })
   const { data } = await callOptional(api, notices.list, call, {
@@ -32,12 +35,11 @@ export async function listNotices(ctx: Context, api: Client, siteId: string): Pr
   return data
 }
 
-/** The same for a site by its name or id. */
 export async function noticesOf(ctx: Context, api: Client, site: string | undefined): Promise<readonly Notice[]> {
   return await listNotices(ctx, api, await siteIdOf({ api, say: ctx.say }, requireSite(ctx, site)))
 }
 
-/** @throws CliError not_found (exit 3) */
+/** @throws CliError `not_found` (exit 3) */
 export function findVersion(all: readonly Notice[], version: number): Notice {
   const found = all.find(({ policy_version }) => policy_version === version)
   if (found) return found
@@ -60,7 +62,7 @@ export function requireLanguage(text: string): string {
   throw usageError(`"${text}" is not a language`, 'use a BCP 47 tag, such as de or pt-BR')
 }
 
-/** Downloads a text. @throws CliError not_valid (exit 5) for other bytes than the notice names */
+/** @throws CliError `not_valid` (exit 5) if the hash differs from that in the notice */
 export async function downloadText(api: Client, notice: Notice, language: string): Promise<Buffer> {
   const { site_id: id, policy_version, texts } = notice
   const bytes = await api.bytes(notices.getText, { params: { id, version: String(policy_version), language } })

@@ -1,17 +1,17 @@
 import { isOverdue } from '../../cli/register.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 
-/** A request in a report. Names no person. */
+/** A request in a report, without personal data. */
 export interface Reported
   extends Pick<
     DataSubjectRequest,
     'ticket' | 'kind' | 'state' | 'outcome' | 'received_on' | 'due_on' | 'extension_reason' | 'outcome_reason'
   > {
-  /** A day in UTC. */
+  /** Day in UTC. */
   readonly closed_on: string | null
-  /** From the receipt to the end; null while it is open. */
+  /** Days from receipt to closure; null while open. */
   readonly days: number | null
-  /** Since the due day, until it was closed or until today; 0 if it is not late. */
+  /** Days from the due day to closure, or to today; 0 if not late. */
   readonly days_late: number
 }
 
@@ -30,7 +30,7 @@ function daysBetween(first: string, last: string): number {
   return Math.max(0, Math.round((Date.parse(last) - Date.parse(first)) / 86_400_000))
 }
 
-/** `median` and `longest`: days of the requests that were done or refused; null if there is none. */
+/** Counts requests by outcome. `median` and `longest` are days of those done or refused; null without any. */
 export function summarize(rows: readonly Reported[]) {
   const count = (outcome: Reported['outcome']) => rows.filter(row => row.outcome === outcome).length
   const days = rows

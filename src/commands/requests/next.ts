@@ -34,7 +34,7 @@ Examples:
     )
 }
 
-/** Proof of an answer; there is none of the other kinds. */
+/** Receipts that prove an answer. Other kinds have none. */
 const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
   erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
   access: { type: 'export_manifest', says: 'the export is made' },

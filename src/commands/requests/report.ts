@@ -84,7 +84,7 @@ interface Grid {
   readonly rows: readonly (readonly string[])[]
 }
 
-/** `#` and `##` begin headings. */
+/** Paragraphs, headings (`#`, `##`) and tables. */
 type Page = readonly (string | Grid)[]
 
 function pageOf(reported: readonly Reported[], period: string, source: string): Page {
@@ -116,14 +116,13 @@ function formatMarkdown(page: Page): string {
   return `${parts.join('\n\n')}\n`
 }
 
-/** For a terminal. */
 async function formatText({ io: { out } }: Context, page: Page): Promise<string> {
   const format = await formats.table(false)
   const options = { single: false, columns: out.columns, color: out.color, header: true, uncut: true }
   const parts = page.map(part => {
     if (typeof part === 'string') return wordLines(visible(part.replace(/^#+ /, '')), out.columns).join('\n')
     const columns = part.heads.map((head, index) => ({
-      name: head.replace(/^Days: /, ''), // so that 80 columns hold the table
+      name: head.replace(/^Days: /, ''), // fits the table into 80 columns
       value: (row: readonly string[]) => row[index] ?? '',
       whole: true,
       rank: index,

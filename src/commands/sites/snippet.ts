@@ -49,7 +49,6 @@ Examples:
     )
 }
 
-/** Says what the pages need besides. */
 async function sayMissing({ say }: Context, { name, allowed_origins }: Site, token: string | undefined): Promise<void> {
   const site = visible(quoteForShell(name))
   if (token === undefined) {

@@ -1,6 +1,6 @@
 /**
- * `consent` is the last choice that is not recorded yet, `consentSent` the one whose answer is not known, which is sent
- * again before the next: its key makes no second record. The lock orders the requests of all tabs.
+ * `consent` is the last choice not yet recorded. `consentSent` is one without a response: it is sent again before the
+ * next, and its key prevents a second record. The lock orders the requests of all tabs.
  */
 const recorder = `\
 const kept = localStorage, service = 'https://consent.example.com'
@@ -56,7 +56,7 @@ export const bannerNames = Object.keys(listeners) as BannerName[]
 
 export const placeholders = { service: 'https://consent.example.com', token: 'st-YOUR-SITE-TOKEN' }
 
-/** Returns a module of JavaScript for a page that shows the banner, with placeholders for what is not given. */
+/** Returns a JavaScript module for a page that shows the banner, with placeholders for missing values. */
 export function snippetFor(
   banner: BannerName,
   { service, token }: { readonly service?: string; readonly token?: string } = {},

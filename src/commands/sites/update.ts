@@ -105,7 +105,7 @@ function checkChanges(changes: Partial<z.output<typeof Options>>): void {
   }
 }
 
-/** Returns all origins as they will be; undefined for no change. Adding and removing reads the site. */
+/** Returns all origins after the change, or undefined for no change. Reads the site to add or remove some. */
 async function originsOf(
   ctx: Context,
   api: Client,

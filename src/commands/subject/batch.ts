@@ -36,7 +36,7 @@ interface Planned {
   readonly found: Found
 }
 
-/** Erases the people of a CSV: one plan, one confirmation, and for each person a job and a receipt. */
+/** Erases the people of a CSV with one plan and one confirmation. Each person gets a job and a receipt. */
 export async function eraseFile(ctx: Context, file: string, options: FileOptions): Promise<Output<unknown>> {
   const { dryRun, confirm, showSubject = false } = options
   const asks = !dryRun && mustPrompt(ctx, options, { action: 'erase', stdinInUse: file === '-' })
@@ -71,7 +71,10 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
   return runBatch(ctx, batch, signer)
 }
 
-/** @throws CliError near_matches (exit 5) for a person without records: the total of the others confirms nothing about it */
+/**
+ * The confirmed total says nothing about a person without records.
+ * @throws CliError `near_matches` (exit 5)
+ */
 function rejectMistyped(plans: readonly Planned[]): void {
   const hint = 'name the near match in this line too, or take the line out and erase this person alone with --confirm 0'
   for (const { asked, found } of plans)
@@ -91,7 +94,7 @@ function toPerson(
   return { header: { ...toHeader({ ...signer, ...asked }, found, origin), batch }, targets: found.targets }
 }
 
-/** @throws CliError declined (exit 9); changed (exit 10) if records changed during the prompt */
+/** @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt */
 async function review(ctx: Context, plans: readonly Planned[], total: number, asks: boolean): Promise<void> {
   const where = instanceLabel(ctx)
   await ctx.say(`${formatPeople(plans.length)}, ${formatCount(total)} on ${where}`)
@@ -116,7 +119,7 @@ function formatPeople(count: number): string {
   return count === 1 ? '1 person' : `${count} people`
 }
 
-/** Finds the batch that `wanted` or its job belongs to; for `last` the newest one that is unfinished. */
+/** Returns the batch with the id `wanted`, or that of the job `wanted`; for `last` the newest unfinished one. */
 export async function findBatch(ctx: Context, wanted: string): Promise<string | null> {
   const batches = erasureBatches(ctx)
   const all = await batches.list()
@@ -128,7 +131,7 @@ export async function findBatch(ctx: Context, wanted: string): Promise<string | 
   return header?.batch !== undefined && all.includes(header.batch) ? header.batch : null
 }
 
-/** @throws CliError as `subject resume` of a single job */
+/** @throws CliError as `subject resume` for a single job */
 export async function continueBatch(ctx: Context, job: string): Promise<Output<unknown>> {
   const header = await erasureBatches(ctx).readHeader(job)
   requireSameOrigin(ctx.settings, header, `consentctl subject resume ${job}`)
@@ -156,7 +159,7 @@ async function requireAccount(ctx: Context, { people, done }: Batch, signer: Sig
   await requireSameAccount(ctx.api, state, signer)
 }
 
-/** The output has a row for each person but those that earlier runs finished. */
+/** Returns a row for each person, except those that earlier runs finished. */
 function runBatch(ctx: Context, batch: Batch, signer: Signer): Output<unknown> {
   const { held, people, done } = batch
   const codes: Exit[] = []
@@ -186,7 +189,7 @@ async function recordDone({ held, done }: Batch, { header: { job } }: PlannedPer
   done.add(job)
 }
 
-/** True if everybody else would probably fail too. */
+/** Returns true if the others would probably fail too. */
 function isFatal(code: Exit): boolean {
   return endsAll(code) || [exit.temporary, exit.unknown, exit.failure].some(each => each === code)
 }
@@ -194,7 +197,7 @@ function isFatal(code: Exit): boolean {
 interface PersonOutcome {
   readonly row: PersonRow
   readonly code: Exit
-  /** True if there is a receipt, and the register has it. */
+  /** True if the receipt exists and is in the register. */
   readonly isDone: boolean
 }
 
@@ -233,7 +236,7 @@ async function tellMade(ctx: Context, { header, targets }: PlannedPerson, made: 
   return { row, code: failed && code === exit.done ? exitOf(failed.error) : code, isDone: failed === null }
 }
 
-/** Begins a person's job or resumes it; returns the receipt if an earlier run made it. */
+/** Starts or resumes a person's job, or returns the receipt that an earlier run made. */
 async function openPerson(
   ctx: Context,
   { header, targets }: PlannedPerson,

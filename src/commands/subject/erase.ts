@@ -62,7 +62,7 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** More lines of stdin are rather the identifiers of several people. */
+/** Maximum for one person: more lines of stdin are probably several people. */
 const mostIdentifiers = 20
 
 export function erase(command: Command, ctx: Context): void {
@@ -153,7 +153,7 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   return await startJob(ctx, request, header, found)
 }
 
-/** A second file of the same name would fail only when it gets its name, after the erasure. */
+/** A duplicate name would fail only after the erasure, when the file is renamed. */
 function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Options): void {
   const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
   const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))
@@ -161,7 +161,7 @@ function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Op
   throw usageError('two output files have the same name', 'choose another one for --out')
 }
 
-/** @throws CliError usage (exit 2) for a flag that the plan answers */
+/** @throws CliError (usage) for a flag that the plan replaces */
 function requireLoneApply(options: Options, apply: string): string {
   const { operands, also, request, ticket, reason, received, planOut } = options
   requireNoDryRunPlan(options)
@@ -179,7 +179,7 @@ function requireLoneApply(options: Options, apply: string): string {
   return apply
 }
 
-/** @throws CliError usage (exit 2) for a flag that the file answers, or that is about one person */
+/** @throws CliError (usage) for a flag that the file replaces, or that is about one person */
 function requireLoneFile(options: Options, file: string): string {
   const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson } = options
   const others = {
@@ -216,7 +216,7 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
   return { subjects, ticket: ticket ?? '', reason, received_at }
 }
 
-/** @throws CliError usage (exit 2) if these are too many identifiers for one person */
+/** @throws CliError (usage) for too many identifiers for one person */
 async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options): Promise<void> {
   if (count > mostIdentifiers && !onePerson)
     throw usageError(
@@ -226,7 +226,7 @@ async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options
   await ctx.say(`stdin has ${formatCount(count, 'identifier')} of one person`)
 }
 
-/** Two jobs about one person would each prove a part. */
+/** Warns because each of two jobs about one person would prove only a part. */
 async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
   for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
     if (!others.some(each => subjects.includes(each))) continue
@@ -271,8 +271,8 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
 }
 
 /**
- * Shows what would be deleted, and prompts if it must. @throws CliError declined (exit 9); changed (exit 10) if the records
- * changed during the prompt
+ * Shows the records to be deleted, and prompts if `asks`.
+ * @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt
  */
 async function review(
   ctx: Context,
@@ -295,7 +295,7 @@ async function review(
   }
 }
 
-/** A mistyped identifier matches nothing either, and its receipt would stay forever. */
+/** Prompts because a mistyped identifier matches nothing either, and a receipt is permanent. */
 async function confirmNothing(ctx: Context, asks: boolean): Promise<void> {
   await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
   if (!asks) return
@@ -314,7 +314,7 @@ async function exportFirst(
   return sha256
 }
 
-/** Writes the whole plan to the disk before anything is deleted. */
+/** Writes the whole plan to disk before anything is deleted. */
 async function startJob(
   ctx: Context,
   request: ErasureRequest,

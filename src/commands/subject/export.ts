@@ -52,7 +52,7 @@ Examples:
     )
 }
 
-/** The export is made all the same if the register cannot be told (exit 8). */
+/** Warns instead of failing, because the export exists (exit 8). */
 async function registerManifest(
   ctx: Context,
   { id, ticket }: DataSubjectRequest,

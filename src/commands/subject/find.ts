@@ -59,11 +59,11 @@ const viewOf = ({ allProfiles, like }: z.output<typeof Options>) =>
 
 interface Search {
   readonly subjects: readonly string[]
-  /** True if near matches are found too. */
+  /** True to include near matches. */
   readonly like: boolean
 }
 
-/** Yields what one instance holds, and then writes the counts by site. */
+/** Yields the records of one instance, then prints the counts by site. */
 async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
   const near = like ? await requireNearMatches(ctx, subjects) : []
   const deleted = await showsDeleted(ctx.api)

@@ -13,7 +13,7 @@ import { exitOf } from '../../errors/explain.ts'
 import { tellNearMatches } from './near.ts'
 import { quotaError } from './run.ts'
 
-/** A request for an erasure, with the plan and the files of the export if there are any. */
+/** A request for an erasure, with its plan and exported files, if any. */
 export interface Order {
   readonly asked: SubjectRequest
   readonly given: PlanFile | null
@@ -21,17 +21,17 @@ export interface Order {
 }
 
 export interface Found {
-  /** Null if the quota is used up: then the service's own erasure tells the ids alone. */
+  /** Null if the quota is used up: the service's own erasure returns only ids. */
   readonly records: readonly Consent[] | null
   readonly targets: readonly Target[]
   readonly deletes_by: ErasureHeader['deletes_by']
-  /** Never erased: only what is named exactly is. */
+  /** Never erased: identifiers must match exactly. */
   readonly near: readonly NearMatch[]
 }
 
 /**
- * @throws CliError quota_exceeded (exit 6) if the records are needed, or the service cannot list their ids; changed
- * (exit 10) if they are not as planned
+ * @throws CliError `quota_exceeded` (exit 6) if the records are needed, or the service cannot list their ids; `changed`
+ * (exit 10) if they differ from the plan
  */
 export async function findRecords(ctx: Context, { asked: { subjects }, given, files }: Order): Promise<Found> {
   const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
@@ -54,7 +54,7 @@ export async function warnOfNear(ctx: Context, subjects: readonly string[]): Pro
   return near
 }
 
-/** @throws CliError usage (exit 2) for a request that an erasure would not answer */
+/** @throws CliError (usage) for a request that an erasure would not answer */
 export function toSubjectRequest(
   { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
   subjects: readonly string[],

@@ -5,7 +5,7 @@ import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
 
-/** Writes near matches to stderr, with the flag that would include them unless they are. */
+/** Prints near matches on stderr, with the flag that would include them. */
 export async function tellNearMatches(
   { warn }: Pick<Context, 'warn'>,
   matches: readonly NearMatch[],
@@ -20,8 +20,9 @@ export async function tellNearMatches(
 }
 
 /**
- * Of several people names the one. @throws CliError near_matches (exit 5): what was given is probably mistyped, and its
- * receipt would stay forever
+ * Rejects identifiers that only have near matches: they are probably mistyped, and a receipt is permanent. `one` names
+ * the person, if there are several.
+ * @throws CliError `near_matches` (exit 5)
  */
 export function rejectOnlyNear(
   matches: readonly NearMatch[],

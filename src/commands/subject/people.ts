@@ -14,7 +14,7 @@ const Reason = text(1, 500)
 
 const columnNames = 'ticket, received, reason, identifier, identifier_2 and so on'
 
-/** Returns the field of a column; null if there is none such. Other columns could name other people. */
+/** Returns null for an unknown column, which is rejected because it could name other people. */
 function fieldOf(name: string): 'ticket' | 'received' | 'reason' | 'identifier' | null {
   const plain = name
     .replace(/^\ufeff/, '')
@@ -33,10 +33,9 @@ interface Row {
 }
 
 /**
- * Reads a CSV of one person a line. A line without identifiers is a request of the register, which has them and the days.
- *
- * @throws CliError invalid_data (exit 5), before anything is sent, for what is not such a line, or names a ticket or an
- *   identifier again
+ * Reads a CSV with one person a line. A line without identifiers names a request in the register, which has them.
+ * @throws CliError `invalid_data` (exit 5), before anything is sent, for an invalid line, or a repeated ticket or
+ * identifier
  */
 export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
   const rows: Row[] = []
@@ -89,7 +88,7 @@ function requireValid({ number, ticket, received, reason, identifiers }: Row): v
     throw dataError(`line ${number}: there is no identifier, and a request of the register has its own received day`)
 }
 
-/** @throws CliError invalid_data for a ticket or an identifier that two lines have */
+/** @throws CliError `invalid_data` (exit 5) if two lines have the same ticket or identifier */
 function requireDistinct(rows: readonly Row[]): void {
   const seen = new Map<string, number>()
   for (const { number, ticket, identifiers } of rows)
@@ -100,7 +99,7 @@ function requireDistinct(rows: readonly Row[]): void {
     }
 }
 
-/** The register may have identifiers that another line names. */
+/** Checks again, because the register may add identifiers that another line names. */
 function requireDistinctPeople(people: readonly SubjectRequest[]): void {
   const owners = new Map<string, string>()
   for (const { ticket, subjects } of people)

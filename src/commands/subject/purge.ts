@@ -75,7 +75,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
     await ctx.say(`would purge ${formatCount(pending.length)} on ${instanceLabel(ctx)}; nothing was purged`)
     return many(purgeView, pagesOf(rows)) as Output<unknown>
   }
-  // A run that was killed may have purged some, and its command is given again.
+  // A run that was killed may have purged some. Its command, with the first count, must work again.
   const whole = rows.filter(({ state }) => state === 'deleted' || state === 'purged')
   if (confirmation.confirm !== whole.length) requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
   if (asks && pending.length > 0)
@@ -122,7 +122,7 @@ function requireSameAccount(ofReceipt: string | null, ofKey: string | null): voi
   throw new CliError('other_account', exit.changed, message)
 }
 
-/** @throws CliError changed (exit 10) if a record is live again: then the receipt does not tell what is to be purged */
+/** @throws CliError `changed` (exit 10) if a record is live again, so that the receipt no longer says what to purge */
 function requireDeleted(rows: readonly PurgeRow[]): void {
   const live = rows.filter(({ state }) => state === 'live')
   if (live.length === 0) return

@@ -9,8 +9,8 @@ import { sha256 } from '../../receipts/store.ts'
 type Registered = Pick<ErasureHeader, 'request_id' | 'ticket' | 'job'>
 
 /**
- * Adds a receipt's digest to its request in the register. Returns the error instead of throwing it, because the erasure is
- * done; null if there is nothing left to do.
+ * Adds a receipt's digest to its request in the register. Returns an error instead of throwing it, because the erasure
+ * is done; null if registered.
  */
 export async function registerReceipt(
   { api }: Pick<Context, 'api'>,
@@ -26,7 +26,7 @@ export async function registerReceipt(
   }
 }
 
-/** Writes to stderr if the register has the digest. */
+/** Reports on stderr if the register has the digest. */
 export async function tellRegistration(
   ctx: Context,
   { request_id, ticket, job }: Registered,

@@ -70,7 +70,7 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   }
 }
 
-/** Shows the receipt of a job that an earlier run could not close, and registers it. */
+/** Registers and shows the receipt of a job that an earlier run could not close. */
 async function tellMade(ctx: Context, held: RunningJob['held'], made: StoredReceipt): Promise<Output<unknown>> {
   const unregistered = await registerReceipt(ctx, held.header, made)
   await held.close(unregistered === null)
@@ -80,7 +80,6 @@ async function tellMade(ctx: Context, held: RunningJob['held'], made: StoredRece
   return { ...output, exit: () => exitOf(unregistered.error) }
 }
 
-/** Shows the receipt of a job that an earlier run finished. */
 async function tellDone(ctx: Context, made: StoredReceipt): Promise<Output<unknown>> {
   const code = await tellReceipt(ctx, made)
   return many(erasureView, pagesOf(made.receipt.records), { exit: () => code }) as Output<unknown>

@@ -17,12 +17,12 @@ import { registerReceipt, tellRegistration } from './registration.ts'
 
 interface Progress {
   readonly failures: Exit[]
-  /** An error that every other record would meet too, so that it ends the run. */
+  /** Error that all other records would meet too, so that it ends the run. */
   fatal: unknown
   exit: Exit
-  /** The receipt, once it is on the disk. */
+  /** The receipt, once on disk. */
   stored: StoredReceipt | null
-  /** True if nothing is left to be written to the register. */
+  /** True if the register needs no more changes. */
   isRegistered: boolean
 }
 
@@ -31,15 +31,15 @@ type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id
 const rowsPerPage = 100
 
 /**
- * Does the rest of a job: deletes, verifies, makes the receipt. The output has a row for each record, those of earlier runs
- * first. The journal is kept until the receipt is on the disk and in the register.
+ * Runs the rest of a job: deletes, verifies, makes the receipt. Returns a row for each record, those of earlier runs
+ * first. The job file is kept until the receipt is on disk and in the register.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
   const { pages, outcome } = beginRun(job, signing)
   return many(erasureView, pages, { mutates: true, exit: () => outcome.exit }) as Output<unknown>
 }
 
-/** The outcome is right once the pages are read. */
+/** `outcome` is valid once all pages are read. */
 export function beginRun(job: RunningJob, signing: Signing) {
   const outcome: Progress = { failures: [], fatal: null, exit: exit.done, stored: null, isRegistered: false }
   return { pages: run(job, signing, outcome), outcome }
@@ -89,7 +89,7 @@ async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator
   if (rows.length > 0) yield rows
 }
 
-/** Reports a failure, unless every other record would fail too: that is reported once, at the end. */
+/** Reports an error, unless all other records would fail too: that is reported once, at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
@@ -105,7 +105,7 @@ function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
   return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
 }
 
-/** Writes what the receipt says and its path to stderr. */
+/** Summarizes the receipt on stderr. */
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))
@@ -122,7 +122,7 @@ async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<v
   const { targets, done, header } = state
   const left = targets.size - done.size
   const command = subjectCommand(ctx, 'resume', header.job)
-  // If the journal could not be written, more may be erased than it says.
+  // More may be erased than a journal says that could not be written.
   const erased = code === exit.failure ? 'may not be erased yet' : 'not erased yet'
   const what =
     left > 0
@@ -135,7 +135,7 @@ export function explainQuota(error: unknown): never {
   throw exitOf(error) === exit.quota ? quotaError(error) : error
 }
 
-/** The error if the quota is used up and the service cannot erase subjects itself, which no quota prevents. */
+/** Explains a used-up quota, if the service cannot erase subjects itself, which needs no quota. */
 export function quotaError(cause: unknown): CliError {
   return new CliError('quota_exceeded', exit.quota, 'the monthly quota is used up', {
     hint: 'wait for the next calendar month (UTC) or raise the quota of the account, then resume',

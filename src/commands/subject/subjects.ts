@@ -18,14 +18,13 @@ export function addAlsoFlag(command: Command): Command {
   return command.option('--also <id>', 'another identifier of the same person; repeatable', collect)
 }
 
-/** Returns true if an identifier is `-`, the lines of stdin. */
 export function readsStdin(operands: readonly string[], also: readonly string[] = []): boolean {
   return [...operands, ...also].includes('-')
 }
 
 /**
- * Returns all identifiers of a person, each once; `-` stands for the lines of stdin, unchanged. @throws CliError
- * invalid_data (exit 5) for an invalid line, or if stdin is empty
+ * Returns all identifiers of a person, each once. `-` reads lines of stdin, unchanged.
+ * @throws CliError `invalid_data` (exit 5) for an invalid line, or if stdin is empty
  */
 export async function readSubjects(
   { io }: Pick<Context, 'io'>,
@@ -50,13 +49,13 @@ export function addRequestFlag(command: Command): Command {
   return command.option('--request <ticket>', 'take the identifiers from this request of the register')
 }
 
-/** A data subject by identifiers, or by a request of the register. */
+/** A data subject, named by identifiers or by a request in the register. */
 export interface Person {
   readonly subjects: readonly string[]
   readonly request: DataSubjectRequest | null
 }
 
-/** @throws CliError usage (exit 2) unless exactly one of both names the person; not_found (exit 3); closed (exit 5) */
+/** @throws CliError (usage) unless exactly one of both names the person, `not_found` (exit 3), `closed` (exit 5) */
 export async function readPerson(
   ctx: Pick<Context, 'io' | 'api'>,
   operands: readonly string[],
@@ -79,7 +78,7 @@ export async function readPerson(
   return { subjects: request.subject_ids, request }
 }
 
-/** Writes the numbers of records and of deleted ones by site to stderr. */
+/** Prints the counts by site on stderr. */
 export async function tellSites(
   ctx: Pick<Context, 'say'>,
   counts: ReadonlyMap<string | null, number>,

@@ -118,7 +118,7 @@ function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Chec
   return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
 
-/** A receipt from another machine has its chain there. */
+/** Skips a receipt from another machine, which has its chain. */
 async function checkChain(
   store: ReceiptStore,
   stored: StoredReceipt,
@@ -129,7 +129,7 @@ async function checkChain(
   const isHere = (await loadReceipt(receiptPath(store, number)).catch(() => null))?.bytes.equals(stored.bytes)
   if (!isHere && own?.id !== key_id)
     return skip('chain', `made elsewhere: its chain is not that of the profile ${store.profile}`)
-  const head = await readHead(store) // before the receipts, because more may be made meanwhile
+  const head = await readHead(store) // read first, because receipts may be added meanwhile
   const fault = await findChainFault(store, stored, own ? [...keys, own.key] : keys, head)
   if (fault !== null) return fail('chain', exit.rejected, fault, `check ${store.folder} and its backups`)
   const count = (await listNumbers(store)).length
@@ -151,11 +151,10 @@ export function requireSameInstance({ settings }: Context, { instance }: AnyEras
 
 interface LiveScope {
   readonly subject: string | undefined
-  /** Asks the instance once, whichever check needs it first. */
+  /** Asks the instance at most once. */
   readonly identify: () => Promise<Identity>
 }
 
-/** Checks the service's certificates against the keys that it publishes. */
 async function checkCertificates(
   ctx: Context,
   receipt: AnyErasureReceipt,
@@ -179,11 +178,11 @@ export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, T
     return (await instanceKeys(ctx)('service')).byId
   } catch (error) {
     const { message, exit: code } = explain(error)
-    throw code === exit.usage ? dataError(message) : error // missing keys are not a mistake of the caller
+    throw code === exit.usage ? dataError(message) : error // missing keys are not the caller's mistake
   }
 }
 
-/** Checks that the service certifies each record of the receipt as purged, and writes the certificates. */
+/** Verifies that the service certifies each record as purged, and writes the certificates. */
 async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')
@@ -205,7 +204,7 @@ async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: strin
   }
 }
 
-/** Checks that each record of the receipt is shown as deleted, and that the subject, if given, has no live one. */
+/** Verifies that each record is shown as deleted, and that `subject` has no live one. */
 async function checkLive(ctx: Context, receipt: AnyErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)

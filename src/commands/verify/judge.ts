@@ -80,7 +80,7 @@ function requireFields(document: Claimed['document'], { schemas }: DocumentKind)
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
 
-/** Verifies that a receipt does not contradict itself on an import. Returns what it says of it for the detail. */
+/** Verifies that a receipt does not contradict itself about an import. Returns a suffix for the detail. */
 function requireOrigin({ events, origin = null }: ConsentReceipt): string {
   const imported = events.filter(({ given_at = null }) => given_at !== null)
   const isFirst = imported.every((event, index) => event === events[index])
@@ -92,7 +92,7 @@ function requireOrigin({ events, origin = null }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies the place in the log that a receipt names. Returns the result for the detail. */
+/** Verifies the place in the log that a receipt names. Returns a suffix for the detail. */
 async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findKeys: FindKeys): Promise<string> {
   if (!inclusion) return '; its record was not in the log yet'
   let signed: SignedCheckpoint
@@ -118,7 +118,7 @@ async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findK
 
 const manifestSuffix = '.manifest.json'
 
-/** Compares the export that the manifest is named after. Returns the result for the detail. */
+/** Verifies the export that the manifest is named after. Returns a suffix for the detail. */
 async function requireExport(manifest: string, sha256: string): Promise<string> {
   const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
   const actual = file && (await hashFile(file))
@@ -127,7 +127,7 @@ async function requireExport(manifest: string, sha256: string): Promise<string> 
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** Returns hexadecimal; null if there is no file. */
+/** Returns hexadecimal, or null if there is no file. */
 async function hashFile(file: string): Promise<string | null> {
   const hash = createHash('sha256')
   try {
@@ -139,7 +139,7 @@ async function hashFile(file: string): Promise<string | null> {
   return hash.digest('hex')
 }
 
-/** Recognizes the damage that editors, shells and mail do to files. */
+/** Recognizes damage by editors, shells and mail. */
 function describeDamage(bytes: Buffer): string | null {
   const start = bytes.subarray(0, 3).toString('hex')
   if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'

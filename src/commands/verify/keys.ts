@@ -21,7 +21,10 @@ export interface Keys {
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** Reads JWK sets, and single keys in PEM. @throws CliError for a file that is neither */
+/**
+ * Reads JWK sets, and single keys in PEM.
+ * @throws CliError for a file that is neither
+ */
 export async function readKeyFiles(
   { io }: Pick<Context, 'io'>,
   { sets, single }: { readonly sets: readonly string[]; readonly single: readonly string[] },
@@ -35,7 +38,7 @@ export async function readKeyFiles(
   return async () => keys
 }
 
-/** Fetches the keys of the instance, or reads the profile's, when first needed. */
+/** Loads the keys of the instance or of the profile on demand. */
 export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
@@ -54,7 +57,7 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   const { baseUrl } = ctx.settings
   const hint = 'name a file of keys that you have kept, with --keys or --public-key'
   if (!baseUrl) throw usageError('no instance is configured to fetch the keys from', hint)
-  const api = ctx.apiWith(null) // public, so no API key is sent
+  const api = ctx.apiWith(null) // without API key, because the keys are public
   const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
     hint,
@@ -68,12 +71,12 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   }
 }
 
-/** Returns keys without a chain, which prove documents of any time. */
+/** Returns keys without a chain, which can verify documents of any time. */
 export function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }
 
-/** A key in two places must be good in both: a newer set may tell that it was revoked. */
+/** Requires a key that occurs twice to be valid in both: a newer set may revoke it. */
 function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
   return one ? { ...other, findProblem: time => one.findProblem(time) ?? other.findProblem(time) } : other
 }
@@ -90,7 +93,7 @@ export function readKeySet(text: string, name: string): Map<string, TrustedKey> 
     const bytes = Buffer.from(String(x), 'base64url')
     const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
     const key = isCanonical ? publicKeyOf(bytes) : null
-    // The id, the PEM and the bytes must all be of the same key.
+    // The id, the PEM and the bytes must be of the same key.
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw dataError(`${name} has a key that contradicts itself`)

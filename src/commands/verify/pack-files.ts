@@ -7,17 +7,20 @@ import { unreadable } from '../../io/input.ts'
 
 const maxMiB = 64
 
-/** Packs by the path that they are shown with. */
+/** Packs by the path that is printed. */
 export type Packs = ReadonlyMap<string, PackFiles>
 
-/** Returns true for a folder, and for the name of an archive. */
+/** Returns true for a folder or an archive. */
 export async function isPackPath(path: string): Promise<boolean> {
   if (path === '-') return false
   const found = await stat(path).catch(() => null)
   return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
 }
 
-/** Reads a pack, or one of each folder in it. @throws CliError if it is neither */
+/**
+ * Reads a pack, or a folder of packs.
+ * @throws CliError if it is neither
+ */
 export async function readPacks(path: string): Promise<Packs> {
   const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
   const files = await (isArchive ? readArchive(path) : readFolder(path)).catch((error: unknown) => {
@@ -37,7 +40,7 @@ export async function readPacks(path: string): Promise<Packs> {
   return packs
 }
 
-/** @throws CliError for a link, or anything else that is neither a file nor a folder */
+/** @throws CliError for a link or a special file */
 async function readFolder(path: string): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>()
   const walk = async (folder: string, prefix: string) => {
@@ -53,7 +56,7 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** Another folder, such as a home, is not read into memory. */
+/** Prevents another folder, such as a home, from being read into memory. */
 async function requirePacks(path: string): Promise<void> {
   const names = await readdir(path)
   if (isPack(names)) return
@@ -63,7 +66,9 @@ async function requirePacks(path: string): Promise<void> {
   }
 }
 
-/** A pack of the dashboard has no `pack.json`; other folders too have a file SHA256SUMS. */
+/**
+ * Packs from the dashboard have no `pack.json`. `SHA256SUMS` alone is not enough, because other folders have it too.
+ */
 function isPack(names: readonly string[]): boolean {
   return names.includes(listFile) || (names.includes(sumsFile) && names.includes('record.json'))
 }
@@ -79,7 +84,7 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** Returns the files of the only folder of an archive. */
+/** Returns the files of the only folder in an archive. */
 async function readArchive(path: string): Promise<Map<string, Buffer>> {
   const { parseTar } = await import('nanotar')
   const bytes = new Uint8Array(await readFile(path))
@@ -94,7 +99,7 @@ async function readArchive(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** @throws CliError for a size that is larger than the rest */
+/** @throws CliError if the archive is cut off, which nanotar reports as a RangeError */
 function attempt<T>(path: string, parse: () => T): T {
   try {
     return parse()

@@ -7,13 +7,15 @@ import type { VerdictRow } from '../../views/verification.ts'
 import { judge } from './judge.ts'
 import { type FindKeys, readKeySet, readPem, trusted } from './keys.ts'
 
-/** Keys from elsewhere, instead of those in the pack. */
+/** Keys that replace those in the pack. */
 export interface PackKeys {
   readonly service?: FindKeys | undefined
   readonly profile?: FindKeys | undefined
 }
 
-/** Verifies the evidence pack of a folder, whose name begins that of every row. Ends after the list of its files if they are others. */
+/**
+ * Verifies an evidence pack. `folder` begins the path of every row. Stops after the list of files if it does not match.
+ */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
   const at = (file: string) => `${folder}/${file}`
@@ -38,14 +40,13 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
   return rows
 }
 
-/** The file that lists those of a pack. */
 interface Seal {
   readonly row: VerdictRow
-  /** Null if nobody signed it. */
+  /** Null if unsigned. */
   readonly list: EvidencePack | null
 }
 
-/** @throws NotValid if the files are not those that it lists */
+/** @throws NotValid if the files differ from the list */
 async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): Promise<Seal> {
   const row = await judge(`${folder}/${listFile}`, requireFile(files, listFile), findKeys)
   if (row.type !== 'evidence_pack') throw new NotValid(listFile, 'is not the list of an evidence pack')
@@ -56,7 +57,7 @@ async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): P
   return { row: { ...row, detail }, list }
 }
 
-/** @throws NotValid if the files are not those that it lists, or if a key of who signed the list was given */
+/** @throws NotValid if the files differ from the list, or if `profile` is given: nobody signed the list */
 function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal {
   if (profile)
     throw new NotValid(

@@ -85,7 +85,7 @@ interface KeySources {
   readonly forPacks: PackKeys
 }
 
-/** A pack has keys of its own, and only those that are given replace them. */
+/** Selects the keys: only those given by flags replace the keys in a pack. */
 async function openKeys(
   ctx: Context,
   {
@@ -107,7 +107,7 @@ async function openKeys(
 }
 
 interface Source {
-  /** True for a document, which is shown by itself. */
+  /** True for a document, which is printed alone. */
   readonly isSingle: boolean
   rows(): AsyncGenerator<VerdictRow>
 }
@@ -140,7 +140,7 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
 
 const notCompared = 'its files are not compared: verify the folder'
 
-/** The bytes of each document, if there is nothing else in the file; otherwise all, which are no document. */
+/** Splits a file of concatenated documents. Returns the whole file if it has anything else. */
 function readDocuments(bytes: Buffer): Buffer[] {
   const texts = splitDocuments(bytes.toString('latin1'))
   const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))
