@@ -1,25 +1,24 @@
-// The administrators' log: a chain of entries in each account that are leaves of the account's log. An entry is written in the
-// statement of the change, so neither is without the other.
+// The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of the
+// change writes the entry, so neither exists without the other.
 //
-// Two changes of an account at once become entries N and N + 1. Each statement reads the account's row with a lock, and so the
-// second waits for the first to commit. Its snapshot is from before, but READ COMMITTED reads a row that it locks again, as the
-// first has left it: number and hash of the last entry are the newest. This holds for locked rows alone, so a statement has to
-// lock what it shows as `before` too, after the account. The lock lets rows be inserted that refer to the account.
+// Two concurrent changes of an account become entries N and N + 1. Each statement locks the account's row, so the second
+// waits for the first. Its snapshot is older, but READ COMMITTED re-reads locked rows, so it sees the newest number and
+// hash. This holds for locked rows only: a statement must also lock the rows that it shows as `before`, after the account.
+// The lock allows inserts of rows that refer to the account.
 
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
 
-/** The author of a change. */
 export type Administrator =
   | { readonly kind: 'user' | 'api_key'; readonly id: string }
   | { readonly kind: 'admin' | 'system'; readonly id: null }
 
-/** A command on the machine of the server. */
+/** A command on the server's machine. */
 export const machine: Administrator = { kind: 'admin', id: null }
 
-/** @throws Error for the caller of a banner, who administers nothing */
+/** @throws Error for a site token, which administers nothing */
 export function administrator(actor: Actor): Administrator {
   const { kind, id } = actor
   if (kind === 'site_token') throw new Error('a site token changes no settings')
@@ -33,21 +32,20 @@ export interface AuditEvent {
   readonly at: Date
 }
 
-/** The CTE `account`: the account's row, locked until the end of the transaction. No row for an unknown account. */
+/** CTE `account`: the account's row, locked until the end of the transaction. No row for an unknown account. */
 export function lockedAccount(sql: Sql, accountId: string): Fragment {
   return sql`account as materialized (
       select * from accounts where account_id = ${accountId} for no key update)`
 }
 
-/** A target as the CTE `change` has it. */
 export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragment): Fragment {
   return sql`jsonb_build_object('kind', ${kind}::text, 'id', ${id}::uuid)`
 }
 
 /**
- * The CTEs `document` and `entry` of a change. The caller has the CTEs `account` (`lockedAccount`) and `change`: at most one row
- * (target, before, after), states as JSON or null, of which the entry has the members that differ. Without a difference there is no entry.
- * `entry` returns the version.
+ * CTEs `document` and `entry` of a change. The caller provides the CTEs `account` (`lockedAccount`) and `change`: at most
+ * one row (target, before, after) whose states are JSON or null. The entry contains the members that differ; without a
+ * difference there is no entry. `entry` returns the version.
  */
 export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditEvent): Fragment {
   const time = at.toISOString()
@@ -70,10 +68,10 @@ export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditE
     )`
 }
 
-/** The SHA-256 of a row of `document`. */
+/** SHA-256 of a row of `document`. */
 export const hash = staticFragment(sql => sql`sha256(convert_to(document.text, 'UTF8'))`)
 
-/** The members of `one` that `other` has otherwise; all if `other` is null. */
+/** Members of `one` that differ in `other`; all if `other` is null. */
 function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
   return sql`case when ${other} is null then ${one} when ${one} is null then null else (
       select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(${one}) as m
@@ -81,8 +79,8 @@ function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
 }
 
 /**
- * The CTEs of a change's entry: those of `insertedEntry`, and its number and hash in the account's row. `set` has further columns of
- * that row, each with a comma behind it: a statement can update a row once.
+ * CTEs of a change's entry: those of `insertedEntry`, and the update of number and hash in the account's row. `set` adds
+ * columns to this update, each followed by a comma, because a statement can update a row only once.
  */
 export function auditEntry(sql: Sql, event: AuditEvent, set: Fragment = empty(sql)): Fragment {
   return sql`${insertedEntry(sql, event)}, counted as (

@@ -14,7 +14,6 @@ export interface EntryRange {
   readonly to: string | undefined
 }
 
-/** Returns entries, newest first. */
 export function listEntries(
   sql: Sql,
   accountId: string,
@@ -29,7 +28,7 @@ export function listEntries(
     order by version desc limit ${limit}`
 }
 
-/** Returns the e-mails of users and the names of API keys, by id. */
+/** Returns e-mails of users and names of API keys by id. */
 export async function findActors(sql: Sql, accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const among = toArrayLiteral(ids)

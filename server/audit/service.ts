@@ -13,7 +13,7 @@ export interface Deps {
 const defaultLimit = 50
 const entriesPerRead = 500
 
-/** Entries that a page looks at. */
+/** Most entries that one page examines. */
 const maxExamined = 2000
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
@@ -57,7 +57,7 @@ function toEntry({ version, created_at, document }: EntryRow): AccountEntry {
   return { ...known, at: created_at.toISOString(), action: unreadable, actor, target: {}, before: null, after: null }
 }
 
-/** Of an entry that was tampered with. */
+/** Action of an entry that was tampered with. */
 const unreadable = 'unreadable'
 
 function parse(document: string): object {
@@ -78,7 +78,7 @@ function isWanted({ actor, action, target }: AccountEntry, query: AuditQuery): b
   return isKnown || action === unreadable
 }
 
-/** A cursor holds the bytes of an id. */
+/** Encodes a position as an id, because cursors contain an id's bytes. */
 function writePosition(version: number): string {
   return `00000000-0000-0000-0000-${version.toString(16).padStart(12, '0')}`
 }

@@ -1,27 +1,27 @@
-// Settings as the entries of the administrators' log have them: all that they cover, and of secrets digests alone. A setting
-// that is added here needs a default in server/verify/administration.ts, because earlier entries lack it.
+// Settings in entries of the administrators' log, with digests in place of secrets. A new setting needs a default in
+// server/verify/administration.ts, because earlier entries lack it.
 
 import type { Fragment, Sql } from 'postgres'
 import { instant, staticFragment } from '../db/fragments.ts'
 
-/** Of a row `a` of accounts. */
+/** Row `a` of accounts. */
 export const accountState = staticFragment(
   sql => sql`jsonb_build_object('plan', a.plan, 'monthly_quota', a.monthly_quota,
     'created_at', ${instant(sql, sql`a.created_at`)})`,
 )
 
-/** Member of a row `u` of users. */
+/** Member for a row `u` of users. */
 export const passwordState = staticFragment(
   sql => sql`'password_sha256', encode(sha256(convert_to(u.password_hash, 'UTF8')), 'hex')`,
 )
 
-/** Of a row `u` of users and a row `l` of logins. */
+/** Row `u` of users with a row `l` of logins. */
 export const userState = staticFragment(
   sql => sql`jsonb_build_object('id', u.id, 'email', l.email, 'role', u.role, ${passwordState(sql)},
     'created_at', ${instant(sql, sql`u.created_at`)})`,
 )
 
-/** Of a row `s` of sites, without its tokens. */
+/** Row `s` of sites, without its tokens. */
 export const siteState = staticFragment(
   sql => sql`jsonb_build_object('id', s.id, 'name', s.name, 'policy_version', s.policy_version,
     'allowed_origins', s.allowed_origins, 'retention_days', s.retention_days, 'strict_notices', s.strict_notices,
@@ -35,17 +35,17 @@ export const tokensState = staticFragment(
       'expires_at', ${instant(sql, sql`t.expires_at`)}) order by t.token_hash), '[]'))`,
 )
 
-/** Of a row `k` of api_keys. The day of its last use is not covered. */
+/** Row `k` of api_keys, without the day of its last use. */
 export const keyState = staticFragment(
   sql => sql`jsonb_build_object('id', k.id, 'name', k.name, 'hint', k.hint, 'scopes', k.scopes,
     'key_sha256', encode(k.key_hash, 'hex'), 'created_at', ${instant(sql, sql`k.created_at`)},
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
 
-/** Of a row `n` of notices: its manifest, with the digests of its texts. */
+/** Manifest of a row `n` of notices, with the stored digests of its texts. */
 export const noticeState = staticFragment(sql => manifest(sql, noticeTexts(sql)))
 
-/** The same, but a text has no digest unless it is that of its bytes, which are hashed here. */
+/** Manifest with digests recomputed from the texts' bytes, null where the stored digest differs. */
 export const verifiedNoticeState = staticFragment(sql =>
   manifest(sql, texts(sql, sql`case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end`)),
 )
@@ -56,7 +56,7 @@ function manifest(sql: Sql, ofTexts: Fragment): Fragment {
     'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`
 }
 
-/** Of a row `n` of notices: what there is to know of its texts, by language. */
+/** Texts of a row `n` of notices, by language. */
 export const noticeTexts = staticFragment(sql => texts(sql, sql`encode(t.sha256, 'hex')`))
 
 function texts(sql: Sql, digest: Fragment): Fragment {

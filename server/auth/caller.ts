@@ -14,7 +14,6 @@ export interface Caller {
   readonly accountId: string
   readonly kind: 'api_key' | 'user' | 'site_token'
   readonly id: string
-  /** Of a user. */
   readonly role?: Role
   readonly sessionExpiresAt?: Date
 }
@@ -29,14 +28,14 @@ export interface AuthDeps {
   readonly sessionSecret: Uint8Array
   readonly state: Pick<NodeState, 'now'>
   readonly keys: TtlCache<KeyRow>
-  /** Limits look-ups, because anyone can make up well-formed keys. */
+  /** Limits lookups, because anyone can make up well-formed keys. */
   readonly lookups: Admission
 }
 
 /**
  * Uses the Authorization header if there is one, else the session cookie.
- * @throws Failure `unauthorized`, the same for a missing, malformed, unknown, revoked and expired credential (service
- * specification section 5).
+ * @throws Failure `unauthorized`, identical for a missing, malformed, unknown, revoked and expired credential (service
+ * specification section 5)
  */
 export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
   const { authorization } = request.headers

@@ -12,18 +12,17 @@ const secret = `[\\dA-Za-z]{${digits.secret + digits.checksum}}`
 const apiKey = new RegExp(`^sk-${id}${secret}$`)
 const siteToken = new RegExp(`^st-${id}${id}${secret}$`)
 
-/** `sk-`, the account's id, 256 random bits and a checksum. */
+/** Returns `sk-`, the account's id, 256 random bits and a checksum. */
 export function newApiKey(accountId: string): string {
   return withChecksum(`sk-${base62(idBytes(accountId), digits.id)}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** `st-`, the ids of the account and the site, 256 random bits and a checksum. */
+/** Returns `st-`, the ids of the account and the site, 256 random bits and a checksum. */
 export function newSiteToken(accountId: string, siteId: string): string {
   const ids = base62(idBytes(accountId), digits.id) + base62(idBytes(siteId), digits.id)
   return withChecksum(`st-${ids}${base62(randomBytes(32), digits.secret)}`)
 }
 
-/** Returns null if the text is malformed. */
 export function accountOfApiKey(text: string): string | null {
   return parseIds(apiKey, text)?.[0] ?? null
 }
@@ -33,12 +32,12 @@ export function siteOfToken(text: string): { accountId: string; siteId: string }
   return accountId && siteId ? { accountId, siteId } : null
 }
 
-/** An owner recognizes a credential by its last characters. */
+/** Returns the last characters, by which an owner recognizes a credential. */
 export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** SHA-256; the database stores nothing else of a credential. */
+/** Returns the SHA-256, the only form in which the database stores a credential. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }

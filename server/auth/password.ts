@@ -14,7 +14,7 @@ const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** One computation takes a whole core and 128 MiB. */
+/** One computation occupies a core and 128 MiB. */
 const limit = pLimit(2)
 const maxQueue = 20
 
@@ -27,8 +27,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * A null hash takes as long and never matches, because the duration must not reveal who has an account.
- * @throws Failure `unavailable` if too many sign-ins are queued.
+ * Rejects a null hash after the same time, so that the duration does not reveal who has an account.
+ * @throws Failure `unavailable` if too many sign-ins are queued
  */
 export async function verifyPassword(password: string, phc: string | null): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] =
@@ -45,7 +45,7 @@ async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): P
   return await limit(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
 }
 
-/** 144 random bits, in characters that need no quoting in shells and forms. */
+/** Returns 144 random bits, in characters that need no quoting in shells and forms. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

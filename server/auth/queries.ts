@@ -6,11 +6,11 @@ export interface KeyRow {
   id: string
   scopes: Scope[]
   expires_at: Date | null
-  /** UTC, `2026-11-20`. */
+  /** UTC date, `2026-11-20`. */
   last_used_on: string | null
 }
 
-/** Revoked keys are not found. */
+/** Returns undefined for revoked keys too. */
 export async function findKey(
   sql: Sql,
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },

@@ -5,14 +5,14 @@ import { Failure } from '../failure.ts'
 
 const lifetimeSeconds = 8 * 60 * 60
 
-/** Tokens that the same secret signed for another purpose are not valid here. */
+/** Rejects tokens that the same secret signed for another purpose. */
 const issuer = 'consentctl'
 const audience = 'consentctl/session'
 
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** At the time of signing. */
+  /** Session version of the user at the time of signing. */
   readonly version: number
   readonly expiresAt: Date
 }
@@ -34,7 +34,7 @@ export async function signSession(
   return { token, expiresAt: new Date((now + lifetimeSeconds) * 1000) }
 }
 
-/** Returns null if this service did not sign the token or it has expired. */
+/** Returns null if the token has expired or was signed elsewhere. */
 export async function readSession(secret: Uint8Array, token: string, now: Date): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {
@@ -60,8 +60,8 @@ export function sessionToken(request: FastifyRequest): string | null {
 }
 
 /**
- * Without a token it removes the cookie. Browsers send a `__Host-` cookie to this host only.
- * @throws Failure `forbidden` without TLS, except on localhost.
+ * Returns a Set-Cookie value; a null token removes the cookie. Browsers send a `__Host-` cookie to this host only.
+ * @throws Failure `forbidden` without TLS, except on localhost
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
   const secure = isSecure(request)
@@ -79,15 +79,12 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
   })
 }
 
-/**
- * Rejects cross-site request forgery.
- * @throws Failure `forbidden`
- */
+/** Rejects cross-site request forgery. @throws Failure `forbidden` */
 export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request)) throw new Failure('forbidden', 'The request must come from the own origin.')
 }
 
-/** The same for requests without a cookie; those of programs name no origin. */
+/** Rejects cross-site requests of browsers. Other programs send neither header. */
 export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)

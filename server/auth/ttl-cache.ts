@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** A revoked credential stops working within 1 s on every node; lru-cache expires entries only after the TTL. */
+/** A revoked credential must stop working within 1 s; lru-cache expires entries only after the TTL. */
 const ttlMs = 999
 
 const maxEntries = 10_000
@@ -11,8 +11,8 @@ interface Lookup<T> {
 }
 
 /**
- * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age
- * counts from the start of its lookup, because what was read may be that old.
+ * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age counts
+ * from the start of its lookup, because the value may be that old.
  */
 export class TtlCache<T> {
   readonly #lookups = new LRUCache<string, Lookup<T>>({
@@ -41,7 +41,7 @@ export class TtlCache<T> {
     }
   }
 
-  /** Running lookups are not cached either: they may have read old values. */
+  /** Drops running lookups too, because they may have read old values. */
   clear(): void {
     this.#lookups.clear()
   }

@@ -1,16 +1,16 @@
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 
-/** Difference from which on nothing may be dated by this machine's clock. */
+/** Difference beyond which nothing may be dated by this machine's clock. */
 export const clockToleranceMs = 30_000
 
-/** Samples, of which the median counts: one that was late is not half as late as it seems. */
+/** Samples whose median counts, so that one slow round trip does no harm. */
 const sampleCount = 5
 
-/** The database's clock, carried forward by the monotonic clock of this machine: setting the machine's time does not move it. */
+/** The database's clock, continued by this machine's monotonic clock, which setting the machine's time does not change. */
 export class DatabaseClock {
   readonly #sql: Sql
-  /** The database's time less `performance.now()`, of the last samples, in milliseconds. */
+  /** The database's time minus `performance.now()`, in milliseconds. */
   readonly #samples: number[] = []
   #median = 0
 
@@ -28,12 +28,12 @@ export class DatabaseClock {
     return new Date(performance.now() + this.#median)
   }
 
-  /** Milliseconds by which the clock of this machine is ahead of the database's. */
+  /** Milliseconds by which this machine's clock is ahead of the database's. */
   get offsetMs(): number {
     return Date.now() - performance.now() - this.#median
   }
 
-  /** Reads the time in one round trip. The database read its clock about half of it ago. */
+  /** Reads the time in one round trip, and assumes that the database read its clock halfway. */
   async sample(): Promise<void> {
     const start = performance.now()
     const [row] = await this.#sql<{ now: number }[]>`
@@ -46,7 +46,7 @@ export class DatabaseClock {
   }
 }
 
-/** For administrators' commands. @throws OperatorError if the clock of this machine is wrong */
+/** @throws OperatorError if the clock of this machine is wrong */
 export async function checkClock(sql: Sql): Promise<void> {
   const clock = await DatabaseClock.open(sql)
   const seconds = Math.round(Math.abs(clock.offsetMs) / 1000)

@@ -8,10 +8,10 @@ import { type NodeState, readOnlyReason } from './state.ts'
 
 const intervalMs = 1000
 
-/** While a write waits or fails. */
+/** Interval while a write waits or fails. */
 const problemIntervalMs = 250
 
-/** Time that a lock may delay a write before the node only reads. */
+/** Delay of a write by a lock after which the node only reads. */
 const lockToleranceMs = 1000
 
 const clockWarningMs = 2000
@@ -20,8 +20,8 @@ const clockWarningMs = 2000
 const warningIntervalMs = 60_000
 
 /**
- * Observes every second if the database takes writes, and what time it has. While the database is down the last state
- * stays: then every statement fails by itself.
+ * Observes every second if the database takes writes, and its time. Keeps the last state while the database is down, because
+ * then every statement fails anyway.
  */
 export class Monitor implements NodeState {
   readonly #sql: Sql
@@ -31,7 +31,7 @@ export class Monitor implements NodeState {
   #databaseProblem: string | null = null
   #loggedReason: string | null = null
   #nextWarning = 0
-  /** When the write that runs was sent, by `performance.now()`. */
+  /** Start of the running write (`performance.now()`). */
   #writeSentAt: number | null = null
 
   private constructor(sql: Sql, clock: DatabaseClock, logger: Pick<Logger, 'info' | 'warn'>) {
@@ -40,7 +40,7 @@ export class Monitor implements NodeState {
     this.#logger = logger
   }
 
-  /** `sql` needs connections of its own: with those of requests, a node that is busy would look like a lock. */
+  /** `sql` needs a separate pool: in the pool of requests, a busy node would look like a lock. */
   static async start(sql: Sql, logger: Pick<Logger, 'info' | 'warn'>): Promise<Monitor> {
     const monitor = new Monitor(sql, await DatabaseClock.open(sql), logger)
     void monitor.#repeat()
@@ -80,7 +80,7 @@ export class Monitor implements NodeState {
     }
   }
 
-  /** A read that is answered while an earlier write waits tells a lock from a slow database. */
+  /** Detects a lock: a read succeeds while an earlier write waits. A slow database delays both. */
   async #read(): Promise<void> {
     const sentAt = performance.now()
     await this.#clock.sample()
@@ -117,7 +117,7 @@ function describeOffset(offsetMs: number): string {
   return `its clock is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of the database`
 }
 
-/** Changes no row, and needs the same locks on tables as the requests that write. Fails with 25006 on a read-only database. */
+/** Changes no row, but needs the same table locks as requests that write. Fails with 25006 on a read-only database. */
 async function writeNothing(sql: Sql): Promise<void> {
   await sql`
     with account as (select from accounts where account_id = ${noId} for key share),

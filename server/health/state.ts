@@ -1,12 +1,12 @@
 import { readOnly } from '../failure.ts'
 
-/** Knowledge of a node about its database and its clock, which needs no request. */
+/** A node's knowledge about its database and clock, available without a query. */
 export interface NodeState {
   /** The database's time, even if this machine's clock is wrong. */
   now(): Date
-  /** Returns the reason why the database takes no writes; null if it takes them. */
+  /** Returns the reason if the database takes no writes. */
   databaseProblem(): string | null
-  /** Returns the reason why nothing may be dated by this machine's clock; null if it is right. */
+  /** Returns the reason if this machine's clock is too wrong to date anything. */
   clockProblem(): string | null
 }
 
@@ -16,7 +16,7 @@ export const healthyState: NodeState = {
   clockProblem: () => null,
 }
 
-/** Returns why this node only reads; null if it writes too. */
+/** Returns the reason if this node only reads. */
 export function readOnlyReason(state: NodeState): string | null {
   return state.clockProblem() ?? state.databaseProblem()
 }
@@ -26,7 +26,7 @@ export function requireWritable(state: NodeState): void {
   throwIfProblem(readOnlyReason(state))
 }
 
-/** For what states the time and writes nothing. @throws Failure `read_only` */
+/** Checks the clock alone, for requests that state the time and write nothing. @throws Failure `read_only` */
 export function requireClock(state: NodeState): void {
   throwIfProblem(state.clockProblem())
 }

@@ -3,7 +3,7 @@ import type { RetryOptions } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
 import { getDiagnostics } from './logging.ts'
 
-/** All waits of one request for the database together. */
+/** Total time that a request may wait for the database. */
 export const databaseTimeoutMs = 5000
 
 declare module 'fastify' {
@@ -13,8 +13,8 @@ declare module 'fastify' {
 }
 
 /**
- * Waits for work within what is left of the request's time, and subtracts the wait.
- * @throws Failure `unavailable` at the timeout. The work is not stopped.
+ * Waits for work within the request's remaining time, and subtracts the wait. Does not stop the work.
+ * @throws Failure `unavailable` at the timeout
  */
 export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   const start = performance.now()
@@ -24,7 +24,6 @@ export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Pr
   })
 }
 
-/** Only idempotent work is retried after a lost connection. */
 export function retryOptions(request: FastifyRequest, isIdempotent: boolean): RetryOptions {
   return {
     isIdempotent,
@@ -33,14 +32,14 @@ export function retryOptions(request: FastifyRequest, isIdempotent: boolean): Re
   }
 }
 
-/** A request whose URL cannot be decoded has no decorations. */
+/** Returns the default for a request whose URL cannot be decoded: it has no decorations. */
 function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): number {
   return timeLeftMs
 }
 
 /**
- * Calls `onEnd` at the end of the work or at the timeout, whichever comes first.
- * @throws Failure `unavailable` at the timeout. The work is not stopped.
+ * Calls `onEnd` when the work ends or the time is over. Does not stop the work.
+ * @throws Failure `unavailable` at the timeout
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
   return new Promise<T>((resolve, reject) => {

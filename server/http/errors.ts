@@ -41,7 +41,7 @@ export function wrongMediaType(types: readonly string[] = []): Failure {
   return new Failure('invalid_request', `The body must be ${wanted}.`, { status: 415 })
 }
 
-/** Fastify's own client errors, by the HTTP status it gives them. */
+/** Fastify's client errors by HTTP status. */
 const fastifyErrors: Record<number, () => Failure> = {
   404: noRoute,
   413: () => new Failure('payload_too_large', 'The body is too large.'),
@@ -73,7 +73,7 @@ function internalError(cause: unknown): Failure {
   return new Failure('internal_error', message, { cause })
 }
 
-/** Describes the first five problems as `field: what it must be`. */
+/** Describes the first five issues, as `field: requirement`. */
 function describeIssues(error: ZodError): string {
   const problems = error.issues.map(issue => {
     if (issue.code === 'unrecognized_keys') {
@@ -87,7 +87,7 @@ function describeIssues(error: ZodError): string {
 const allMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * For all other methods of each path the gate answers 405 and Allow (RFC 9110 section 15.5.6) once it knows the
+ * Answers 405 and Allow (RFC 9110 section 15.5.6) for all other methods of each path; the gate does so once it knows the
  * caller.
  */
 export function installWithMethodErrors(app: FastifyInstance, install: (app: FastifyInstance) => void): void {

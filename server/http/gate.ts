@@ -20,7 +20,7 @@ import { spendForRequest, spendUnit } from './quota.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null before authentication, and on routes open to anyone. */
+    /** Null before authentication and on public routes. */
     caller: Caller | null
     releaseSlot: (() => void) | null
   }
@@ -32,9 +32,9 @@ declare module 'fastify' {
     statesTime?: boolean | undefined
     allowsReader?: boolean | undefined
     bodyMedia?: readonly string[] | undefined
-    /** Tells from a body, not validated yet, if a request of a method that writes only reads. */
+    /** True if a body, not validated yet, makes a POST a mere read. */
     isRead?: ((body: unknown) => boolean) | undefined
-    /** The methods of this path, on routes that answer 405 for all others. */
+    /** The methods of this path, on routes that answer 405. */
     allow?: string
   }
 }
@@ -47,8 +47,8 @@ export interface GateDeps extends AuthDeps {
 }
 
 /**
- * Before the body is read, checks in this order: credential (401), route (404, 405), quota (429), permission (403).
- * Once the body is there, a node that only reads rejects writes (503), and the request waits for a slot (503).
+ * Checks before the body is read, in this order: credential (401), route (404, 405), quota (429), permission (403). After
+ * the body, a read-only node rejects writes (503), and the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
@@ -69,7 +69,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
   })
-  // Slots are held only from the body's arrival to the response, so that slow clients hold none.
+  // Slots are held from the body's arrival to the response, so that slow clients hold none.
   app.addHook('preHandler', async request => {
     if (!request.caller) return
     requireState(deps.state, request)
@@ -86,15 +86,15 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   })
 }
 
-/** Without a valid credential the error is 401, as for every unknown route. */
+/** Rejects a URL that cannot be decoded: 401 without a valid credential, as for every unknown route, else 404. */
 export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promise<never> {
   await authenticate(deps, request)
   throw noRoute()
 }
 
 /**
- * Applies the rules of a new request: authentication, a unit, a slot and the deadline.
- * @throws what such a request would be rejected with.
+ * Runs work by the rules of a new request: authentication, a unit, a slot and the deadline.
+ * @throws Failure as for a new request
  */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
@@ -128,7 +128,7 @@ function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> 
   return withinDeadline(request, lookup)
 }
 
-/** @throws Failure `read_only` for a write, or a signed statement of the time, that this node cannot make now. */
+/** @throws Failure `read_only` for a write, or a signed statement of the time, that this node cannot make now */
 function requireState(state: NodeState, { method, body, routeOptions: { config } }: FastifyRequest): void {
   if (config.statesTime) requireClock(state)
   else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)
@@ -141,7 +141,7 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
     throw forbidden(`The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
-/** @throws Failure `forbidden` for everything that may change something, also by a route that is added later. */
+/** @throws Failure `forbidden` for everything that may change something, including on future routes */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read') || config.allowsReader
   if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')

@@ -1,12 +1,12 @@
 import { Socket } from 'node:net'
 import { type Logger, pino } from 'pino'
 
-/** A write costs more than the lines do. */
+/** Batches lines, because a write costs more than they do. */
 const flushIntervalMs = 50
 
 const maxBatchCharacters = 8192
 
-/** Of lines that wait for the reader of stderr: some 5,000 of them. */
+/** Limit of lines not read from stderr yet, about 5,000. */
 const maxWaitingCharacters = 2 ** 20
 
 export interface ServiceLogger {
@@ -15,7 +15,7 @@ export interface ServiceLogger {
   countDropped(): number
 }
 
-/** Writes to stderr. Error lines are written at once, after all lines before them. */
+/** Logs to stderr. Error lines are written at once, after all lines before them. */
 export function createLogger(level: string): ServiceLogger {
   const stream = Object.assign(new LogStream(process.stderr instanceof Socket ? toReader(process.stderr) : toFile()), {
     [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
@@ -31,13 +31,13 @@ export function createLogger(level: string): ServiceLogger {
 /** Calls back with an error if the text was lost. */
 interface Destination {
   write(text: string, callback: (error?: Error | null) => void): void
-  /** Characters that were written and that the system has not taken. */
+  /** Characters written but not taken by the system. */
   countWaiting(): number
 }
 
 /**
- * A pipe, a socket or a terminal. Whatever reads it can stall, and a write that blocks would then stop every response. Node
- * makes the descriptor non-blocking but for terminals; another process that shares it can undo that.
+ * Writes to a pipe, a socket or a terminal without blocking: its reader may stall, which would stop every response. Node
+ * makes the descriptor non-blocking except for terminals, but another process that shares it can undo that.
  */
 function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }): Destination {
   return {
@@ -49,7 +49,7 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
   }
 }
 
-/** A file is written at once: no line is dropped. */
+/** Writes to a file synchronously, and drops no line. */
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
@@ -58,7 +58,7 @@ function toFile(): Destination {
   }
 }
 
-/** Batches lines, and drops what does not fit into a bounded buffer. The next line that fits tells how many were dropped. */
+/** Batches lines, and drops those that exceed a bounded buffer. The next line that fits reports the number dropped. */
 class LogStream {
   lastLevel = 0
   dropped = 0

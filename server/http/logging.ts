@@ -7,7 +7,7 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * Logged and counted. Contains nothing that a client wrote (no URL, header or body) and no message of another
+ * Data that is logged and counted. Contains nothing written by a client (no URL, header or body) and no message of another
  * library's error, because those quote rows and fields.
  */
 export interface RequestSummary {
@@ -28,10 +28,10 @@ export interface RequestSummary {
 
 export interface ServerError {
   readonly message: string
-  /** The class of the error behind it. */
+  /** Class of the underlying error. */
   readonly cause: string | null
   readonly code: string | null
-  /** Without the error's message. */
+  /** Stack frames without the error's message. */
   readonly stack: readonly string[]
 }
 
@@ -43,13 +43,13 @@ export interface Observer {
 interface Diagnostics {
   failure: Failure | null
   readonly retries: string[]
-  /** Work that was not done and did not fail the request. */
+  /** Work that failed without failing the request. */
   readonly problems: string[]
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Made on first use: a WeakMap of requests would cost the garbage collector more than the requests do. */
+    /** Created on first use: a WeakMap of requests would cost the garbage collector more than the requests do. */
     diagnostics: Diagnostics | null
   }
 }
@@ -86,7 +86,7 @@ export function onRequestEnd(
 
 const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'read_only'])
 
-/** Returns null for client errors, and for shed requests and writes to a read-only node, which have no cause. */
+/** Returns null for client errors, shed requests, and writes to a read-only node: they have no cause. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code !== 'internal_error' && cause === undefined
@@ -101,7 +101,7 @@ function toServerError({ code, message, cause }: Failure): ServerError | null {
 
 const maxFrames = 5
 
-/** Returns no frames if they cannot be told from the error's message for certain. */
+/** Returns no frames if they cannot be separated from the error's message. */
 function readFrames(error: unknown): string[] {
   if (!(error instanceof Error) || !error.stack) return []
   const start = error.stack.indexOf(error.message)

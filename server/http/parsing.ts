@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Of a repeated one Node would keep the first. */
+/** Headers that must not repeat, because Node would use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -14,8 +14,8 @@ const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 /**
- * Rejects what others may read differently than Node: an unusual version, target or host (RFC 9112 sections 2.3, 3.2),
- * a transfer coding other than chunked (section 6.1), a repeated header.
+ * Rejects requests that others may read differently than Node: an unusual version, target or host (RFC 9112 sections 2.3,
+ * 3.2), a transfer coding other than chunked (section 6.1), a repeated header.
  * @throws Failure `invalid_request`
  */
 export function rejectAmbiguousRequest(request: IncomingMessage): void {
@@ -30,17 +30,20 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   }
 }
 
-/** True for UTF-8 or no charset (RFC 8259 section 8.1: JSON has no other). */
+/** Returns true for UTF-8 and without a charset, because JSON has no other (RFC 8259 section 8.1). */
 function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
 
-/** Returns a content type without its parameters, in lower case. */
+/** Returns the content type without parameters, in lower case. */
 export function mediaType({ headers }: Pick<FastifyRequest, 'headers'>): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Accepts JSON in UTF-8, and bytes on routes that take them. The body of a DELETE means nothing (RFC 9110 section 9.3.5) and is ignored. */
+/**
+ * Accepts JSON in UTF-8, and bytes on routes that take them. Ignores the body of a DELETE, which means nothing (RFC 9110
+ * section 9.3.5).
+ */
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
@@ -56,7 +59,7 @@ export function installParsers(app: FastifyInstance): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @throws Failure `invalid_request` if a body is not JSON in UTF-8. */
+/** @throws Failure `invalid_request` for a body that is not JSON in UTF-8 */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     return parseExactJson(decodeUtf8(bytes))
@@ -77,8 +80,9 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * One value a name, by the rules of HTML forms: a misread filter would show other people's records.
- * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8.
+ * Parses a query by the rules of HTML forms. Rejects what could be misread, because a misread filter would show other
+ * people's records.
+ * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8
  */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?')
@@ -102,16 +106,13 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** True for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
+/** Returns true for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
 export function prefersMinimal(header: string | undefined): boolean {
   const [first] = (header ?? '').split(/[,\n]/).filter(one => /^\s*return\s*=/i.test(one))
   return first !== undefined && /=\s*(?:minimal|"minimal")\s*(?:;.*)?$/i.test(first)
 }
 
-/**
- * True if `Accept` weights application/x-ndjson above JSON (RFC 9110 section 12.5.1). A header that accepts anything
- * gets JSON.
- */
+/** Returns true if `Accept` weights application/x-ndjson above JSON (RFC 9110 section 12.5.1). */
 export function prefersLines(header: string | undefined): boolean {
   const weights = new Map(
     (header ?? '').split(/[,\n]/).map(range => {

@@ -8,14 +8,14 @@ import type { RequestContext } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Spent units, given back if the request fails on our side. */
+    /** Spent units, refunded if the request fails on our side. */
     units: Units | null
   }
 }
 
 /**
  * Spends one unit and sets the quota's headers, unless the route is free.
- * @throws Failure `quota_exceeded` if none is left and the route needs one.
+ * @throws Failure `quota_exceeded` if none is left and the route needs one
  */
 export async function spendForRequest(
   quota: Quota,
@@ -31,7 +31,7 @@ export async function spendForRequest(
   request.units = unit
 }
 
-/** @throws Failure `quota_exceeded` if no unit is left. */
+/** @throws Failure `quota_exceeded` if no unit is left */
 export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
   const unit = await findUnit(quota, caller, request)
   if (!unit) throw quotaExceeded(quota, caller)
@@ -53,17 +53,16 @@ async function findUnit(quota: Quota, { accountId }: KeyCaller, request: Fastify
 
 interface RowWork<Result> {
   readonly rows: readonly unknown[]
-  /** Of which the last unit may have fewer. */
   readonly rowsPerUnit: number
   readonly run: (rows: readonly unknown[]) => Promise<Result[]>
-  /** The result of a row without a unit. */
+  /** Creates the result of a row without a unit. */
   readonly reject: (failure: Failure) => Result
 }
 
 /**
- * Runs the first rows of a request, as many as there are units for; the gate has spent the first unit. A unit all of whose rows
- * fail on our side is given back.
- * @throws Failure `unavailable` if the request has been answered before its work began.
+ * Runs the first rows of a request, as many as units allow; the gate has spent the first unit. Refunds a unit if all its
+ * rows fail on our side.
+ * @throws Failure `unavailable` if the request was answered before its work began
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
   quota: Quota,
@@ -85,7 +84,7 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
   return failed
 }
 
-/** Returns how many of the wanted units there are. A retry spends nothing again. */
+/** Returns the number of units available, at most `wanted`. A retry spends none again. */
 async function spendUnits(
   quota: Quota,
   { request, caller, setHeader }: RequestContext,

@@ -7,14 +7,12 @@ export interface Limit {
   readonly seconds: number
 }
 
-/** The least recently used is evicted first. */
+/** Limits memory; the least recently used counter is evicted first. */
 const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
-/**
- * Limits requests by key, on this node alone. The returned function throws Failure `rate_limited`, with Retry-After.
- */
+/** Returns a function that throws Failure `rate_limited` with Retry-After. Counts by key, on this node alone. */
 export function limitRequests(
   app: FastifyInstance,
   limit: Limit,
@@ -27,7 +25,7 @@ export function limitRequests(
   }
 }
 
-/** Limits attempts that end in `unauthorized`. Running attempts count too, so that concurrent ones gain nothing. */
+/** Limits attempts that end in `unauthorized`. Running ones count too, so that concurrency gains nothing. */
 export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
   const count = app.createRateLimit(pluginOptions(limit, keyOf))
   const running = new Map<string, number>()
@@ -50,7 +48,7 @@ export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: K
   }
 }
 
-/** The plugin's types lack `cache`: each limit has its own counters. */
+/** Gives each limit separate counters through `cache`, which the plugin's types lack. */
 function pluginOptions({ max, seconds }: Limit, keyGenerator: KeyOf) {
   return { max, timeWindow: seconds * 1000, cache: maxCounters, keyGenerator }
 }

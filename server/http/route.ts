@@ -25,7 +25,7 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
-  /** Of the records that the request makes, by the index of their row. Kept for a retry, which so knows them as its own. */
+  /** Ids of new records by row index. A retry keeps them, and so recognizes the records as its own. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
@@ -44,11 +44,11 @@ export class RequestContext {
 export interface RouteOptions extends RouteShorthandOptions {
   /** True if a request can safely run twice. Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
-  /** True if a request that could write only reads, by its body, which is not validated yet. Default: by its method. */
+  /** True if a body, not validated yet, makes a POST a mere read. Default: by method. */
   readonly isRead?: FastifyContextConfig['isRead']
 }
 
-/** JSON text sent as it is: what is signed must arrive byte for byte. */
+/** JSON text sent unchanged, because signed text must arrive byte for byte. */
 export class RawJson {
   readonly text: string
 
@@ -57,7 +57,7 @@ export class RawJson {
   }
 }
 
-/** The body of a response that is not JSON. */
+/** A response body other than JSON. */
 export class Raw {
   readonly body: string | Buffer
   readonly type: string
@@ -68,11 +68,11 @@ export class Raw {
   }
 }
 
-/** Bytes sent as they are, always as a file to store: in a page of this origin they could act as the user. */
+/** Bytes sent as a file to store, never displayed: on a page of this origin they could act as the user. */
 export class Download {
   readonly bytes: Buffer
   readonly type: string
-  /** Of letters, digits, hyphens and dots. */
+  /** Letters, digits, hyphens and dots only. */
   readonly fileName: string
 
   constructor(bytes: Buffer, type: string, fileName: string) {
@@ -93,7 +93,7 @@ export class Download {
   }
 }
 
-/** Registers an endpoint: parses by its schemas, and runs the handler with retries and a deadline. */
+/** Registers an endpoint: parses the request by its schemas, and runs the handler with retries and a deadline. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
@@ -127,7 +127,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   })
 }
 
-/** @throws Failure `not_found` for what is not a UUID: it gets the same response as an unknown UUID. */
+/** @throws Failure `not_found` for text that is not a UUID, as for an unknown UUID */
 export function pathId({ id }: { readonly id: string }, message: string): string {
   const parsed = Uuid.safeParse(id)
   if (!parsed.success) throw new Failure('not_found', message)

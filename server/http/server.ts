@@ -8,7 +8,7 @@ interface Address {
   readonly port: number
 }
 
-/** Returns the URL. @throws OperatorError if the address cannot be used. */
+/** Returns the URL. @throws OperatorError if the address cannot be used */
 export async function listen(app: FastifyInstance, { host, port }: Address): Promise<string> {
   try {
     return await app.listen({ host, port })
@@ -33,17 +33,17 @@ const recentProbeMs = 15_000
 
 const drainTimeoutMs = 5500
 
-/** Time for requests on their way to arrive. */
+/** Time for requests already sent to arrive. */
 const gracePeriodMs = 300
 
 /**
- * Tells the load balancer, waits for requests in flight, then closes all connections: an idle one, such as a browser's
+ * Reports not ready, waits for requests in flight, then closes all connections, because an idle one, such as a browser's
  * spare, would keep the server open.
  */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  // Closing resets connections that wait to be accepted, and those whose next request is on its way.
+  // Closing resets connections not yet accepted, and those whose next request is already sent.
   await delay(Date.now() - (lastProbe.get(server) ?? 0) < recentProbeMs ? noticePeriodMs : gracePeriodMs)
   const closed = app.close()
   const start = Date.now()

@@ -18,7 +18,7 @@ interface Pair {
   readonly response: ServerResponse
 }
 
-/** The requests without a complete response, in their order, and the last one. */
+/** Requests without a complete response, in order, and the last request. */
 interface Connection {
   readonly unanswered: Set<Pair>
   last: Pair
@@ -27,9 +27,8 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Keeps requests and error bodies that Node loses by default: an unknown expectation and CONNECT get a response with a
- * body; headers beyond the 2000th are not dropped (their size is limited anyway); a half-closed connection still gets
- * its response.
+ * Answers requests that Node would otherwise drop without an error body: unknown expectations and CONNECT. Keeps headers
+ * beyond the 2000th (their size is limited anyway), and answers half-closed connections.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0
@@ -55,9 +54,9 @@ function trackRequests(server: Server): void {
 }
 
 /**
- * Answers what is not HTTP with an error in the usual form. Complete requests before it get their responses first,
- * because a request must not be rejected and done. If only the body of an answered request is malformed, no second
- * response follows.
+ * Answers malformed HTTP with an error in the usual form, after the responses to complete requests before it, because a
+ * request must not be both rejected and executed. Sends no second response if only the body of an answered request is
+ * malformed.
  */
 export function rejectSocket(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

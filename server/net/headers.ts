@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Finds a header by its lower-case name, and joins repeated values with a line break. */
+/** Finds a header by its lower-case name. Joins repeated values with a line break. */
 export function readHeader(request: IncomingMessage, name: string): string | undefined {
   const { rawHeaders } = request
   let found: string | undefined
@@ -12,7 +12,6 @@ export function readHeader(request: IncomingMessage, name: string): string | und
   return found
 }
 
-/** Counts a header by its lower-case name. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) if (isName(rawHeaders[index], name)) count += 1

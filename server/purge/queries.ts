@@ -6,7 +6,7 @@ import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
-  /** As text, because a Date has fewer digits and no infinity. */
+  /** Text, because a Date has fewer digits and no infinity. */
   deleted_at: string
 }
 
@@ -19,7 +19,6 @@ function isDue(sql: Sql, before: Date) {
   return sql`deleted_at is not null and purged_at is null and deleted_at <= ${before}`
 }
 
-/** Returns the next accounts with records to purge, in order, from every shard. */
 export async function findDueAccounts(sql: Sql, before: Date, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ account_id: string }[]>`
     select account_id from accounts a where account_id > ${after} and exists (
@@ -34,7 +33,6 @@ export async function countDue(sql: Sql, accountId: string, before: Date): Promi
   return row?.count ?? 0
 }
 
-/** Returns the next records to purge, first deleted first. */
 export function findDue(
   sql: Sql,
   accountId: string,
@@ -48,7 +46,6 @@ export function findDue(
     order by consents.deleted_at, id limit ${limit}`
 }
 
-/** Returns those of the records that can be purged, whenever they were deleted. */
 export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): Promise<DueRow[]> {
   return sql<DueRow[]>`
     select id, version, deleted_at::text as deleted_at from consents
@@ -58,9 +55,9 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 }
 
 /**
- * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Their
- * idempotency keys and origins stay without the hashes of the bodies, because a retry or an import must not create a record
- * again. Returns the number of records, without those that were changed meanwhile or are being written.
+ * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Idempotency
+ * keys and origins stay, without body hashes, so that no retry or import creates a record again. Returns the number of
+ * records, without those changed meanwhile or locked.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -108,8 +105,8 @@ export async function purgeRecords(
 }
 
 /**
- * Strips the next `reach` entries of a longer history whose purge is written as `version`, and sets the time of the purge
- * with the last of them. Returns their number.
+ * Strips the next `reach` entries before entry `version`, a long history's purge. The last call sets the time of the purge.
+ * Returns their number.
  */
 export async function stripMore(
   sql: Sql,
@@ -136,8 +133,8 @@ export async function stripMore(
 }
 
 /**
- * Makes the planner's statistics anew of the columns that a purge empties: they are samples of values (`pg_statistic`), and
- * otherwise keep those of purged records until the next automatic `analyze`.
+ * Refreshes the planner's statistics (`pg_statistic`), because they keep sample values of purged columns until the next
+ * automatic `analyze`.
  */
 export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
@@ -149,7 +146,6 @@ export async function refreshStatistics(sql: Sql): Promise<void> {
   })
 }
 
-/** A site that keeps records for a limited time after their last change. */
 export interface RetentionSite {
   account_id: string
   id: string
@@ -158,7 +154,6 @@ export interface RetentionSite {
 
 type SiteKey = Pick<RetentionSite, 'account_id' | 'id'>
 
-/** Returns the next sites with a retention, in order, from every shard. */
 export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Promise<RetentionSite[]> {
   return sql<RetentionSite[]>`
     select account_id, id, retention_days from sites
@@ -167,21 +162,21 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
 }
 
 /**
- * Instant before which a record of the site `s` must have changed to be expired, by whichever clock is behind; null for
- * never.
+ * Records of the site `s` last changed before this instant are expired. The slower clock counts, the node's or the
+ * database's.
  */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
 
-/** Returns the next live records of a site with ids up to `last`; none if its retention was removed. */
+/** Returns none if the site's retention was removed. */
 export function listLive(
   sql: Sql,
   { account_id, id }: SiteKey,
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
-  // The index has accepted and other records separately: both runs are merged.
+  // The index holds accepted and refused records separately, so two runs are merged.
   const run = (answer: Fragment) => sql`(
     select id, updated_at from consents
     where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null

@@ -10,7 +10,7 @@ import { findExpired, listLive, listRetentionSites, type RetentionSite } from '.
 const sitesPerPage = 100
 const recordsPerPage = 200
 
-/** Deletes expired live records, as the service itself. Returns their number by account; failures are added to `failures`. */
+/** Deletes expired live records, as the service itself. Returns their number by account. */
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
@@ -65,7 +65,7 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
-/** Yields pages of ids of expired records. Ids are in the order of creation, so it ends at the last that is old enough. */
+/** Yields pages of ids. They are in the order of creation, so younger records need no look. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
   const last = lastIdAt(Date.now() - site.retention_days * dayMs)
   let after = noId

@@ -18,13 +18,13 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
-/** Called with problems that do not end a purge. They have no personal data. */
+/** Called with problems that do not end a purge, without personal data. */
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
-  /** The author of the purge's entries in the histories. */
+  /** Author of the entries in the histories. */
   readonly actor: Actor
-  /** That of its entry in the administrators' log. */
+  /** Author of the entry in the administrators' log. */
   readonly by: Administrator
   readonly onProblem: OnProblem
 }
@@ -35,13 +35,13 @@ function toProblem(subject: string, error: unknown): string {
 
 interface Batch {
   readonly purged: number
-  /** First finding of each record that was left. */
+  /** First finding of each record that was not purged. */
   readonly unverified: readonly DatabaseFinding[]
 }
 
 /**
- * Purges records whose history verifies. Leaves the others, because a purge would destroy the evidence. Tampering in
- * between loses nothing: what is stripped is gone in any case, and the rest is hashed as verified.
+ * Purges records whose history verifies; of the others it would destroy the evidence. Tampering after verification does no
+ * harm: stripped data is gone in any case, and the rest is hashed as verified.
  */
 async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], order: Order): Promise<Batch> {
   const versions = new Map(due.map(({ id, version }) => [id, version]))
@@ -75,8 +75,7 @@ async function purgeVerified(
 }
 
 /**
- * A number may be wrong, but a purge may not be late. If the database is down, the purge itself fails. Returns false if a
- * purge of the service is interrupted: its next run counts the records.
+ * A failure is reported and does not delay the purge. Returns false if a job is stopped: its next run counts the records.
  */
 async function tryToCount(
   sql: Sql,
@@ -96,7 +95,7 @@ async function tryToCount(
   return true
 }
 
-/** Purges a record in several statements, or continues to. Returns 1 if the purge was begun here. */
+/** Purges a record in several statements, or continues an interrupted purge. Returns 1 if it began here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
   const { actor, by, ...pace } = order
   const { id, version } = long.record
@@ -119,7 +118,7 @@ async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, orde
   return purged
 }
 
-/** Returns as many records as one statement can strip; a longer history comes alone. */
+/** Returns as many records as one statement can strip. A longer history comes alone. */
 function withinReach(due: readonly DueRow[]): DueRow[] {
   let entries = 0
   return due.filter((row, index) => {
@@ -133,7 +132,7 @@ interface VerifiedRecord {
   readonly entries: readonly ChainEntry[]
 }
 
-/** The purge's entry hashes what is left of the record and its history: nothing else vouches for it from now on. */
+/** Hashes the rest of the record and of its history, because nothing else proves them after the purge. */
 function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
   const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
@@ -153,23 +152,22 @@ const minuteMs = 60_000
 const accountsPerPage = 100
 const recordsPerPage = 200
 
-/** Failures in an account after which its other records wait for the next run. */
 const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
   /** Default: the service itself. */
   readonly by?: Administrator
-  /** Keeps records that were deleted later; null keeps all. */
+  /** Latest deletion to purge; null purges nothing. */
   readonly before: Date | null
-  /** Called for each record that is left because its history does not verify. */
+  /** Called for each record whose history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
   readonly onProblem?: OnProblem
 }
 
-/** Databases whose statistics are without what this process purged, and without what one that was killed did. */
+/** Databases whose statistics contain nothing purged. Empty at first, because an earlier process may have been killed. */
 const refreshed = new WeakSet<Sql>()
 
-/** Includes what a node whose clock is ahead has deleted. */
+/** Includes records deleted by a node whose clock is ahead. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
 /** Returns the instant by which a record must have been deleted to be purged after `days`; 0 purges all. */
@@ -178,8 +176,8 @@ export function purgeBefore(days: number): Date {
 }
 
 /**
- * Counts what `purge` would do, by account. If it purges everything deleted, the records that it would delete first count
- * too. @throws OperatorError if the clock is wrong
+ * Counts by account what `purge` would do, including records that it would delete first.
+ * @throws OperatorError if the clock is wrong
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
   await checkClock(sql)
@@ -198,9 +196,8 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes expired records, then purges what is due, in batches of one statement. Can be stopped or killed at any time and
- * run several times at once. Yields counts by account. @throws OperatorError if the clock is wrong, and at the end if any
- * record failed
+ * Deletes expired records, then purges deleted ones, a batch a statement. Can be stopped, killed and run concurrently.
+ * @throws OperatorError if the clock is wrong, and at the end if any record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
@@ -240,10 +237,7 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
   }
 }
 
-/**
- * Purges what is due in an account in one pass, and returns the number of records. Those that fail, or that another node is
- * purging, are left to the next run.
- */
+/** Makes one pass. Records that fail, or that another node is purging, are left to the next run. */
 async function purgeAccount(
   sql: Sql,
   accountId: string,
@@ -283,8 +277,8 @@ async function purgeAccount(
 }
 
 /**
- * Purges those of the named records that are deleted, without waiting, until it is aborted. Those that fail, do not verify, or
- * that another node is purging are left. The planner's statistics follow with the next `purge` of this process.
+ * Purges the named records that are deleted, without pauses. Skips those that fail, do not verify, or that another node is
+ * purging. The next `purge` of this process refreshes the planner's statistics.
  */
 export async function purgeNamed(
   sql: Sql,
@@ -305,8 +299,8 @@ export async function purgeNamed(
 const maxNamed = 100
 
 /**
- * Runs every minute if `purgeAfterDays` is 0, else hourly; purges nothing if it is null. Throws an OperatorError that names
- * the records whose history does not verify.
+ * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null. A run throws an
+ * OperatorError that names the records whose history does not verify.
  */
 export function purgeJob(
   sql: Sql,

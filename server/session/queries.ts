@@ -14,7 +14,7 @@ export interface UserRow {
   role: Role
 }
 
-/** The e-mail is in lower case. */
+/** `email` must be in lower case. */
 export async function findLogin(sql: Sql, email: string): Promise<UserKey | undefined> {
   const [row] = await sql<{ account_id: string; user_id: string }[]>`
     select account_id, user_id from logins where email = ${email}`

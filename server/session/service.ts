@@ -10,13 +10,13 @@ interface Deps {
   readonly sessionSecret: Uint8Array
 }
 
-/** Makes an unknown e-mail take as long as a known one. */
+/** Ids to look up for an unknown e-mail, so that it takes as long as a known one. */
 const unknownUser = {
   accountId: '00000000-0000-0000-0000-000000000000',
   userId: '00000000-0000-0000-0000-000000000000',
 }
 
-/** @throws Failure `unauthorized`, the same for an unknown e-mail and a wrong password. */
+/** @throws Failure `unauthorized`, identical for an unknown e-mail and a wrong password */
 export async function signIn(
   { sql, sessionSecret }: Deps,
   { email, password }: Credentials,

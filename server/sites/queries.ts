@@ -69,13 +69,12 @@ export async function updateSite(
     readonly name: string | null
     readonly policyVersion: number | null
     readonly allowedOrigins: readonly string[] | null
-    /** Undefined keeps it; null is never. */
+    /** Undefined keeps the value; null removes the limit. */
     readonly retentionDays: number | null | undefined
     readonly strictNotices: boolean | null
     readonly at: Date
   },
   actor: Administrator,
-  /** About the site `s`. */
   condition = empty(sql),
 ): Promise<SiteRow | undefined> {
   const { at } = change
@@ -111,8 +110,8 @@ export async function updateSite(
 }
 
 /**
- * Earlier tokens expire at `until` or sooner; expired ones are deleted. Returns false for an unknown site. Of two
- * concurrent calls one fails (23505), because a site has one token without an expiry.
+ * Expires earlier tokens at `until`, and deletes expired ones. Returns false for an unknown site. One of two concurrent
+ * calls fails (23505), because a site has one token without an expiry.
  */
 export async function replaceToken(
   sql: Sql,

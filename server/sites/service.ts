@@ -44,7 +44,7 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
   return { ...toSite(row), token }
 }
 
-/** Takes effect on this node at once, on others within a second. @throws Failure `not_found` */
+/** Takes effect at once on this node, within a second on others. @throws Failure `not_found` */
 export async function changeSite(
   { sql, tokens, notices }: Deps,
   caller: Caller,
@@ -70,7 +70,7 @@ export async function changeSite(
   return toSite(row)
 }
 
-/** Earlier tokens work until the overlap ends. @throws Failure `not_found` */
+/** Lets earlier tokens work until the overlap ends. @throws Failure `not_found` */
 export async function rotateToken(
   { sql, tokens }: Deps,
   caller: Caller,

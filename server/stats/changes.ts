@@ -1,41 +1,40 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Stands for all sites together. No site has it, and a filter must not name it. */
+/** Stands for all sites together. No site has this id, and a filter must not name it. */
 export const everySite = '00000000-0000-0000-0000-000000000000'
 
-/** Keys of preferences that are counted: short, and none that looks like an address or a number, because no purge removes them. */
+/** Keys of preferences to count. Short, and unlike an address or a number, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
-/** A subject with more of them is no person, such as `guest`: to compare each of its records with all others would take too long. */
+/** A subject with more records is no person, for example `guest`. Comparing all of them would take too long. */
 const mostRecordsOfPerson = 1000
 
-/** True for a subject that too many records have, all of them read from the index by subject. */
+/** True for a subject that too many records have. Reads the index by subject alone. */
 export function isShared(sql: Sql, accountId: string, subject: Fragment): Fragment {
   return sql`exists (
     select from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
 }
 
-/** The CTE `progress`: which entries are counted. No row before the first is. */
+/** CTE `progress`: the number of leaves counted. No row if none is. */
 export function progress(sql: Sql, accountId: string): Fragment {
   return sql`progress as (
     select leaves, revision from statistics_progress where account_id = ${accountId})`
 }
 
-/** Entries of the log `l` that are not counted. */
 export function isUncounted(sql: Sql): Fragment {
   return sql`l.is_counted is null
     and (l.leaf_index is null or l.leaf_index >= coalesce((select leaves from progress), 0))`
 }
 
 /**
- * CTEs up to `changes`: what counting the CTE `entries` changes in the statistics, of the groups `g` that meet `wanted`. The
- * entries of a record before those are counted.
+ * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All earlier
+ * entries of these records must be counted.
  *
- * Each record that is touched counts once as it is after its last entry, and once less as it was before its first. The
- * preferences of a purged record are unknown, and are left as they were counted: a purge is counted after everything else.
+ * Each record in `entries` adds its state after the last entry (sign 1) and subtracts its state before the first (sign -1).
+ * Preferences of a purged record are unknown and keep their count, because a purge is counted after everything else.
  *
- * A person's days in a group are a chain. Those that are new are put into it: a day counts once more with the day before it,
- * and once less with the one that was counted before.
+ * A person's days in a group form a chain. A new day adds its link to the day before it, and replaces the link of the day
+ * after it.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
   const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),

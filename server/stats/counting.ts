@@ -7,12 +7,13 @@ import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
 
-/** Of a statement. */
+/** Leaves that one statement counts. */
 const leavesPerBatch = 1000
 
 /**
- * Counts the entries that the logs of all accounts have. Can be stopped at any time and run on several nodes at once.
- * Returns the number of entries. @throws OperatorError at the end if an account failed; the others are counted
+ * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once. Returns the number of
+ * entries.
+ * @throws OperatorError at the end if an account failed; the others are counted
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
@@ -41,8 +42,9 @@ const maxAttempts = 20
 const maxMs = 5000
 
 /**
- * Counts everything of the persons of records that a purge is about to empty: afterwards nobody can tell whose they were.
- * @throws Failure `unavailable` if others count all the time, or it is aborted
+ * Counts all entries of the persons whose records a purge is about to empty, because nobody can tell afterwards whose they
+ * were.
+ * @throws Failure `unavailable` if other nodes count all the time, or it is aborted
  */
 export async function countBeforePurge(
   sql: Sql,

@@ -5,18 +5,17 @@ import { toArrayLiteral } from '../db/fragments.ts'
 import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
-  /** Number of leaves of the log that are counted, from its first. */
+  /** Leaves of the log that are counted, from its first. */
   readonly leaves: number
   readonly revision: number
 }
 
 export interface BehindRow extends Progress {
   readonly accountId: string
-  /** Leaves of the log. */
   readonly size: number
 }
 
-/** Returns the next account whose log has leaves that are not counted. */
+/** Returns the next account whose log has uncounted leaves. */
 export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow | undefined> {
   const [row] = await sql<BehindRow[]>`
     select a.account_id as "accountId", coalesce(p.leaves, 0)::float8 as leaves,
@@ -30,7 +29,7 @@ export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow
   return row
 }
 
-/** Returns the progress of an account, and which records of the persons of `ids` have entries that are not counted. */
+/** Returns an account's progress, and the records of the persons of `ids` that have uncounted entries. */
 export async function findUncounted(
   sql: Sql,
   accountId: string,
@@ -58,7 +57,9 @@ export async function findUncounted(
   return row ?? { leaves: 0, revision: 0, ids: [] }
 }
 
-/** Counts the leaves from `leaves` up to `to`. Returns false if something else was counted since the progress was read. */
+/**
+ * Counts the leaves from `leaves` up to `to`. Returns false if another statement has counted since the progress was read.
+ */
 export async function countLeaves(
   sql: Sql,
   accountId: string,
@@ -74,7 +75,7 @@ export async function countLeaves(
   return row?.is_moved === true
 }
 
-/** Counts the entries of records ahead of the log. Returns false if something else was counted since. */
+/** Counts entries of records ahead of the log. Returns false if another statement has counted since. */
 export async function countRecords(
   sql: Sql,
   accountId: string,
@@ -93,7 +94,10 @@ export async function countRecords(
   return row?.is_moved === true
 }
 
-/** The CTE `moved`: one row, or none if a statement has counted since the revision was read, whose rows this one cannot see. */
+/**
+ * CTE `moved`: one row, or none if another statement, whose rows this one cannot see, has counted since the revision was
+ * read.
+ */
 function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fragment {
   return sql`moved as (
     insert into statistics_progress as p (account_id, leaves, revision) values (${accountId}, ${leaves}, 1)
@@ -103,8 +107,8 @@ function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fra
 }
 
 /**
- * The CTEs `merged`, the statistics with `changes`, and `stored`, which writes them if there is a row in `moved`: only then
- * what was read is still there.
+ * CTEs `merged`, the statistics with `changes`, and `stored`, which writes them if `moved` has a row: otherwise the rows
+ * read are out of date.
  */
 function stored(sql: Sql, accountId: string): Fragment {
   return sql`merged as (
@@ -151,19 +155,19 @@ export interface GroupRow {
   /** True for the total, which comes first. */
   readonly is_total: boolean
   readonly site_id: string
-  /** The first day of a period; a policy version, a country or '', the key of a preference. */
+  /** The first day of a period, a policy version, a country or '', or the key of a preference. */
   readonly value: string
   readonly records: number
   readonly persons: number
   readonly anonymous: number
-  /** Of preferences: true. */
+  /** Of preferences: the value true. */
   readonly accepted: number
   readonly withdrawn: number
   readonly deleted: number
   readonly imported: number
 }
 
-/** Entries that an answer counts by itself. If there are more, it is as of what the job has counted. */
+/** Most entries that one response counts. With more, it has the state that the job has counted. */
 const maxUncounted = 1000
 
 type By = NonNullable<StatsQuery['by']>
@@ -171,8 +175,8 @@ type By = NonNullable<StatsQuery['by']>
 const kinds = { site: 'all', policy: 'policy', country: 'country', preference: 'preference' } as const
 
 /**
- * Returns the total and the groups, and the number of entries that are not counted, `maxUncounted` or less if they are in
- * the sums. One statement, because what is counted moves from one part to the other.
+ * Returns the total and the groups. `uncounted` is the number of uncounted entries, which the sums include up to
+ * `maxUncounted`. One statement, because entries move from uncounted to counted.
  */
 export function findGroups(
   sql: Sql,
@@ -205,7 +209,7 @@ export function findGroups(
     where is_total or records <> 0 order by is_total desc, value, site_id`
 }
 
-/** The CTE `uncounted`: entries that are not counted, or more than `maxUncounted`. Two indexes have them, each its part. */
+/** CTE `uncounted`: uncounted entries, `maxUncounted` + 1 or more if there are too many. Two indexes have a part each. */
 function uncounted(sql: Sql, accountId: string): Fragment {
   const unmarked = sql`account_id = ${accountId} and is_counted is null`
   return sql`uncounted as materialized (
@@ -236,7 +240,7 @@ function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fr
     from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
 }
 
-/** Persons who were there on days of the group, and not on one before from `first` on; null for ever. */
+/** Sums the cells. Counts persons with a day in the group and no earlier one since `first`, or none at all if it is null. */
 function sums(sql: Sql, first: Fragment | null): Fragment {
   const returned = first
     ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`
@@ -248,12 +252,12 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
-/** Returns true if the sums of `findGroups` have every entry. */
+/** Returns true if the sums of `findGroups` include every entry. */
 export function isCurrent({ uncounted }: { readonly uncounted: number }): boolean {
   return uncounted <= maxUncounted
 }
 
-/** Returns the time until which all entries are counted: of the last checkpoint with which a run of the job ended. */
+/** Returns the time of the last checkpoint with which a run of the job ended: all entries are counted up to it. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

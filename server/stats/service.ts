@@ -4,10 +4,9 @@ import { everySite } from './changes.ts'
 import { findCountedUntil, findGroups, findSiteNames, type GroupRow, isCurrent } from './queries.ts'
 import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 
-/** No site has it. */
 const noSite = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** A filter that names a site of another account counts nothing. */
+/** Counts nothing for a site of another account. */
 export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
   const { by, site_id, exact = false } = query
   const [total, ...groups] = await findGroups(
@@ -38,7 +37,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   }
 }
 
-/** Nobody knows how many persons have records without a subject: each counts as one. */
+/** Counts each record without a subject as one person, because their number is unknown. */
 function sizeOf({ persons, anonymous }: GroupRow): number {
   return persons + anonymous
 }

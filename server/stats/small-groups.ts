@@ -1,11 +1,14 @@
 import { leastPersons } from '../../src/contract/index.ts'
 
-/** `small`: fewer than ten persons. `remainder`: with its numbers, those of a small one would follow from the total. */
+/**
+ * `small`: fewer than ten persons. `remainder`: its numbers would reveal those of a small group, by subtraction from the
+ * total.
+ */
 export type Hidden = 'small' | 'remainder'
 
 /**
- * Returns which of the groups of a total to hide, by their sizes in persons. What is hidden is at least two groups that have
- * ten persons together, because the total less what is shown is their sum.
+ * Chooses the groups to hide by size in persons. Hides at least two with ten persons together, because the total less the
+ * visible groups reveals their sum.
  */
 export function hideSmallGroups(sizes: readonly number[], total: number): (Hidden | null)[] {
   const isSmall = (size: number) => size < leastPersons
@@ -24,7 +27,7 @@ export function hideSmallGroups(sizes: readonly number[], total: number): (Hidde
   return hidden
 }
 
-/** Returns which of independent groups to hide, such as preferences, of which a record has several. */
+/** Chooses the groups to hide among independent ones, such as preferences: a record has several. */
 export function hideSmall(sizes: readonly number[]): (Hidden | null)[] {
   return sizes.map(size => (size < leastPersons ? 'small' : null))
 }

@@ -1,24 +1,23 @@
 import { backdatingToleranceMs } from '../../src/evidence/proofs.ts'
 import { createQuery, TimestampError, verifyTimestamp } from './openssl.ts'
 
-/** A time-stamping authority. */
 export interface Tsa {
   readonly url: string
-  /** PEM file of the certificates that its chain must end in. */
+  /** PEM file of the trusted certificates in which the authority's chain must end. */
   readonly caFile: string
 }
 
 const requestTimeoutMs = 10_000
 
-/** Many times the size of a timestamp with its certificates. */
 const maxBytes = 64 * 1024
 
-/** The clock of this node, or of the authority, is wrong by as much. */
+/** Largest difference accepted between the timestamp and this node's clock. */
 const maxOffsetMs = backdatingToleranceMs
 
 /**
- * Returns the answer of the authority for a SHA-256, verified: it fits this query, by its nonce too, and a certificate that
- * is valid at present. @throws TimestampError
+ * Requests a timestamp (RFC 3161) of a SHA-256. Verifies that it fits the query and its nonce, and that the certificate is
+ * valid now.
+ * @throws TimestampError
  */
 export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, signal: AbortSignal): Promise<Buffer> {
   const query = await createQuery(digest, signal)
@@ -31,7 +30,6 @@ export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, sig
   return token
 }
 
-/** Follows no redirects. */
 async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Buffer> {
   const { target, authorization } = splitCredentials(url)
   const timeout = AbortSignal.timeout(requestTimeoutMs)
@@ -55,7 +53,7 @@ async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Bu
   }
 }
 
-/** A URL of `fetch` has no credentials. */
+/** Moves a URL's credentials to a Basic `authorization`, because `fetch` rejects URLs that contain them. */
 function splitCredentials(url: string): { target: string; authorization: string | null } {
   const target = new URL(url)
   const credentials = [target.username, target.password].map(decodeURIComponent).join(':')

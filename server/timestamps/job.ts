@@ -21,20 +21,19 @@ interface Deps {
 
 const intervalMs = 15_000
 
-/** Requests to the authority in one run. */
 const maxPerRun = 100
 
-/** Age of checkpoints from which a node that starts asks for no timestamp of them. */
+/** Older checkpoints get no timestamp from a node that starts. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
-/** A checkpoint is dated before its leaves are read, by the clock of its node, and stored after that. */
+/** A checkpoint is dated by its node's clock before its leaves are read, and stored later. */
 const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000
 
 /**
- * Has checkpoints time-stamped, newest first: a log contains those before it, so the newest timestamp says of all entries
- * that they were there, and each one before adds less. Stops at a failure, and retries with exponential backoff.
+ * Requests timestamps of checkpoints, newest first: the newest covers all entries, each earlier one adds less. Stops at a
+ * failure, and retries with exponential backoff.
  */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)
@@ -44,7 +43,7 @@ export function timestampJob(deps: Deps): Job {
 class Stamper {
   readonly #deps: Deps
   readonly #now: () => number
-  /** Time from which on checkpoints may lack a timestamp; null before the first run. */
+  /** Earliest checkpoint that may lack a timestamp; null before the first run. */
   #since: number | null = null
   #failures = 0
   #retryAt = 0
@@ -75,7 +74,7 @@ class Stamper {
     return timestamps > 0 ? { timestamps } : null
   }
 
-  /** Returns null if no checkpoint lacks a timestamp, else false if another node was faster. */
+  /** Returns null if no checkpoint lacks a timestamp, false if another node was faster. */
   async #stampNext(signal: AbortSignal): Promise<boolean | null> {
     const { sql, tsa, logger, counts } = this.#deps
     const next = await findUnstamped(sql, new Date(this.#since ?? 0))
@@ -88,7 +87,7 @@ class Stamper {
     return isStored
   }
 
-  /** Logs the first failure of several in a row. */
+  /** Logs only the first of consecutive failures. */
   #fail({ message, reason }: TimestampError): void {
     const { logger, counts } = this.#deps
     counts?.countTimestampFailure(reason)

@@ -1,4 +1,4 @@
-// Timestamps (RFC 3161) by `openssl ts`, in a process of its own each: the event loop never waits for one.
+// Timestamps (RFC 3161) with `openssl ts`, in separate processes, because the event loop must not wait.
 
 import { type ExecFileException, execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -8,10 +8,10 @@ import { OperatorError } from '../../src/contract/index.ts'
 
 const timeoutMs = 5000
 
-/** Reasons of failures, as they are counted. */
+/** Label of the failures metric. */
 export type FailureReason = 'openssl' | 'unreachable' | 'status' | 'invalid'
 
-/** No timestamp was got. The message completes "the timestamp …". */
+/** A timestamp could not be obtained or verified. The message completes "the timestamp …". */
 export class TimestampError extends Error {
   override readonly name = 'TimestampError'
   readonly reason: FailureReason
@@ -28,7 +28,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** @throws TimestampError if it cannot be run, or takes too long */
+/** @throws TimestampError if openssl cannot be run, or takes too long */
 function openssl(args: readonly string[], signal?: AbortSignal): Promise<Ended> {
   const options = { encoding: 'buffer', timeout: timeoutMs, killSignal: 'SIGKILL', signal } as const
   return new Promise((resolve, reject) => {
@@ -42,7 +42,7 @@ function openssl(args: readonly string[], signal?: AbortSignal): Promise<Ended> 
   })
 }
 
-/** @throws OperatorError if openssl is not there, or makes no queries */
+/** @throws OperatorError if openssl is missing or makes no queries */
 export async function requireOpenssl(): Promise<void> {
   const isThere = await createQuery(Buffer.alloc(32)).then(
     () => true,
@@ -54,7 +54,7 @@ export async function requireOpenssl(): Promise<void> {
   })
 }
 
-/** Returns a query for a timestamp of a SHA-256, with a nonce, that asks for the certificate. @throws TimestampError */
+/** Creates a query with a nonce that requests the certificate. @throws TimestampError */
 export async function createQuery(digest: Buffer, signal?: AbortSignal): Promise<Buffer> {
   const { isDone, stdout } = await openssl(
     ['ts', '-query', '-digest', digest.toString('hex'), '-sha256', '-cert'],
@@ -64,27 +64,27 @@ export async function createQuery(digest: Buffer, signal?: AbortSignal): Promise
   throw new TimestampError('openssl', 'cannot be asked for: openssl makes no query')
 }
 
-/** A timestamp must fit it: the query that it answers, or a SHA-256. */
+/** Content that a timestamp must match: the query that it answers, or a SHA-256. */
 export type Subject = { readonly query: Buffer } | { readonly digest: Buffer }
 
 interface Verification {
-  /** PEM file of the certificates that the authority's chain must end in. */
+  /** PEM file of trusted certificates in which the authority's chain must end. */
   readonly caFile: string
-  /** When the certificates must be valid: at present, or at the time of the timestamp. */
+  /** Instant at which the certificates must be valid: now, or the time of the timestamp. */
   readonly valid: 'now' | 'then'
   readonly signal?: AbortSignal
 }
 
 export interface Verdict {
-  /** The time that it states; null if it is unreadable. */
+  /** Time stated by the timestamp; null if unreadable. */
   readonly time: Date | null
-  /** Null if it is good. Completes "the timestamp …". */
+  /** Completes "the timestamp …"; null if it is valid. */
   readonly problem: string | null
-  /** True if it is a timestamp, but by nobody who is trusted. */
+  /** True if the authority is not trusted. */
   readonly isForeign: boolean
 }
 
-/** Verifies an authority's answer. @throws TimestampError if openssl does not work */
+/** Verifies an authority's response. @throws TimestampError if openssl does not work */
 export async function verifyTimestamp(
   token: Buffer,
   subject: Subject,
@@ -111,7 +111,6 @@ function notWritable({ message }: Error): never {
   throw new TimestampError('openssl', `cannot be verified: ${message}`)
 }
 
-/** Reads `Time stamp: Nov 22 22:44:15.123 2026 GMT`. */
 function readTime(text: string): Date | null {
   const [, day, time, ms = '', year] = /^Time stamp: (\w+ +\d+) ([\d:]+)(\.\d+)? (\d+) GMT$/m.exec(text) ?? []
   const parsed = new Date(`${day} ${year} ${time}${ms.slice(0, 4)} GMT`)

@@ -6,7 +6,6 @@ export interface UnstampedCheckpoint {
   readonly document: string
 }
 
-/** Returns the newest checkpoint without a timestamp, of those made after `since`, of any account. */
 export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedCheckpoint | undefined> {
   const [row] = await sql<UnstampedCheckpoint[]>`
     select c.account_id, c.tree_size::float8 as tree_size, c.document from checkpoints c
@@ -16,7 +15,7 @@ export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedChe
   return row
 }
 
-/** Returns false if another node was faster. Then the checkpoint may still be without a timestamp. */
+/** Returns false if another node was faster. The checkpoint may still lack a timestamp then. */
 export async function insertTimestamp(
   sql: Sql,
   { account_id, tree_size }: UnstampedCheckpoint,
@@ -35,11 +34,11 @@ export interface TimestampRow {
   readonly position: number
   readonly tree_size: number
   readonly token: Buffer
-  /** Of the checkpoint; null if it is missing. */
+  /** Null if the checkpoint is missing. */
   readonly document: string | null
 }
 
-/** Returns timestamps in the order in which they came. */
+/** Returns timestamps in the order of arrival. */
 export function listTimestamps(sql: Sql, accountId: string, after: number, limit: number): Promise<TimestampRow[]> {
   return sql<TimestampRow[]>`
     select t.position, t.tree_size::float8 as tree_size, t.token, c.document

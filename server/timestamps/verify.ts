@@ -15,8 +15,8 @@ const processes = 4
 const minPosition = -(2 ** 31)
 
 /**
- * Verifies that each timestamp of an account is of its checkpoint and by a trusted authority, and that none is missing
- * between two others. One that was removed after the last cannot be told from one that never came.
+ * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two others.
+ * The removal of the last ones cannot be detected.
  */
 export async function* verifyTimestamps(
   { sql, signal, inspected }: Work,
@@ -44,7 +44,6 @@ export async function* verifyTimestamps(
 
 type Found = [problem: Problem, detail: string]
 
-/** `before` is the position before the rows. */
 function findGaps(before: number, rows: readonly TimestampRow[]): Found[] {
   const found: Found[] = []
   let last = before
