@@ -1,4 +1,4 @@
-// Makes dist/consentctl-<platform>-<arch>, the client and Node.js in one file, by Node's --build-sea.
+// Makes dist/consentctl-<platform>-<arch>, the client and Node.js in one file, with Node's --build-sea.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { client } from './bundle.js'
 import { fetchNode, root, run } from './releases.js'
 
-/** The oldest long-term release with --build-sea. */
+/** The oldest LTS release with --build-sea. */
 const major = 26
 
 const node = fetchNode(major)

@@ -1,5 +1,5 @@
-// Bundles the client into one file beside rarely used libraries, and the server without libraries: PGlite finds its
-// WebAssembly next to its own files.
+// Bundles the client into one file beside rarely used libraries. Bundles the server without libraries, because PGlite
+// finds its WebAssembly next to its own files.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ import { client, shared } from './bundle.js'
 import { buildDashboard } from './dashboard.js'
 import { emptyDatabase } from './empty-database.js'
 
-/** Files of their own, because reading them at each start would cost more than the rest. */
+/** Bundled separately, because reading them at each start would cost more than the rest. */
 const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici', 'yauzl']
 
 const used = new Set()
@@ -24,14 +24,14 @@ const apart = {
 }
 
 const dist = join(client.absWorkingDir, 'dist')
-/** Of this process alone: another may be building, or running what is in dist. */
+/** A draft folder per process, because another process may be building, or running the files in dist. */
 const draft = join(client.absWorkingDir, `dist.${process.pid}`)
 process.on('exit', () => rmSync(draft, { recursive: true, force: true }))
 await build({
   ...client,
   outdir: join(draft, 'client'),
   plugins: [...client.plugins, apart],
-  // As Node wraps CommonJS: wrapping the text at each start would copy it.
+  // Node's own CommonJS wrapper, added here because wrapping the text at each start would copy it.
   banner: { js: '(function (exports, require, module, __filename, __dirname) {' },
   footer: { js: '})' },
 })
@@ -71,7 +71,7 @@ await build({
 writeFileSync(join(draft, 'server', 'db', 'embedded.tar.gz'), await emptyDatabase())
 await buildDashboard(join(draft, 'server', 'dashboard', 'built'))
 
-// Generators for generate.js.
+// Bundles the generators for generate.js.
 await build({
   ...client,
   entryPoints: undefined,

@@ -12,7 +12,7 @@ export const shared = {
   logLevel: 'warning',
 }
 
-/** commander requires it for executable subcommands, which do not exist here; it costs 6 ms. */
+/** commander requires node:child_process for executable subcommands, which do not exist here; loading it costs 6 ms. */
 const noSubprocesses = {
   name: 'no subprocesses',
   setup({ onResolve, onLoad }) {
@@ -23,7 +23,7 @@ const noSubprocesses = {
   },
 }
 
-/** Of package.json, all of which each start would evaluate, with its list of manual pages. */
+/** Reduces package.json to its version, because each start would evaluate all of it. */
 const versionOnly = {
   name: 'version only',
   setup({ onLoad }) {

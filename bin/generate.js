@@ -1,4 +1,4 @@
-// Writes the committed files that are generated; a test compares them.
+// Writes the generated files that are committed; a test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
@@ -11,13 +11,13 @@ for (const [name, schema] of Object.entries(schemas)) {
 }
 fill('../src/commands/README.md', 'commands', `${manual}\n`)
 for (const [name, snippet] of Object.entries(snippets)) fill('../server/banner/README.md', name, snippet)
-// npm installs only the pages that are named here.
+// npm installs only the manual pages named in package.json.
 const packageFile = new URL('../package.json', import.meta.url)
 const description = JSON.parse(readFileSync(packageFile, 'utf8'))
 description.man = Object.keys(man).map(name => `dist/man/${name}`)
 writeFileSync(packageFile, `${JSON.stringify(description, null, 2)}\n`)
 
-/** Replaces what is between the marks of a name, `<!-- name -->` and `<!-- /name -->`. */
+/** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 function fill(path, name, text) {
   const file = new URL(path, import.meta.url)
   const place = new RegExp(`(?<=<!-- ${name} -->\\n)[\\s\\S]*(?=<!-- /${name} -->)`)

@@ -1,8 +1,8 @@
-// The single executable has the client only: the server needs WebAssembly files next to its code.
+// The single executable has only the client, because the server needs WebAssembly files next to its code.
 import { CliError, exit } from '../src/errors/errors.ts'
 import { main } from '../src/main.ts'
 
-process.exitCode = exit.failure // if nothing is left to wait for
+process.exitCode = exit.failure // the code if the event loop ends before `main` does
 main(process, () =>
   Promise.reject(
     new CliError('no_server', exit.usage, 'this executable is the client only', {

@@ -1,4 +1,4 @@
-// Prepares a fresh clone: installs and builds, each only if necessary. Uses Node and npm alone.
+// Prepares a fresh clone: installs and builds, each only if necessary. Uses only Node and npm.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -9,10 +9,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 const inputs = ['bin', 'src', 'server', 'package.json', 'package-lock.json']
 
-/** In dist, which each build removes first. */
+/** Kept in dist, because each build removes dist first. */
 const digestFile = join(root, 'dist', 'inputs.sha256')
 
-// npm writes its own copy of the lockfile when an installation is complete.
+// npm writes this copy of the lockfile when an installation is complete.
 if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
   process.stderr.write('Installing the packages (npm ci) …\n')
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=warn', '--update-notifier=false']
@@ -25,12 +25,12 @@ if (!existsSync(digestFile) || readFileSync(digestFile, 'utf8') !== digest) {
   writeFileSync(digestFile, digest)
 }
 
-/** Milliseconds since 1970; 0 for a missing file. */
+/** Returns milliseconds since 1970; 0 for a missing file. */
 function changedAt(file) {
   return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Digests names and contents, not times, which differ after a checkout, and Node's version. */
+/** Digests Node's version and the files' names and contents; not times, which a checkout changes. */
 function digestOf(paths) {
   const hash = createHash('sha256').update(process.version)
   const files = paths.flatMap(path =>

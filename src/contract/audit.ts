@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { endpoint, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, Instant, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
-/** Changes that the administrators' log has. */
 export const auditActions = [
   'adopted',
   'account_created',
@@ -21,7 +20,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** `admin`: a command on the machine; `system`: the service itself. */
+/** `admin`: a command on the server's machine; `system`: the service itself. */
 export const auditActors = ['user', 'api_key', 'admin', 'system'] as const
 
 export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice'] as const
@@ -34,7 +33,6 @@ export interface AuditTarget {
 const Values = z.record(z.string(), z.unknown()).nullable()
 const values = { name: 'Shop', updated_at: '2026-11-20T18:45:07.123Z' }
 
-/** An entry of the administrators' log. */
 export const AccountEntry = z.object({
   version: Count.meta({ minimum: 1 }).describe('From 1, without gaps, in each account.'),
   at: Timestamp.meta({ examples: ['2026-11-20T18:45:07.123Z'] }),

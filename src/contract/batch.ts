@@ -17,7 +17,7 @@ export type BatchRow = z.output<typeof BatchRow>
 
 const size = `must have from 1 to ${batchLimits.rows} rows`
 
-/** Rows are validated one by one, because an invalid one must not stop the others. */
+/** Rows are validated one by one, because an invalid row must not stop the others. */
 export const ConsentBatch = z.strictObject({
   records: z
     .array(
@@ -54,21 +54,20 @@ const RowRefused = z.object({
 })
 export type RowRefused = z.output<typeof RowRefused>
 
-/** The answer of a single create. */
+/** The answer that a single create would get. */
 export const RowOutcome = z.union([RowMade, RowRefused])
 export type RowOutcome = z.output<typeof RowOutcome>
 
-/** In the order of the rows. */
 export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
 export type BatchOutcome = z.output<typeof BatchOutcome>
 
-/** Validating every field would take most of the time of an import. */
+/** Checks only the id, because validating every field would take most of the time of an import. */
 const RowId = z.custom<{ readonly status: 201; readonly consent: z.output<typeof RecordId> }>(row => {
   const { status, consent } = Object(row)
   return status === 201 && typeof Object(consent).id === 'string'
 })
 
-/** Outcomes of that many rows, with the ids of the records alone. */
+/** Answer for `rows` rows, of which only the ids are read. */
 export function idsOf(rows: number) {
   return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
 }

@@ -28,7 +28,6 @@ export const CheckQuery = z.strictObject({
 })
 export type CheckQuery = z.output<typeof CheckQuery>
 
-/** With an example. */
 const Moment = Timestamp.meta({ examples: ['2026-11-20T20:50:21.164Z'] })
 
 const CheckedRecord = z.object({
@@ -122,7 +121,6 @@ export const CheckAnswer = z.object({
 })
 export type CheckAnswer = z.output<typeof CheckAnswer>
 
-/** May the data of this person be used for this purpose? */
 export const check = endpoint({
   summary: 'Check if a data subject consents to a purpose',
   method: 'GET',

@@ -5,7 +5,7 @@ import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
 import { Count, Id, Instant, PolicyVersion, pageQuery, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
-/** Null if an instance has no value for the field or leaves it out. */
+/** A field that instances may leave out or set to null; parsed as null. */
 function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
@@ -14,14 +14,14 @@ function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }
 
-/** Where an imported record comes from, as its importer told it. */
+/** The origin of an imported record, as its importer stated it. */
 export const RecordOrigin = z.object({
   system: z.string(),
   id: z.string().nullable(),
   evidence: z.string().nullable(),
 })
 
-/** A consent record (service specification section 2.1). Required fields are those that every instance promises. */
+/** A consent record (service specification section 2.1). Every instance must return the required fields. */
 export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
   site_id: given(Id),
@@ -79,7 +79,7 @@ export const ConsentDraft = z.strictObject({
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
 
-/** Section 4.4. */
+/** Service specification section 4.4. */
 export const ConsentChange = z.strictObject({
   accepted: z.boolean('must be true or false').optional(),
   preferences: Preferences.optional(),
@@ -95,7 +95,7 @@ export function isRange({ from, to }: Range): boolean {
   return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
 }
 
-/** Not of the schemas of notices: evaluating those would take time at the start of every command. */
+/** Repeats the form of the notices' schemas, because evaluating those would slow the start of every command. */
 const Expiry = z
   .string()
   .regex(
@@ -104,7 +104,7 @@ const Expiry = z
   )
   .meta({ examples: ['P30D'] })
 
-/** Section 4.2. */
+/** Service specification section 4.2. */
 export const ConsentQuery = z
   .strictObject({
     site_id: Uuid.optional(),
@@ -130,14 +130,13 @@ export const ConsentPage = z.object({
 })
 export type ConsentPage = z.output<typeof ConsentPage>
 
-/** Lower case. */
 function hex(bytes: number) {
   return z.string().meta({ pattern: `^[\\da-f]{${2 * bytes}}$` })
 }
 
 /**
- * An entry of the audit trail (section 2.2): the state after the event. `action` and the fields after `created_at` are
- * this service's own: with them the hash chain can be verified from the response alone.
+ * An entry of the audit trail (service specification section 2.2): the state after the event. `action` and the fields
+ * after `created_at` are this service's additions, with which the response alone verifies the hash chain.
  */
 export const AuditEntry = z.object({
   id: Id,
@@ -212,7 +211,7 @@ const HistoryQuery = z.strictObject({
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of section 4. Instances may answer a removal as they like. */
+/** The six routes of service specification section 4. Instances may answer a removal in any form. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',

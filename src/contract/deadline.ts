@@ -1,11 +1,10 @@
-/** Days as `2026-12-24`, and `12-25` for that day of every year. */
+/** Days as `2026-12-24`, or `12-25` for every year. */
 export type Holidays = readonly string[]
 
 /**
- * Returns the last day to answer a request, both as `2026-01-31` (GDPR Art. 12(3): one month after it was received, and two
- * further months if it is extended). By Regulation (EEC, Euratom) No 1182/71 Art. 3 the period begins on the day after, ends
- * with the same date of the last month or with the end of that month, and if that is a Saturday, a Sunday or one of the
- * holidays, with the following working day.
+ * Returns the last day to answer a request; days are `2026-01-31`. GDPR Art. 12(3) gives one month from receipt, and
+ * two further months if extended. By Regulation (EEC, Euratom) No 1182/71 Art. 3 the period ends on the same date of
+ * the last month or at that month's end; if that is a Saturday, a Sunday or a holiday, on the next working day.
  */
 export function dueAfter(received: string, months: 1 | 3 = 1, holidays: Holidays = []): string {
   const [year = 0, month = 0, date = 0] = received.split('-').map(Number)
@@ -21,7 +20,7 @@ function isWorkingDay(day: Date, holidays: Holidays): boolean {
   return !isWeekend && !holidays.includes(text) && !holidays.includes(text.slice(5))
 }
 
-/** `Date.UTC` would take the years before 100 for those of the 20th century. */
+/** Avoids `Date.UTC`, which maps the years 0 to 99 to 1900 to 1999. */
 function dayOf(year: number, month: number, date: number): Date {
   const day = new Date(0)
   day.setUTCFullYear(year, month, date)

@@ -1,15 +1,15 @@
-/** Deeper than any body of the contract. */
 const maxDepth = 32
 
 /**
- * Parses JSON (RFC 8259), and rejects what JSON.parse would silently change: a repeated key, `__proto__`, numbers that
- * a double cannot hold. @throws SyntaxError whose message completes "The body …"
+ * Parses JSON (RFC 8259). Rejects anything that JSON.parse would silently change: repeated keys, `__proto__`, numbers
+ * that a double cannot hold.
+ * @throws SyntaxError with a message that completes "The body …"
  */
 export function parseExactJson(text: string): unknown {
   const value = parse(text)
-  /** The keys of each open object, `null` for an open array. */
+  /** The keys of each open object; null for an open array. */
   const open: (Set<string> | null)[] = []
-  /** Those of the innermost object if a key is next. */
+  /** The keys of the innermost object, if a key is next. */
   let keys: Set<string> | null | undefined = null
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at] as string
@@ -63,13 +63,13 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** RFC 7493 section 2.2. */
+/** I-JSON (RFC 7493 section 2.2). */
 export function isExactNumber(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
 
 function isKept(token: string): boolean {
-  if (/^-?[1-9]\d{0,14}$/.test(token)) return true // most are whole, and below 2^53
+  if (/^-?[1-9]\d{0,14}$/.test(token)) return true // fast path: most numbers are integers below 2^53
   const value = Number(token)
   if (!isExactNumber(value) || Object.is(value, -0)) return false
   const digits = significant(token)

@@ -18,7 +18,7 @@ const FileDigest = z
 
 const boolean = z.boolean('must be true or false')
 
-/** A later answer of the same person. It has the whole state after it. */
+/** A later answer of the same person, with the whole state after it. */
 const ImportedChange = z.strictObject({
   given_at: GivenAt.describe('Not before that of the answer before.'),
   accepted: boolean,
@@ -28,7 +28,7 @@ const ImportedChange = z.strictObject({
 })
 export type ImportedChange = z.output<typeof ImportedChange>
 
-/** A row of a batch that records what another system knows, for keys with the scope `import`. */
+/** A batch row that records another system's data; needs a key with the scope `import`. */
 export const ImportRow = ConsentDraft.extend({
   policy_version: PolicyVersion.describe(
     'That of the first answer: there is no default, because nobody may invent it.',
@@ -63,7 +63,6 @@ export const ImportRow = ConsentDraft.extend({
 })
 export type ImportRow = z.output<typeof ImportRow>
 
-/** True for a row that is an import by its origin, whatever else it has. */
 export function isImportRow(row: unknown): boolean {
   return Object(row).origin !== undefined
 }

@@ -2,7 +2,7 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(
 
 /**
  * Parses an RFC 3339 date-time with an offset into milliseconds since 1970. A finer fraction counts as half a
- * millisecond, so that lower bounds can be rounded up and upper ones down. Null for invalid ones, including `24:00`,
+ * millisecond, so that lower bounds can be rounded up and upper bounds down. Null if invalid, which includes `24:00`,
  * leap seconds, 30 February and the year 0000.
  */
 export function parseInstant(value: string): number | null {

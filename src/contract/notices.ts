@@ -8,18 +8,21 @@ export type NoticeMediaType = (typeof noticeMediaTypes)[number]
 
 export const maxNoticeTextBytes = 1024 * 1024
 
-/** Texts of one notice. */
+/** Most texts of one notice. */
 export const maxNoticeTexts = 100
 
 const duration = /^P(?:(\d{1,4})W|(?=\d)(?:(\d{1,3})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})D)?)$/
 
-/** Calendar months, then days. */
+/** Calendar months are added before days. */
 export interface Validity {
   readonly months: number
   readonly days: number
 }
 
-/** Parses an ISO 8601 duration of whole years, months and days, or of weeks. Null for others, none, and over 100 years. */
+/**
+ * Parses an ISO 8601 duration of whole years, months and days, or of weeks. Null for others, zero, and over 100
+ * years.
+ */
 export function parseValidity(value: string): Validity | null {
   const [match, weeks = 0, years = 0, ownMonths = 0, ownDays = 0] = duration.exec(value) ?? []
   const months = Number(years) * 12 + Number(ownMonths)
@@ -39,7 +42,7 @@ const ValidFor = z
 const purposeTitle = 'Marketing by e-mail'
 const purposeIri = 'https://w3id.org/dpv#DirectMarketing'
 
-/** A purpose has an entry for each language of its title. */
+/** A purpose has one entry for each language of its title. */
 export const NoticePurpose = z.object({
   key: z
     .string()
@@ -107,7 +110,6 @@ const Details = {
   effective_from: Timestamp.nullable().describe('Null is from its publication.'),
 }
 
-/** As the entry of its publication says it. */
 export const NoticeManifest = z.object({
   site_id: Id,
   policy_version: Count.meta({ minimum: 1 }),
@@ -133,7 +135,7 @@ export const NoticeDraft = z.strictObject({
   purposes: Purposes.optional(),
   controller: text(1, 1000).nullable().optional(),
   valid_for: ValidFor.nullable().optional(),
-  // False can be corrected by a later version; true cannot be taken back.
+  // A later version can correct false, but nothing can take back true.
   requires_renewal: z.boolean('must be true or false').optional().describe('Default: false.'),
   effective_from: Instant.nullable().optional(),
 })

@@ -1,6 +1,5 @@
 import type { Endpoint } from './endpoint.ts'
 
-/** Returns the path with its parameters filled in. */
 export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): string {
   return path.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String((params as Record<string, unknown>)[name])),

@@ -18,7 +18,7 @@ export const proofTypes = ['erasure_receipt', 'export_manifest'] as const
 
 const dayForm = 'must be a day, such as 2026-01-31'
 
-/** UTC. */
+/** A day in UTC. */
 const GivenDay = z.iso.date(dayForm)
 
 const Day = z.string().meta({ format: 'date', pattern: '^\\d{4}-\\d\\d-\\d\\d$' })
@@ -66,7 +66,6 @@ export type DataSubjectRequest = z.output<typeof DataSubjectRequest>
 
 const State = z.record(z.string(), z.unknown()).meta({ examples: [{ due_on: '2026-12-21', state: 'open' }] })
 
-/** An audit entry of a request. */
 export const RequestEntry = z.object({
   version: Count.meta({ minimum: 1 }),
   action: z.string().meta({ enum: ['created', 'updated', 'extended', 'closed'] }),

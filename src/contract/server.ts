@@ -4,11 +4,11 @@ import type { Role } from './session.ts'
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
 export interface DatabaseFinding {
-  /** Null if it is about all accounts. */
+  /** Null for a finding about all accounts. */
   readonly account_id: string | null
-  /** Null if it is about the account's log. */
+  /** Null for a finding about the account's log. */
   readonly consent_id: string | null
-  /** Null if it is about more than one audit entry. */
+  /** Null for a finding about several audit entries. */
   readonly version: number | null
   readonly problem: Problem
   readonly detail: string
@@ -21,10 +21,9 @@ export interface KeyRevocationOrder {
   readonly reason: (typeof signingKeyReasons)[number]
 }
 
-/** A key that the service publishes. */
 export interface SigningKeyRow {
   readonly key_id: string
-  /** `adopted`: valid, and from before the chain. */
+  /** `adopted`: valid, from before the chain of keys. */
   readonly state: 'valid' | 'adopted' | (typeof signingKeyReasons)[number]
   readonly not_before: string
   readonly revoked_at: string | null
@@ -33,9 +32,9 @@ export interface SigningKeyRow {
 export interface Inspection {
   readonly account?: string | undefined
   readonly kept: readonly string[]
-  /** PEM file of the authority of the timestamps, to verify these too. */
+  /** PEM file of the timestamps' authority, to verify them too. */
   readonly tsaCa?: string | undefined
-  /** Stops the work, which then throws its reason. */
+  /** Aborts the work, which then throws the signal's reason. */
   readonly signal: AbortSignal
 }
 
@@ -47,13 +46,13 @@ export interface Inspected {
   timestamps: number
 }
 
-/** Works while its findings are read, page by page. */
+/** Verifies page by page while its findings are read. */
 export interface Verification {
   readonly findings: AsyncIterable<readonly DatabaseFinding[]>
   readonly inspected: Readonly<Inspected>
 }
 
-/** Each account's latest signed checkpoint, and what contradicts those stored elsewhere. */
+/** Each account's latest signed checkpoint, and any contradictions to checkpoints stored elsewhere. */
 export interface TakenCheckpoints {
   readonly checkpoints: readonly string[]
   readonly findings: readonly DatabaseFinding[]
@@ -75,7 +74,7 @@ export interface ImportOrder {
   readonly signal: AbortSignal
 }
 
-/** A PostgreSQL server by its URL, else the embedded database in a folder. */
+/** The URL of a PostgreSQL server, or else the folder of the embedded database. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string | undefined
   readonly dataDir?: string | undefined
@@ -83,7 +82,7 @@ export interface DatabaseOptions {
 
 export interface ServeOptions extends DatabaseOptions {
   readonly host?: string | undefined
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port?: number | undefined
 }
 
@@ -93,13 +92,13 @@ export interface AccountDraft {
   readonly email: string
   readonly site?: string | undefined
   readonly plan?: (typeof plans)[number] | undefined
-  /** A calendar month (UTC); overrides the plan's. */
+  /** Units in a calendar month (UTC); overrides the plan's. */
   readonly monthlyQuota?: number | undefined
   /** Default: a generated one. */
   readonly password?: string | undefined
 }
 
-/** The database stores only hashes of the secrets. */
+/** The secrets in clear; the database stores only their hashes. */
 export interface NewAccount {
   readonly account_id: string
   readonly user: { readonly id: string; readonly email: string; readonly password: string | null }
@@ -109,26 +108,26 @@ export interface NewAccount {
 
 export interface AccountRow {
   readonly account_id: string
-  /** Of its users, separated by blanks. */
+  /** E-mail addresses of its users, separated by blanks. */
   readonly email: string
   readonly plan: string
   /** Null is unlimited. */
   readonly monthly_quota: number | null
-  /** In this month (UTC); held units count. */
+  /** Units used in this month (UTC), including held ones. */
   readonly used: number
   readonly remaining: number | null
   readonly created_at: string
 }
 
 export interface QuotaOrder {
-  /** Its id, or the e-mail of a user. */
+  /** Id of the account, or e-mail of one of its users. */
   readonly account: string
   /** Null is unlimited. */
   readonly monthlyQuota: number | null
 }
 
 export interface UserDraft {
-  /** Its id, or the e-mail of a user; default: the only account. */
+  /** Id of the account, or e-mail of one of its users; default: the only account. */
   readonly account?: string | undefined
   readonly email: string
   readonly role: Role
@@ -144,12 +143,12 @@ export interface UserInfo {
   readonly created_at: string
 }
 
-/** The password is null if the operator gave it. */
+/** The password is null if the operator supplied it. */
 export interface NewUser extends UserInfo {
   readonly password: string | null
 }
 
-/** The password is null if the operator gave it. */
+/** The password is null if the operator supplied it. */
 export interface NewPassword {
   readonly email: string
   readonly password: string | null
@@ -157,21 +156,21 @@ export interface NewPassword {
 
 export interface AccountPurge {
   readonly account_id: string
-  /** Live records beyond their site's retention period. */
+  /** Live records past their site's retention period. */
   readonly expired: number
   readonly purged: number
 }
 
 export interface PurgeOrder {
-  /** Default: the server's setting. */
+  /** Days since deletion; default: the server's setting. */
   readonly olderThan?: number | undefined
-  /** Called with the numbers first. Nothing is done if it resolves to false. */
+  /** Called with the numbers first; false cancels the purge. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
-  /** Called for each record that is left because its history does not verify. */
+  /** Called for each record that is kept because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
-  /** Called with what could not be done and does not end the purge. */
+  /** Called for a failure that does not stop the purge. */
   readonly onProblem: (problem: string) => Promise<void>
-  /** Stops it after the current batch. */
+  /** Stops the purge after the current batch. */
   readonly signal: AbortSignal
 }
 
@@ -186,25 +185,25 @@ export interface RunningServer {
 
 export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Null when the wait is over. */
+  /** Called with the reason, and with null at the end of the wait. */
   readonly onWait?: (what: string | null) => void
-  /** Called with the embedded database if none was given. */
+  /** Called if the embedded database is used because no database was given. */
   readonly onDefault?: (what: string) => void
-  /** Called with it before `serve` opens it. */
+  /** Called before `serve` opens the embedded database. */
   readonly onEmbedded?: (what: string) => void
 }
 
-/** The executable loads it; the client never imports it. */
+/** The server's bundle, which the executable loads and the client never imports. */
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
-  /** Oldest first. */
+  /** Returns the oldest first. */
   listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]>
   setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow>
   addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser>
-  /** Of one account, by its id or the e-mail of a user, or of all. */
+  /** `account`: id, or e-mail of a user; undefined for all. */
   listUsers(options: DatabaseOptions, account: string | undefined, host: ServerHost): Promise<readonly UserInfo[]>
-  /** Also ends the user's sessions. The last owner of an account stays. */
+  /** Also ends the user's sessions. Rejects for the last owner of an account. */
   removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo>
   /** Also ends the user's sessions. */
   resetPassword(
@@ -214,14 +213,14 @@ export interface ServerModule {
   ): Promise<NewPassword>
   /** Deletes expired records, and personal data of deleted ones. Yields each account's numbers. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** Works beside a running server and without one. */
+  /** Needs no running server, and may run beside one. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
-  /** Signs new ones, and compares the log with those stored elsewhere. */
+  /** Signs new checkpoints, and compares the log with those stored elsewhere. */
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
   revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
-  /** Adopts the keys of the database as they are. */
+  /** Starts a new chain of keys, which adopts the database's keys. */
   restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]>
-  /** Includes the secrets. */
+  /** The export includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   /** The database must be empty, and stays empty on failure. */
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
@@ -242,7 +241,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** By name, because the server's bundle has its own copy of the class. */
+/** Compares the name, because the server's bundle has another copy of the class. */
 export function isOperatorError(error: unknown): error is OperatorError {
   return error instanceof Error && error.name === 'OperatorError'
 }

@@ -4,7 +4,6 @@ import { Id, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/session'
 
-/** An owner may do everything, a reader only read. */
 export const roles = ['owner', 'reader'] as const
 export type Role = (typeof roles)[number]
 

@@ -22,7 +22,7 @@ export const Site = z.object({
 })
 export type Site = z.output<typeof Site>
 
-/** As browsers write it (RFC 6454 section 6.2): scheme, host, and the port unless it is the default one. */
+/** An origin in the form of browsers (RFC 6454 section 6.2): scheme, host, and port unless it is the default. */
 export const Origin = z
   .string('must be text')
   .max(255, 'must have at most 255 characters')

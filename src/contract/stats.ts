@@ -4,7 +4,7 @@ import { endpoint, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
 import { Count, Id, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
-/** Groups of fewer persons are hidden unless the exact numbers are requested. */
+/** Smaller groups are hidden unless exact numbers are requested. */
 export const leastPersons = 10
 
 const Day = z

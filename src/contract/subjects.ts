@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
 
-/** In a request and in a response. */
+/** Most ids in a request, and records in a response. */
 export const erasedRecordsLimit = 1000
 
 export const SubjectErasure = z.strictObject({

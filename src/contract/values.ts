@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { parseInstant } from './instant.ts'
 import { uuidPattern } from './uuid.ts'
 
-/** Text that PostgreSQL and JSON keep unchanged: well-formed Unicode without NUL. Length in code points. */
+/** Text that PostgreSQL and JSON keep unchanged: well-formed Unicode without NUL. Lengths are in code points. */
 export function text(min: number, max: number) {
   return z
     .string('must be text')
@@ -25,17 +25,17 @@ function characters(value: string): number {
   return count
 }
 
-/** In lower case. */
+/** A UUID, converted to lower case. */
 export const Uuid = z
   .string('must be a UUID')
   .regex(uuidPattern, 'must be a UUID')
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** Any text, because other instances may have other ids; this service returns UUIDs. */
+/** Accepts any text, because other instances may have other ids; this service returns UUIDs. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
-/** PostgreSQL's `integer`. */
+/** Largest PostgreSQL `integer`. */
 const maxInteger = 2_147_483_647
 
 export const PolicyVersion = z
@@ -43,7 +43,7 @@ export const PolicyVersion = z
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
 
-/** Any number is accepted from other instances. */
+/** Accepts any number from other instances. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
 /** Validated, because it goes into a signed document. */
@@ -59,17 +59,17 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** Any text, as for ids; this service returns UTC with exactly milliseconds. */
+/** Accepts any text, like ids; this service returns UTC with three decimals of a second. */
 export const Timestamp = z
   .string()
   .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 
-/** Also `true` or `false` in a query string. */
+/** Also accepts `true` and `false` in a query string. */
 export const QueryBoolean = z
   .union([z.boolean(), z.enum(['true', 'false']).transform(word => word === 'true')])
   .meta({ type: 'boolean' })
 
-/** Also digits in a query string. */
+/** Also accepts digits in a query string. */
 export function queryInteger(min: number, max: number) {
   const digits = z
     .string()
@@ -79,7 +79,6 @@ export function queryInteger(min: number, max: number) {
   return z.union([z.number(), digits], message).pipe(z.int(message).min(min, message).max(max, message))
 }
 
-/** The part of a query that all lists have. */
 export const pageQuery = {
   cursor: z
     .string()
@@ -89,7 +88,6 @@ export const pageQuery = {
   limit: queryInteger(1, 100).optional().meta({ default: 50 }),
 }
 
-/** A page of a list of this service; other instances may leave fields out. */
 export function pageOf<T extends z.ZodType>(item: T, nextCursor = 'Null on the last page.') {
   return z.object({
     data: z.array(item),

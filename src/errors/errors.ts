@@ -1,11 +1,11 @@
-/** Exit codes: changed only in a major version, because scripts rely on them. */
+/** Exit codes. They change only in a major version, because scripts rely on them. */
 export const exit = {
   done: 0,
   /** A bug, or a local failure such as a full disk. */
   failure: 1,
   usage: 2,
   notFound: 3,
-  /** No key, an invalid or revoked key, or one without the scope. */
+  /** No key, an invalid or revoked key, or a key without the scope. */
   auth: 4,
   rejected: 5,
   quota: 6,
@@ -15,7 +15,7 @@ export const exit = {
   declined: 9,
   /** The state changed since the command was planned. */
   changed: 10,
-  /** `check`: the consent is not there. The same number, which no error of that command has. */
+  /** Result of `check` without consent. That command never exits with `changed`, which has the same number. */
   no: 10,
   /** The response to a request that is not idempotent was lost. */
   unknown: 11,
@@ -29,7 +29,7 @@ export type Exit = (typeof exit)[keyof typeof exit]
 
 export class CliError extends Error {
   override readonly name = 'CliError'
-  /** `error.code` in JSON. */
+  /** The `error.code` in JSON output. */
   readonly code: string
   readonly exit: Exit
   readonly hint: string | undefined
@@ -47,22 +47,22 @@ export class CliError extends Error {
   }
 }
 
-/** Invalid flags or arguments (exit 2). */
+/** Returns an error for invalid flags or arguments (exit 2). */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError('usage', exit.usage, message, { hint })
 }
 
-/** An unusable configuration file or variable (exit 2). */
+/** Returns an error for an unusable configuration file or variable (exit 2). */
 export function settingsError(message: string, hint?: string): CliError {
   return new CliError('settings', exit.usage, message, { hint })
 }
 
-/** Data that is rejected before it is sent (exit 5). */
+/** Returns an error for data that is rejected before it is sent (exit 5). */
 export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, { hint })
 }
 
-/** `command` continues where the error stopped. */
+/** An early stop that `command` resumes. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string
@@ -73,7 +73,6 @@ export class Resumable extends Error {
   }
 }
 
-/** An error with a reason and a remedy that only the command knows. */
 export class Explained extends Error {
   override readonly name = 'Explained'
   readonly why: string

@@ -30,7 +30,7 @@ function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Shows no query, which may hold personal data. */
+/** Omits the query, which may hold personal data. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -43,7 +43,6 @@ function redirectHint({ call, location }: ContractError): { why: string; hint: s
   return { why, hint }
 }
 
-/** The outcome if a response is lost, and how to check it. */
 interface LostResponse {
   readonly outcome: string
   readonly hint: string
@@ -54,7 +53,7 @@ const lostCreate: LostResponse = {
   hint: 'run consentctl list before you create it again',
 }
 
-/** By the path of a POST. */
+/** Keys are paths of POSTs. */
 const lostResponses: Record<string, LostResponse> = {
   '/api/v1/consents': lostCreate,
   '/api/v1/consents/batch': lostCreate,
@@ -96,7 +95,7 @@ const exitByCode: Record<ErrorCode, Exit> = {
   read_only: exit.temporary,
 }
 
-/** For responses that did not come from the service: a proxy's 404 does not mean that a record is missing. */
+/** Exit codes for responses of other software: a proxy's 404 does not mean that a record is missing. */
 const exitByForeignStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
@@ -104,7 +103,7 @@ const exitByForeignStatus: Record<number, Exit> = {
   429: exit.temporary,
 }
 
-/** For unknown error codes. */
+/** Exit codes for error codes that this version does not know. */
 const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
@@ -138,7 +137,7 @@ function whyRejected(call: Call): string | undefined {
 
 const importHint = 'consentctl keys create --name import --scope import,read'
 
-/** No key has the scopes `notices` and `import` unless they were asked for. */
+/** The scopes `notices` and `import` are given only on request. */
 function scopeHint(message: string): string {
   if (/\bscope import\b/.test(message)) return `make a key for this with ${importHint}`
   if (/\bor import\b/.test(message)) return `use a key with the scope write; for an import make one with ${importHint}`
@@ -283,7 +282,6 @@ export function explain(error: unknown): Explanation {
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }
 }
 
-/** Turns commander's error and its suggestion into a usage error. */
 export function fromCommander(error: { readonly message: string }): CliError {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   if (message.startsWith("unknown command 'help'"))
@@ -304,7 +302,7 @@ const destructive = new Set([
   'unset',
 ])
 
-/** Drops destructive commands from a suggestion: `undelete` must not lead to `delete`. */
+/** Drops destructive commands from a suggestion, so that `undelete` does not suggest `delete`. */
 function harmless(suggestion: string): string | undefined {
   const [, names] = /^\(Did you mean (?:one of )?(.*)\?\)$/.exec(suggestion) ?? []
   if (names === undefined) return suggestion.replace(/^\((.*)\)$/, '$1')
@@ -317,7 +315,6 @@ export function exitOf(error: unknown): Exit {
   return explain(error).exit
 }
 
-/** True for the error of an instance that does not know a parameter of the query. */
 export function rejectsParameter(error: unknown, name: string): boolean {
   return new RegExp(`unknown (field|parameter).*\\b${name}\\b`).test(explain(error).message)
 }

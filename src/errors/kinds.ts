@@ -4,11 +4,11 @@ const maxKinds = 20
 
 export interface Kind {
   readonly code: string
-  /** The message with # for numbers, ids and quoted text; null for more kinds than are told apart. */
+  /** Message with # for numbers, ids and quoted text; null once there are too many kinds. */
   readonly message: string | null
 }
 
-/** Returns a function that says of which kind an error is: its memory is bounded. The message may name a subject. */
+/** Returns a function that classifies errors in bounded memory. A message may contain `subject`, which is removed. */
 export function openKinds(): (error: unknown, subject?: string) => Kind {
   const known = new Set<string>()
   return (error, subject = '') => {

@@ -15,12 +15,11 @@ interface ReportContext {
   }
 }
 
-/** Errors of one kind that are reported. */
 const maxExamples = 3
 
 /**
- * Reports errors of which there may be many: of each kind the first three, only the first with a hint, and how many
- * followed. Errors are of one kind if their messages differ only in numbers, ids and quoted text.
+ * Reports many errors briefly: the first three of each kind, a hint with the first, then the number of others.
+ * Messages of one kind differ only in numbers, ids and quoted text.
  */
 export function reportsByKind(ctx: ReportContext & { readonly warn: (text: string) => Promise<void> }) {
   const kinds = new Map<string, { readonly first: string; count: number }>()
@@ -44,7 +43,7 @@ export function reportsByKind(ctx: ReportContext & { readonly warn: (text: strin
 /** Codes that add nothing to their message. */
 const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
-/** Writes at most four lines for people, or one line of JSON. `subject`, such as an id, precedes the message. */
+/** Writes at most four lines of text, or one line of JSON. `subject`, such as an id, precedes the message. */
 export async function report(
   ctx: ReportContext,
   error: unknown,
@@ -81,7 +80,7 @@ function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }
 
-/** For --debug: names, codes and locations only, because a message may quote a response or a file. */
+/** Formats an error for --debug without messages, because a message may quote a response or a file. */
 function stackLines(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 5) return []
   const { name, stack = '', cause } = error

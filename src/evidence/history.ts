@@ -25,11 +25,11 @@ interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
   readonly identity?: Identity
-  /** True if a purge is complete. Until then the oldest entries of a long history lose their data first. */
+  /** True if a purge is complete. Until then a long history loses its data from the oldest entry on. */
   readonly isPurged?: boolean
 }
 
-/** Verifies the whole history of a record, oldest entry first. */
+/** Verifies the whole history of a record; `entries` are oldest first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
@@ -40,7 +40,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     if (expected.isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
     const links = findLinks(record.id, previous, entry, expected)
     if (!links.some(isWhole)) findings.push(explain(record.id, entry, entries, { ...expected, links }))
-    // If the hash itself was changed, the next entry follows the one it should be.
+    // If the hash itself was changed, the next entry follows the correct hash.
     const others = links.some(isLinked) ? [] : links.flatMap(({ computed }) => computed).slice(0, maxComputed)
     previous = { version: entry.version, hashes: [entry.hash, ...others] }
   }
@@ -55,15 +55,15 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
 }
 
 interface ExpectedPayload {
-  /** True if a purge has removed the personal data, and with it what its payload hash is made of. */
+  /** True if a purge has removed the personal data that the payload hash covers. */
   readonly isStripped: boolean
-  /** True if the entry has personal data although it was purged. */
+  /** True if the entry has personal data despite its purge. */
   readonly isRestored: boolean
-  /** Returns the payload hash that the entry should have; null if its state cannot be hashed. */
+  /** Returns the expected payload hash; null if the state cannot be hashed. */
   readonly payloadHash: (hashVersion: HashVersion) => Buffer | null
 }
 
-/** `purge` is the index of the purge's entry, -1 if there is none. */
+/** `purge` is the index of the purge's entry; -1 if none. */
 function expectPayload(
   { recordHash, isPurged }: ChainRecord,
   entries: readonly ChainEntry[],
@@ -81,10 +81,9 @@ function expectPayload(
   return { isStripped: false, isRestored, payloadHash: each => expectedPayloadHash(each, entry, hashes) }
 }
 
-/** Hashes that are computed for an entry whose own was changed, in either version after two hashes of the one before. */
+/** Most hashes computed for an entry whose hash was changed: two versions after each of two previous hashes. */
 const maxComputed = 4
 
-/** Versions must be 1, 2, 3 … */
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   let expected = 1
@@ -100,7 +99,10 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/** Checks the order of actions and times, and that only the service has no id: the hash is the same for none and for zeros. */
+/**
+ * Checks the order of actions and times, and that only the service has no actor id, because null and zeros hash
+ * alike.
+ */
 function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   for (const [index, entry] of entries.entries()) {
@@ -133,7 +135,10 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
-/** Checks that facts are where they may be, and that imported entries are of one moment, in the order of their answers. */
+/**
+ * Checks that facts belong to their action, and that imported entries have one time and are in the order of their
+ * answers.
+ */
 function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
   return entries.flatMap((entry, index) => {
     const { action, facts = {} } = entry
@@ -160,7 +165,7 @@ function* verifyWitnessed(facts: Facts): Generator<string> {
   if ('given_at' in facts || 'file_sha256' in facts) yield 'says when or from which file it is, and was not imported'
 }
 
-/** True for UTC with milliseconds; such texts of the years 0 to 9999 are in the order of their times. */
+/** Returns true for UTC with milliseconds. For the years 0 to 9999 the order of such texts is that of their times. */
 function isInstant(text: string): boolean {
   const at = new Date(text)
   return !Number.isNaN(at.getTime()) && at.toISOString() === text && text.length === 24
@@ -177,32 +182,32 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   restored_despite_erasure: ['updated', 'deleted'],
 }
 
-/** Returns the time in a UUID version 7 (RFC 9562 section 5.7), in milliseconds since 1970. */
+/** Returns the time of a UUID version 7 (RFC 9562 section 5.7), in milliseconds since 1970. */
 function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
 interface Previous {
   readonly version: number
-  /** The hashes that it may have had. */
+  /** Hashes that the entry may have had. */
   readonly hashes: readonly (Buffer | null)[]
 }
 
-/** An entry, taken for one of a hash version. */
+/** An entry, read with one hash version. */
 interface Link {
   readonly hashVersion: HashVersion
-  /** True if the hash follows from the previous entry, by the payload hash that is stored. After a gap it cannot be checked. */
+  /** True if the hash follows from the previous entry and the stored payload hash, or if a gap prevents the check. */
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** The hashes that the entry may have by its payload. */
+  /** Hashes that follow from the entry's payload. */
   readonly computed: readonly Buffer[]
 }
 
 const isLinked = (link: Link) => link.isLinked
 const isWhole = (link: Link) => link.isLinked && link.isPayload === true
 
-/** Returns the entry taken for one of each version, or of the newest ones until it fits. */
+/** Reads the entry with each possible hash version, newest first, until one fits. */
 function findLinks(id: string, previous: Previous, entry: ChainEntry, { payloadHash }: ExpectedPayload): Link[] {
   const links: Link[] = []
   for (const hashVersion of possibleVersions(entry)) {
@@ -278,7 +283,7 @@ export interface Verified {
   readonly detail: string | null
 }
 
-/** Verifies the history in an API response. `id` is in lower case. */
+/** Verifies the history in an API response. `id` must be in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
@@ -336,7 +341,6 @@ function toFacts({ file_sha256, given_at, gpc }: AuditEntry): Facts | undefined 
   return Object.keys(facts).length > 0 ? facts : undefined
 }
 
-/** Returns null for anything but lower-case hexadecimal. */
 function hexBytes(text: string | null | undefined): Buffer | null {
   return text && /^([\da-f]{2})+$/.test(text) ? Buffer.from(text, 'hex') : null
 }

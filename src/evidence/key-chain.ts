@@ -6,36 +6,36 @@ import { keyIdOf, publicKeyOf } from './keys.ts'
 import { MerkleTree } from './merkle.ts'
 import { type Claimed, readSigned, type SignedCheckpoint, type SignedFields } from './signed.ts'
 
-/** A key that documents are verified with. */
+/** A key for verifying documents. */
 export interface TrustedKey {
   readonly publicKey: KeyObject
-  /** Returns why it does not prove a document of a time; null if it does. Completes "the key …". */
+  /** Returns why the key cannot prove a document of that time, or null. Completes "the key …". */
   findProblem(time: string): string | null
 }
 
-/** A key of the service, as its chain has it. */
+/** A key of the service in its chain. */
 export interface ChainKey extends TrustedKey {
   readonly keyId: string
-  /** The earliest time of a document that it signs. */
+  /** Earliest time of a document that the key may sign. */
   readonly notBefore: string
-  /** The text of its statement; null if it is from before the chain. */
+  /** Text of the key's statement; null if the key is from before the chain. */
   readonly statement: string | null
   readonly revocation: { readonly at: string; readonly isCompromised: boolean; readonly text: string } | null
 }
 
 export interface KeyChain {
-  /** By id. Empty if the anchor has no statement. */
+  /** Keys by id. Empty if the anchor has no statement. */
   readonly keys: ReadonlyMap<string, ChainKey>
-  /** The id of the newest key; null if there is none. */
+  /** Id of the newest key; null if there is none. */
   readonly newest: string | null
-  /** Those of the given documents that are statements and revocations of the chain, in the given order. */
+  /** The given documents that are statements and revocations of the chain, in the given order. */
   readonly documents: readonly string[]
 }
 
 /**
- * Returns the keys that chain to the anchor: those before it, back to the first and what that one adopted; and those after
- * it. Each statement is signed by the key before and by the new one, so a chain can be followed in both directions. A
- * second key that an earlier one introduces is not in the chain, because a thief of that key could have signed it.
+ * Returns the keys that chain to the anchor in both directions: earlier keys back to the first one and those it
+ * adopted, and later keys. The previous key and the new one both sign each statement. If an earlier key introduces a
+ * second successor, the chain excludes it, because a thief of that key could have signed it.
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)
@@ -78,12 +78,11 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
   }
 }
 
-/** Returns the id of the first key that a statement introduces. */
 export function findFirstKey(documents: readonly string[]): string | undefined {
   return documents.flatMap(readStatement)[0]?.fields.kid
 }
 
-/** Returns the root of the log of keys (RFC 9162) when it had `size` documents; null if it has fewer. */
+/** Returns the root of the log of keys (RFC 9162) at `size` documents; null if it has fewer. */
 export function findKeysRoot(documents: readonly string[], size: number): Buffer | null {
   if (size > documents.length) return null
   const tree = new MerkleTree()
@@ -91,16 +90,16 @@ export function findKeysRoot(documents: readonly string[], size: number): Buffer
   return tree.root
 }
 
-/** Returns how the log of keys contradicts a checkpoint; null if it does not. */
+/** Returns how the log of keys contradicts a checkpoint, or null. */
 export function findKeyLogProblem(documents: readonly string[], checkpoint: AnyCheckpoint): string | null {
-  if (checkpoint.version === 1) return null // they did not name the log of keys
+  if (checkpoint.version === 1) return null // version 1 does not name the log of keys
   const root = findKeysRoot(documents, checkpoint.keys_size)?.toString('hex')
   return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'
 }
 
 /**
- * Returns why a document is not proved by its signature at its time; null if it is: the key is known, the signature good,
- * and the key was valid then. Completes "the document …".
+ * Returns why a document's signature does not prove it at its time, or null. The key must be known and valid then,
+ * and the signature good. Completes "the document …".
  */
 export function findSignatureProblem(
   { key_id, time, isSignedBy }: { readonly key_id: string; readonly time: string } & Pick<Claimed, 'isSignedBy'>,
@@ -113,7 +112,6 @@ export function findSignatureProblem(
   return problem && `is signed by the key ${key_id}, which ${problem}`
 }
 
-/** Like `findSignatureProblem`. */
 export function findCheckpointProblem(
   { checkpoint: { key_id, created_at: time }, isSignedBy }: Pick<SignedCheckpoint, 'checkpoint' | 'isSignedBy'>,
   keys: ReadonlyMap<string, TrustedKey>,
@@ -147,8 +145,8 @@ export interface PublishedKey {
 }
 
 /**
- * Returns the keys of a published set by id. All must chain to the first one, if the service has a chain: sets of before
- * have no statements.
+ * Returns the keys of a published set by id. All must chain to the first one, unless no key has a statement, as in
+ * sets from before the chain.
  */
 export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
   const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
@@ -177,7 +175,7 @@ interface Statement {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** Returns none unless the new key has proved that it agrees. The other signature is not verified yet. */
+/** Returns none unless the new key's `proof` is good. Does not verify the previous key's signature. */
 function readStatement(text: string): Statement[] {
   const signed = tryRead(text, SigningKeyStatement)
   if (!signed) return []
@@ -204,7 +202,7 @@ function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
 }
 
-/** Returns a compromise rather than an end, and the earlier rather than the later. */
+/** Prefers a compromise to `superseded`, then the earlier one. */
 function worst(revocations: readonly Revocation[], keyId: string): Revocation | null {
   const own = revocations.filter(revocation => revocation.keyId === keyId)
   const order = own.toSorted(
@@ -233,7 +231,7 @@ function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyO
   return key && keyIdOf(key) === kid ? key : null
 }
 
-/** A key has a statement if it is from an earlier chain, which was lost. */
+/** An adopted key has a statement if it is from an earlier chain, which was lost. */
 function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): Link[] {
   const publicKey = readKey(key)
   if (!publicKey) return []

@@ -30,13 +30,13 @@ export function publicKeyOf(bytes: Buffer): KeyObject {
   })
 }
 
-/** Returns the 32 bytes of a public key, or of that of a private key. */
+/** Returns the 32 bytes of a public key, or of a private key's public key. */
 export function publicBytes(key: KeyObject): Buffer {
   const { x } = publicOf(key).export({ format: 'jwk' })
   return Buffer.from(String(x), 'base64url')
 }
 
-/** Returns SubjectPublicKeyInfo (RFC 8410 section 4), as openssl reads it. */
+/** Returns SubjectPublicKeyInfo (RFC 8410 section 4) for openssl. */
 export function publicPem(key: KeyObject): string {
   return publicOf(key).export({ format: 'pem', type: 'spki' }).toString()
 }

@@ -15,14 +15,14 @@ export function nodeHash(left: Buffer, right: Buffer): Buffer {
 const hashBytes = 32
 
 /**
- * Append-only Merkle tree (RFC 9162 section 2.1). Keeps only the roots of its largest full subtrees, left to right: enough
- * to append and to compute the root.
+ * Append-only Merkle tree (RFC 9162 section 2.1). Keeps only the roots of its largest full subtrees, left to right,
+ * which suffice to append and to compute the root.
  */
 export class MerkleTree {
   #size: number
   readonly #roots: Buffer[]
 
-  /** @throws RangeError if the size and `frontier` do not fit */
+  /** @throws RangeError if `frontier` does not fit the size */
   constructor(size = 0, frontier: Buffer = Buffer.alloc(0)) {
     const count = size.toString(2).replaceAll('0', '').length
     if (frontier.length !== count * hashBytes)
@@ -46,14 +46,14 @@ export class MerkleTree {
     this.#size += 1
   }
 
-  /** The root of an empty tree is the SHA-256 of nothing. */
+  /** The root of an empty tree is the SHA-256 of no bytes. */
   get root(): Buffer {
     const last = this.#roots.at(-1)
     if (!last) return sha256('')
     return this.#roots.slice(0, -1).reduceRight((right, left) => nodeHash(left, right), last)
   }
 
-  /** Roots of the largest full subtrees: 32 bytes for each 1 in the binary digits of the size. */
+  /** Roots of the largest full subtrees: 32 bytes for each 1 in the binary size. */
   get frontier(): Buffer {
     return Buffer.concat(this.#roots)
   }

@@ -13,14 +13,14 @@ import { isConsistent, rootOfInclusion } from './proofs.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
 
-/** A check of a pack. `run` returns what it saw, for the end of "valid; …". @throws NotValid */
+/** A check of a pack. `run` returns a description for "valid; …". @throws NotValid */
 export interface PackCheck {
   readonly file: string
   readonly type: string
   run(): string
 }
 
-/** Files that only come with another one, which tells of what they are. */
+/** Files that require another file, which says what they belong to. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^consistency\.json$/, 'newer-checkpoint.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
@@ -30,7 +30,7 @@ const dependent: readonly (readonly [name: RegExp, other: string])[] = [
 
 type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
 
-/** Compares the files with the list of `pack.json`. @throws NotValid for the first that differs */
+/** Compares the files with the list of `pack.json`. @throws NotValid for the first difference */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   requireSame(files, list, listFile)
   const sums = { name: listFile, sha256: sha256(requireFile(files, listFile)).toString('hex') }
@@ -38,7 +38,7 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
     throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
 }
 
-/** Compares the files with `SHA256SUMS`, of a pack without `pack.json`. Returns their number. @throws NotValid for the first that differs */
+/** Compares the files with the `SHA256SUMS` of a pack without `pack.json`, and returns their number. @throws NotValid */
 export function requireSums(files: PackFiles): number {
   const text = requireFile(files, sumsFile).toString('latin1')
   const list = [...text.matchAll(/^([\da-f]{64}) {2}(.+)$/gm)].map(([, sha256 = '', name = '']) => ({ name, sha256 }))
@@ -64,7 +64,10 @@ function requireSame(files: PackFiles, list: readonly Digest[], listName: string
   }
 }
 
-/** Returns the checks of all files but signed documents. `list` is null if nobody signed one, `keys` are those of the service. */
+/**
+ * Returns the checks of all files except signed documents. `list` is null without a signed `pack.json`; `keys` are
+ * the service's.
+ */
 export function packChecks(
   pack: Pack,
   list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
@@ -114,7 +117,7 @@ function need(file: string, holds: boolean, problem: string): void {
   if (!holds) throw new NotValid(file, problem)
 }
 
-/** The PEM files are what people verify with by hand. */
+/** Checks the PEM files, with which people verify by hand. */
 function checkKeys({ files, keys }: Pack): string {
   const names = new Set([...files.keys()].filter(name => name.startsWith('keys/')))
   for (const { kid, pem } of keys) {
@@ -133,7 +136,7 @@ function checkHistory(pack: Pack, id: string, isSealed: boolean): string {
   return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack, isSealed)}`
 }
 
-/** The proof of the last entry does not show that it is the last: that of an earlier one is as good. */
+/** A proof of the last entry does not show that no entry follows, because an earlier entry has one too. */
 function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   need('receipt.json', isSealed || isEndShown({ history, receipt }), 'is missing: later entries may have been cut off')
   const action = history.at(-1)?.action
@@ -142,7 +145,7 @@ function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   return 'that they are all is the word of who signed pack.json; later changes are not known'
 }
 
-/** The record hash covers the person, the site and the notice. */
+/** Compares the record with its hash, which covers the person, the site and the notice. */
 function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: string): string {
   const file = 'record.json'
   const last = history.at(-1) as AuditEntry
@@ -170,7 +173,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   return 'the person, the site and the notice are those of the hash in its history'
 }
 
-/** The hashes of the entries cover what the importer and the browser told. */
+/** Compares facts of the importer and the browser, which the hashes of the entries cover. */
 function requireSameFacts(record: Pack['record'], history: Pack['history']): void {
   const file = 'record.json'
   const imported = history.findLast(({ action }) => action === 'imported')
@@ -202,7 +205,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   return 'it is of this record, and has the events of its history'
 }
 
-/** Receipts before version 3 did not name it. */
+/** Does nothing for receipts before version 3, which do not name the notice. */
 function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['receipt']>['privacy_notice']): void {
   const file = 'receipt.json'
   need(file, said.locale === (record.notice_locale ?? null), 'names another language than record.json')
@@ -214,7 +217,7 @@ function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['rec
   need(file, detailsOf(said) === detailsOf(notice.manifest), 'says something else of the notice than notice.json')
 }
 
-/** Receipts before version 4 have none. */
+/** Does nothing for receipts before version 4, which have no origin. */
 function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNullable<Pack['receipt']>): void {
   const file = 'receipt.json'
   const { system, id, evidence, files } = origin ?? {}
@@ -237,7 +240,7 @@ function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
   return [event_id, event_time, entity_id, changed_by, event_state, preferences]
 }
 
-/** README.md, "Consent receipts": what the events of a history are called. */
+/** Names the events of a history as README.md, "Consent receipts", says. */
 function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
   let wasGiven = false
   return history.map((entry, index) => {
@@ -302,7 +305,7 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
   return `published at ${entry.at}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
-/** A text that was not published with this version would be invented evidence. */
+/** Rejects texts that were not published with this version, which would be invented evidence. */
 function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['manifest']): void {
   const expected = new Map(texts.map(text => [textFile(text), text]))
   for (const [name, { size, sha256 }] of expected) {
@@ -319,7 +322,7 @@ function checkNoNotice({ noticeEntry, files }: Pack): string {
   return 'the service tied no published notice to the record when it wrote it'
 }
 
-/** The checkpoint and its proofs once more, in the formats of C2SP. */
+/** Compares the checkpoint and its proofs with their copies in the C2SP formats. */
 function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<TrustedKey>): string {
   const file = 'checkpoint.tlog'
   const note = requireFile(files, file).toString()

@@ -9,10 +9,10 @@ import { sha256 } from './bytes.ts'
 import { listFile, proofOf, sumsFile } from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
 
-/** By name, with `/` between folder and file. README.md has the format. */
+/** Content by name, with `/` between folder and file. README.md has the format. */
 export type PackFiles = ReadonlyMap<string, Buffer>
 
-/** The message completes "it …", of a file. */
+/** The message completes "it …", about a file. */
 export class NotValid extends Error {
   readonly file: string
 
@@ -34,7 +34,7 @@ const AccountEntry = z.looseObject({
 })
 type AccountEntry = z.output<typeof AccountEntry>
 
-/** The published notice: `after` of the entry. */
+/** The published notice, in `after` of the entry. */
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),
@@ -49,24 +49,24 @@ const Manifest = z.looseObject({
 })
 export type NoticeManifest = z.output<typeof Manifest>
 
-/** An entry of the account, with its proof. */
+/** An account's audit entry with its inclusion proof. */
 export interface ProvedEntry {
   readonly file: string
-  /** The SHA-256 of its bytes. */
+  /** SHA-256 of the entry's bytes. */
   readonly hash: Buffer
   readonly entry: AccountEntry
   readonly proof: InclusionProof
 }
 
-/** Content of the files of a pack, not verified yet. */
+/** Unverified content of a pack's files. */
 export interface Pack {
   readonly files: PackFiles
-  /** Of Ed25519. */
+  /** Ed25519 keys. */
   readonly keys: readonly { readonly kid: string; readonly pem: string }[]
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
-  /** The version of the entry that published the notice; null if the service tied none to the record. */
+  /** Version of the entry that published the notice; null if the record has no notice. */
   readonly noticeEntry: number | null
   /** Null if the service signed none. */
   readonly receipt: ConsentReceipt | null
@@ -76,11 +76,11 @@ export interface Pack {
   /** Null if the log did not grow while the pack was made. */
   readonly newer: { readonly checkpoint: AnyCheckpoint; readonly proof: ConsistencyProof } | null
   readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
-  /** Other entries of the account, oldest first. */
+  /** Other audit entries of the account, oldest first. */
   readonly administration: readonly ProvedEntry[]
 }
 
-/** @throws NotValid for a file that is missing, or is not of its kind */
+/** @throws NotValid for a missing file or one of the wrong form */
 export function readPack(files: PackFiles): Pack {
   const { data, ip_network, notice_entry } = readJson(files, 'history.json', History)
   const [created, ...later] = data
@@ -126,7 +126,7 @@ function readNotice(files: PackFiles): Pack['notice'] {
   return { ...readEntry(files, 'notice.json'), manifest: readManifest(files) }
 }
 
-/** Returns what `notice.json` says was published. @throws NotValid */
+/** Returns the notice that `notice.json` says was published. @throws NotValid */
 export function readManifest(files: PackFiles): NoticeManifest {
   const manifest = Manifest.safeParse(readJson(files, 'notice.json', AccountEntry)['after'])
   if (!manifest.success) throw new NotValid('notice.json', 'has no list of texts')
@@ -168,7 +168,7 @@ export function requireFile(files: PackFiles, file: string): Buffer {
   return bytes
 }
 
-/** Returns what `pack.json` says of the files, except of itself and of `SHA256SUMS`. */
+/** Lists the files for `pack.json`, except itself and `SHA256SUMS`. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
     .filter(([name]) => name !== listFile && name !== sumsFile)

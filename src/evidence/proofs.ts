@@ -7,7 +7,7 @@ export interface Inclusion {
   readonly path: readonly Buffer[]
 }
 
-/** Returns the root that an inclusion proof leads to; null if the path has another length (RFC 9162 section 2.1.3.2). */
+/** Returns the root of an inclusion proof; null if the path has the wrong length (RFC 9162 section 2.1.3.2). */
 export function rootOfInclusion({ leafHash, index, size, path }: Inclusion): Buffer | null {
   if (index >= size) return null
   const walk = new Walk(index, size - 1)
@@ -44,7 +44,7 @@ export function isConsistent({ first, second, path }: Consistency): boolean {
   return walk.isDone && one.equals(first.root) && other.equals(second.root)
 }
 
-/** The way up from a node to the root, beside the way of the last node: `fn` and `sn` of the RFC. */
+/** The path from a node to the root, with the last node's beside it: `fn` and `sn` in RFC 9162. */
 class Walk {
   #node: number
   #last: number
@@ -63,10 +63,10 @@ class Walk {
     while (this.#node % 2 === 1) this.#ascend()
   }
 
-  /** Goes up past the next node of the proof. Returns true if that is on the left. */
+  /** Moves up past the next node of the proof. Returns true if that node is on the left. */
   passesLeft(): boolean {
     const isLeft = this.#node % 2 === 1 || this.#node === this.#last
-    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling there
+    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling at these levels
     this.#ascend()
     return isLeft
   }
@@ -78,16 +78,15 @@ class Walk {
 }
 
 /**
- * An entry behind a checkpoint may be older than it by so much. An entry is dated when it is made and seen when it is
- * committed, up to 5 s later (the deadline of a statement). Clocks of nodes and of
- * `admin purge` may differ by 30 s from the database's. The rest is for machines that are paused in between.
+ * Most time that an entry may be dated before the checkpoint that first covers it. An entry is dated when made and
+ * visible when committed, up to 5 s later (the statement timeout). Clocks of nodes and of `admin purge` may differ by
+ * 30 s from the database's. The rest is for machines that are paused in between.
  */
 export const backdatingToleranceMs = 10 * 60_000
 
-/** New leaves of each checkpoint of a run but its last, which has fewer. Part of the format of the log. */
+/** New leaves of each checkpoint of a run except the last, which has fewer. Part of the log's format. */
 export const entriesPerCheckpoint = 2000
 
-/** Returns true if an entry behind a checkpoint is dated too long before it. */
 export function isBackdated(at: Date, checkpoint: Date): boolean {
   return at.getTime() < checkpoint.getTime() - backdatingToleranceMs
 }

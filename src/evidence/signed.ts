@@ -6,21 +6,18 @@ import { parseExactJson } from '../contract/exact-json.ts'
 const lastLine = /\n"signature":"([A-Za-z\d+/]{85}[AQgw]==)"\}\n$/
 
 export interface SignedFields {
-  /** For example `erasure_receipt`. */
   readonly type: string
-  /** Version of the type, from 1. */
   readonly version: number
-  /** See `keyIdOf`. */
+  /** Thumbprint of the signing key; see `keyIdOf`. */
   readonly key_id: string
 }
 
-/** Returns JSON in ASCII, with an Ed25519 signature of all lines above as its last line. README.md has the format. */
+/** Returns JSON in ASCII whose last line is an Ed25519 signature of all lines above. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
   const message = toMessage(document)
   return withSignature(message, sign(null, Buffer.from(message), key))
 }
 
-/** Returns the lines that are signed. */
 export function toMessage(document: SignedFields): string {
   const text = JSON.stringify(document, null, 2).replace(/[\u007f-\uffff]/g, escaped)
   return `${text.slice(0, -2)},\n`
@@ -36,7 +33,7 @@ export interface Claimed {
   isSignedBy(key: KeyObject): boolean
 }
 
-/** @throws SyntaxError whose message completes "the document …" */
+/** @throws SyntaxError with a message that completes "the document …" */
 export function readSigned(bytes: Uint8Array): Claimed {
   const text = Buffer.from(bytes).toString('latin1')
   const signature = lastLine.exec(text)?.[1]
@@ -64,7 +61,7 @@ export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly text: string
 }
 
-/** Does not verify the signature. @throws SyntaxError */
+/** Reads a checkpoint without verifying its signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = AnyCheckpoint.safeParse(document)
@@ -72,7 +69,7 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
-/** Splits a file of signed documents: each ends with its signature's line. */
+/** Splits a file of signed documents, each of which ends with its signature's line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

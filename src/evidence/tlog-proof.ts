@@ -1,6 +1,6 @@
 /**
- * Returns an inclusion proof in the format of C2SP tlog-proof. `path` are its hashes in hexadecimal, `note` is the signed checkpoint
- * that they lead to.
+ * Formats an inclusion proof as C2SP tlog-proof. `path` has its hashes in hexadecimal; `note` is the signed
+ * checkpoint.
  */
 export function tlogProof(index: number, path: readonly string[], note: string): string {
   const hashes = path.map(hash => `${btoa(hash.replace(/../g, toByte))}\n`)

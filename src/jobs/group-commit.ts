@@ -2,17 +2,17 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 const longestWaitMs = 100
 
-/** Appends texts to a file, with one write and one fsync for all that come meanwhile. */
+/** Appends texts to a file; concurrent appends share one write and one fsync. */
 export interface GroupCommit {
-  /** Resolves when the text, and all before it, is on the disk. */
+  /** Resolves when the text and all before it are on disk. */
   append(text: string): Promise<void>
   /** Appends the text with the next one, or after 100 ms. */
   appendSoon(text: string): void
 }
 
 /**
- * `write` resolves when the text is on the disk. After a failed append every later one fails with the same error, because the
- * end of the file is unknown.
+ * `write` resolves when the text is on disk. After a failed append all later ones fail with the same error, because
+ * the end of the file is unknown.
  */
 export function groupCommit(write: (text: string) => Promise<void>): GroupCommit {
   let delayed = ''
@@ -21,7 +21,7 @@ export function groupCommit(write: (text: string) => Promise<void>): GroupCommit
   let last: Promise<void> = Promise.resolve()
   const commit = async (before: Promise<void>, batch: { text: string }) => {
     await before
-    await yieldToEventLoop() // for more texts of this turn
+    await yieldToEventLoop() // to collect more texts of this tick
     pending = undefined
     await write(batch.text)
   }

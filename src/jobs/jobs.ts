@@ -15,27 +15,27 @@ interface JobHeader {
 }
 
 export interface JobKind<Header extends JobHeader> {
-  /** Of this kind alone; read only when it is needed. */
+  /** Folder for this kind only; read only when needed. */
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
-  /** Returns the command that resumes a job of another profile or instance; null for a job of those in use. */
+  /** Returns the command that resumes a job of another profile or instance; null if the job's are in use. */
   elsewhere(header: Header): string | null
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
 
 export interface Jobs<Header, Event> {
   /**
-   * Returns the id of a stored job: `wanted`, or for `last` the one of this profile and instance that was written last.
+   * Returns the id of a stored job: `wanted`, or for `last` the latest of this profile and instance.
    *
-   * @throws CliError usage (exit 2) if there is none; io (exit 1) if it is of an earlier version of this program
+   * @throws CliError usage (exit 2) if there is none; io (exit 1) if an earlier version of this program wrote it
    */
   find(wanted: string): Promise<string>
-  /** The job written last comes first. */
+  /** Returns job ids, the one written last first. */
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
-  /** The same, also while another process holds the job. */
+  /** Like `readHeader`, but also while another process holds the job. */
   peekHeader(job: string): Promise<Header>
   /** @throws CliError io (exit 1) if the file is damaged */
   events(job: string): AsyncGenerator<Event>
@@ -49,19 +49,19 @@ export interface HeldJob<Header, Event> {
   readonly isResumed: boolean
   /** @throws CliError io (exit 1) if the file is damaged */
   earlierEvents(): AsyncGenerator<Event>
-  /** Resolves when the events, and all given before, are on the disk. After a failed call every later one fails. */
+  /** Resolves when the events and all before them are on disk. After a failed call all later ones fail. */
   append(...events: readonly Event[]): Promise<void>
   /** Appends the event within 100 ms. It is lost if the process is killed before. */
   appendSoon(event: Event): void
-  /** @throws CliError busy (exit 7), as `append` does, if another process has taken the job over */
+  /** @throws CliError busy (exit 7), like `append`, if another process has taken the job over */
   requireHeld(): Promise<void>
-  /** With `isDone` the job is removed. */
+  /** Removes the job if `isDone`. */
   close(isDone: boolean): Promise<void>
 }
 
 const fullDisk: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-/** Without them, a claim of an earlier process with this process's pid would look held. */
+/** This process's claims. Without them, a claim of an ended process with the same pid would look held. */
 const heldClaims = new Set<string>()
 
 export function jobsOf<Header extends JobHeader, Event extends readonly unknown[]>(
@@ -92,7 +92,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
     const log = logOf(header.job)
     let claim = first
     const write = async (text: string): Promise<void> => {
-      const bytes = Buffer.from(`\n${text}`) // another process may have left the beginning of a line
+      const bytes = Buffer.from(`\n${text}`) // another process may have left an incomplete line
       await writeAll(file, bytes)
       await file.datasync()
       const owned = await requireOwned(log, claim, size + bytes.length)
@@ -161,7 +161,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
   throw damaged(log, 1)
 }
 
-/** Creates a file, which gets its name when its content is written. */
+/** Creates a file under a temporary name, and renames it when its content is written. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
   await makeFolder(folder)
   await removeStaleDrafts(folder)
@@ -179,7 +179,7 @@ async function createLog({ path }: Log, folder: string, content: Buffer): Promis
 
 const staleDraftMs = 60_000
 
-/** Drafts of killed processes may contain personal data. */
+/** Removes drafts of killed processes, because they may contain personal data. */
 async function removeStaleDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.part')) continue
@@ -192,7 +192,7 @@ async function makeClaim(host: Pick<Host, 'pid'>, after: string | null, read: nu
   return { claim: randomUUID(), after, read, ...(await identify(host.pid)) }
 }
 
-/** @throws CliError busy (exit 7) if another process holds the job, or claims it first */
+/** @throws CliError busy (exit 7) if another process holds the job or claims it first */
 async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const { owner, read } = await readOwnership(log)
   await requireIdle(log, owner, host)
@@ -200,7 +200,7 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
   heldClaims.add(claim.claim)
   try {
-    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends a line of a killed process
+    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends an incomplete line of a killed process
     await file.datasync()
     const { size } = await requireOwned(log, claim, null)
     return { file, claim, size }
@@ -212,8 +212,8 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
 }
 
 /**
- * Returns the size of the file, and the line that another process has made unreadable by writing at the same time: another
- * size than the expected one means that it wrote, at least a claim.
+ * Returns the size of the file, and the line that another process made unreadable by writing at the same time. A size
+ * other than expected means that another process wrote at least a claim.
  */
 async function requireOwned(log: Log, claim: Claim, expectedSize: number | null) {
   const { size } = await stat(log.path).catch(rethrow)
@@ -223,13 +223,13 @@ async function requireOwned(log: Log, claim: Claim, expectedSize: number | null)
   return { size, unreadable }
 }
 
-/** A disk that is nearly full takes a part. */
+/** Repeats partial writes, which happen on a nearly full disk. */
 async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await file.write(bytes, written, bytes.length - written)).bytesWritten
 }
 
-/** Repeats the whole if the disk takes a part, because another process may have written behind it. */
+/** Repeats the whole text after a partial write, because another process may have appended since. */
 async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   while ((await file.write(bytes, 0, bytes.length)).bytesWritten < bytes.length);
 }
@@ -238,7 +238,7 @@ function rethrow(error: NodeJS.ErrnoException): never {
   throw error.code === 'ENOENT' ? busy() : error
 }
 
-/** A process of another machine cannot be checked: it counts as dead once it has written nothing for this long. */
+/** A process of another machine cannot be checked, so it counts as dead once it has written nothing for this long. */
 const longestSilenceMs = 600_000
 
 /** @throws CliError busy (exit 7) while the owner runs */
@@ -256,7 +256,7 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-/** Returns the job written last first. Files of former versions, named with a number, are outdated. */
+/** Returns jobs, the one written last first. Files of former versions, named with a number, are outdated. */
 async function storedJobs(folder: string) {
   const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {

@@ -5,8 +5,8 @@ import { longestLine, splitTogether } from '../io/input.ts'
 import type { ProcessIdentity } from './process.ts'
 
 /**
- * The append-only file of a job. A line is the CRC-32 of its JSON in eight hexadecimal digits, a space, and the JSON. The
- * first entry is the job's header. Of the others an array is an event of the job, and an object is a `Claim` or a `Close`.
+ * The append-only file of a job. A line is the CRC-32 of its JSON in eight hexadecimal digits, a space, and the JSON.
+ * The first entry is the job's header. In later lines an array is an event, and an object is a `Claim` or a `Close`.
  */
 export interface Log {
   readonly path: string
@@ -14,14 +14,17 @@ export interface Log {
 }
 
 /**
- * A process takes a job over. Of claims after the same owner the first in the file counts: appends are atomic on a local file
- * system (not on NFS), so all readers agree on it, and no lock file can be left behind.
+ * A claim takes a job over. Of several claims after the same owner, the first in the file counts: appends are atomic
+ * on a local file system (not on NFS), so all readers agree, and no lock file can be left behind.
  */
 export interface Claim extends ProcessIdentity {
   readonly claim: string
-  /** The claim of the owner that it replaces. */
+  /** The replaced owner's claim. */
   readonly after: string | null
-  /** The last line before it that can be read: lines between were being written when their process was killed, or by two at once. */
+  /**
+   * The last readable line before the claim. Unreadable lines after it were cut off by a kill, or written by two
+   * processes at once.
+   */
   readonly read: number
 }
 
@@ -36,14 +39,15 @@ export function encode(entry: unknown): string {
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-/** Lines that may follow an unreadable one before the claim that accounts for it. */
+/** Most lines that may follow an unreadable one before the claim that accounts for it. */
 const maxHeldEntries = 20_000
 
 /**
- * Yields every entry in order. An unreadable line is skipped only at the end of the file, or if a claim accounts for it: what
- * is between is yielded then.
+ * Yields every entry in order. Skips an unreadable line only at the end of the file or if a claim accounts for it;
+ * yields the lines in between once that claim is read.
  *
- * @throws CliError io if the file is damaged anywhere else; busy if it is gone, because another process has done the job
+ * @throws CliError io if the file is damaged elsewhere; busy if it is gone, because another process has finished the
+ * job
  */
 export async function* readEntries(log: Log): AsyncGenerator<unknown> {
   let unreadable = 0
@@ -74,7 +78,7 @@ function accountsFor(entry: unknown, unreadable: number): boolean {
 }
 
 interface Ownership {
-  /** Null if it was closed. */
+  /** Null if the job was closed. */
   readonly owner: Claim | null
   /** The last readable line. */
   readonly read: number
@@ -82,7 +86,7 @@ interface Ownership {
   readonly unreadable: number
 }
 
-/** Ignores damage. */
+/** Reads the owner and ignores damage. */
 export async function readOwnership(log: Log): Promise<Ownership> {
   let owner: Claim | null = null
   let [read, unreadable] = [0, 0]

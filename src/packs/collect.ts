@@ -8,17 +8,17 @@ import { type Collected, manifestOf } from './content.ts'
 
 export interface Collecting {
   readonly client: Pick<Client, 'call' | 'text' | 'bytes' | 'supports'>
-  /** Rejects to end the collection. */
+  /** Waits; rejects to end the collection. */
   readonly pause: (ms: number) => Promise<void>
-  /** Called with the number of files so far; 0 while the log does not have the record yet. */
+  /** Called with the number of files so far; 0 until the log has the record. */
   readonly onFiles?: (count: number) => void
 }
 
-/** Longest wait for an entry that the log does not have yet, and a record that is being changed. */
+/** Longest wait until the log has the record, or until nobody changes the record. */
 const longestWaitMs = 5000
 const pollMs = 1000
 
-/** Reads what proves a record, and verifies nothing. Returns null if the log does not have the record in time. */
+/** Collects the evidence of a record, and verifies nothing. Returns null if the log does not have the record in time. */
 export async function collectPack(collecting: Collecting, id: string): Promise<Collected | null> {
   const { client, pause } = collecting
   const deadline = Date.now() + longestWaitMs
@@ -44,7 +44,7 @@ class Collection {
     this.#id = id
   }
 
-  /** Returns null if the record was changed meanwhile, or is not in the log yet. */
+  /** Returns null if the record changed meanwhile, or is not in the log yet. */
   async read(): Promise<Collected | null> {
     const params = { id: this.#id }
     const readHistory = () => this.#client.text(api.consents.history, { params, query: { details: true } })
@@ -68,7 +68,7 @@ class Collection {
     await this.#addAdministration()
     await this.#addRenderings()
     await this.#addNewer()
-    await this.#addKeys() // last: a key that is rotated meanwhile has signed some of the others
+    await this.#addKeys() // last, because a key rotated meanwhile has signed some of the other files
     return this.#files
   }
 
@@ -85,7 +85,7 @@ class Collection {
     return this.#json('checkpoint.json')
   }
 
-  /** Adds the proof that an entry of a record or of the account is in the log. Returns false if it is not. */
+  /** Adds an entry's inclusion proof. Returns false if the log does not have the entry. */
   async #prove(file: string, record_id: string, version: number): Promise<boolean> {
     const query = { record_id, version, tree_size: this.#checkpoint.tree_size }
     const proof = await orNull(() => this.#client.text(api.log.inclusion, { query }), [404])
@@ -93,7 +93,7 @@ class Collection {
     return proof !== null
   }
 
-  /** Adds the notice, and what was changed of the site and of who changed the record. Newer entries than the checkpoint are left out. */
+  /** Adds the notice, and the entries about the site and about the actors of the history, up to the checkpoint. */
   async #addAdministration(): Promise<void> {
     if (!(await this.#client.supports(api.audit.list))) return
     const { site_id, policy_version } = this.#json<Consent>('record.json')
@@ -123,7 +123,7 @@ class Collection {
     }
   }
 
-  /** Adds the checkpoint and its proofs in the formats of C2SP, and its time stamp, where the instance has them. */
+  /** Adds the checkpoint and proofs in the C2SP formats, and the timestamp, if the instance has them. */
   async #addRenderings(): Promise<void> {
     const query = { tree_size: this.#checkpoint.tree_size }
     const stamp = await orNull(() => this.#client.bytes(api.log.timestamp, { query }), [404])
@@ -138,7 +138,7 @@ class Collection {
     }
   }
 
-  /** Adds a checkpoint that was made since, so that the log is seen to have only grown. */
+  /** Adds a newer checkpoint, which shows that the log has only grown. */
   async #addNewer(): Promise<void> {
     const first = this.#checkpoint.tree_size
     const newest = await this.#newestCheckpoint()
@@ -154,7 +154,6 @@ class Collection {
     for (const { kid, pem, crv } of keys) if (crv === 'Ed25519' && pem !== undefined) this.#add(`keys/${kid}.pem`, pem)
   }
 
-  /** Returns null if there is none yet. */
   async #newestCheckpoint(): Promise<string | null> {
     return await orNull(() => this.#client.text(api.log.checkpoint, {}), [404])
   }
@@ -166,7 +165,6 @@ function checkpointOf(receipt: string): string | null {
   return inclusion?.checkpoint ?? null
 }
 
-/** Returns null for a response of one of these statuses. */
 async function orNull<T>(call: () => Promise<T>, statuses: readonly number[]): Promise<T | null> {
   try {
     return await call()

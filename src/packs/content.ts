@@ -2,21 +2,20 @@ import type { Consent, ConsistencyProof, History, InclusionProof } from '../cont
 import type { Pack, ProvedEntry } from '../evidence/pack.ts'
 import { proofOf } from '../evidence/pack-names.ts'
 
-/** Files of a pack as the service answered them. */
+/** Files of a pack, as the service sent them. */
 export type Collected = ReadonlyMap<string, string | Uint8Array>
 
 type Entry = Omit<ProvedEntry, 'hash'>
 
-/** The parsed content of a pack. */
 export interface PackContent
   extends Pick<Pack, 'record' | 'history' | 'receipt' | 'checkpoint' | 'first' | 'last' | 'newer'> {
   readonly files: Pick<Collected, 'has'>
   readonly notice: (Entry & Pick<NonNullable<Pack['notice']>, 'manifest'>) | null
-  /** Oldest first. */
+  /** Audit entries, oldest first. */
   readonly administration: readonly Entry[]
 }
 
-/** Reads files as they are: nothing is verified, not even their form. */
+/** Parses the files without verifying anything, not even their form. */
 export function contentOf(files: Collected): PackContent {
   const read = <T>(name: string) => JSON.parse(String(files.get(name))) as T
   const optional = <T>(name: string) => (files.has(name) ? read<T>(name) : null)
@@ -40,7 +39,6 @@ export function contentOf(files: Collected): PackContent {
   }
 }
 
-/** Returns what an entry says was published. */
 export function manifestOf(entry: object): NonNullable<Pack['notice']>['manifest'] {
   return (entry as { after: NonNullable<Pack['notice']>['manifest'] }).after
 }

@@ -2,7 +2,7 @@ import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
 import { describeFiles, describeRecord, listTexts, type PackOrigin, unverified } from './words.ts'
 
-/** Allows nothing but the style below: no script, no image, no request. */
+/** Allows only the style below: no script, no image, no request. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 const style = `body{font:11pt/1.45 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111}
@@ -57,7 +57,7 @@ ${table(['File', 'Shows', 'Does not show'], files)}
 `
 }
 
-/** A cell that is markup of this file already. */
+/** A cell that is already escaped. */
 interface Markup {
   readonly html: string
 }
@@ -81,7 +81,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Escapes markup, and shows what would deceive a reader as `\u{…}`. */
+/** Escapes markup, and shows deceptive characters as `\u{…}`. */
 function escapeHtml(text: string): string {
   return visible(text.replace(/\s+/g, ' ')).replace(/[&<>"']/g, each => entities[each] ?? '')
 }

@@ -5,7 +5,7 @@ import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
 import { describeFiles, describeRecord, type PackOrigin, unverified } from './words.ts'
 
-/** Returns `README.txt`. Lines that begin with four blanks are commands, and no text of others can begin one. */
+/** Returns `README.txt`. Lines that begin with four blanks are commands, and foreign text cannot begin such a line. */
 export function formatReadme(pack: PackContent, origin: PackOrigin): string {
   const withAwk = origin.isSealed
     ? ', and the one with awk\ncompares every file with its digest in pack.json, which is signed'
@@ -40,7 +40,7 @@ the program's source (src/evidence/README.md).`,
     .concat('\n')
 }
 
-/** Breaks a sentence into lines that begin with fewer than four blanks. */
+/** Wraps a sentence; lines begin with fewer than four blanks. */
 function wrap(sentence: string, indent = '   '): string {
   return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `${indent}${line.trim()}`).join('\n')
 }

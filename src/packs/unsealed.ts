@@ -5,9 +5,9 @@ import { formatReadme } from './readme.ts'
 import type { PackOrigin } from './words.ts'
 
 /**
- * Adds the explanations, and a list of all files that nobody signs: where this runs there is no key of a profile, and nothing is
- * verified. `digest` is SHA-256 in hexadecimal. Returns null if later entries of the history could be cut off unnoticed.
- * @throws Error for a name that no pack has, because names are made of what the service answered
+ * Adds the explanations and an unsigned list of all files; a browser has no profile's key. Verifies nothing. `digest`
+ * returns SHA-256 in hexadecimal. Returns null if later entries of the history could be cut off unnoticed.
+ * @throws Error for a name that no pack has, because names come from the service's answers
  */
 export async function listUnsealed(
   collected: Collected,

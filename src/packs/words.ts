@@ -2,19 +2,18 @@ import { describeOrigin } from '../contract/origin.ts'
 import { textFile } from '../evidence/pack-names.ts'
 import type { PackContent } from './content.ts'
 
-/** The maker of a pack, and the time. */
 export interface PackOrigin {
   readonly instance: string
   readonly created_at: string
-  /** True if it was verified, and its list of files is signed. */
+  /** True if the pack was verified and its list of files is signed. */
   readonly isSealed: boolean
 }
 
-/** Of a pack that nobody verified before it was written. */
+/** Text for packs that nobody verified. */
 export const unverified =
   'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
 
-/** Returns what the record says, by name. Values are of others. */
+/** Returns the statements of a record by name. Values are foreign text. */
 export function describeRecord({
   record,
   history,
@@ -50,7 +49,6 @@ export function describeRecord({
   ]
 }
 
-/** Nothing of a record that was not imported. */
 function describeImport(
   { origin, given_at }: PackContent['record'],
   history: PackContent['history'],
@@ -191,12 +189,11 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
   },
 ]
 
-/** Returns sentences on the files of a pack, which are only said if the files are there. */
+/** Returns the descriptions of the files that the pack has. */
 export function describeFiles(pack: PackContent, origin: PackOrigin): FileWords[] {
   return words.filter(({ isIn }) => isIn(pack, origin))
 }
 
-/** Returns the texts of the notice with their files. */
 export function listTexts({
   notice,
 }: PackContent): { language: string; mediaType: string; file: string; sha256: string }[] {

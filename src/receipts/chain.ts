@@ -9,14 +9,13 @@ export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: nu
   return join(folder, `${String(number).padStart(6, '0')}.json`)
 }
 
-/** Returns the numbers of the stored receipts, ascending. */
 export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Promise<number[]> {
   const names = await explainIo(`${folder} cannot be read`, () => readdir(folder).catch(nullIfMissing))
   const numbers = (names ?? []).flatMap(name => (/^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : []))
   return numbers.sort((a, b) => a - b)
 }
 
-/** A receipt before it, by its number and the SHA-256 of its file. */
+/** The previous receipt, with the SHA-256 of its file. */
 type Previous = { number: number; sha256: string } | null
 
 interface NewReceipt<Stored> {
@@ -28,9 +27,9 @@ interface NewReceipt<Stored> {
 }
 
 /**
- * Appends a receipt to the chain. link(2) takes its name: of two processes the second makes its receipt anew behind the
- * first one's, so the chain never forks. @throws CliError invalid_data (exit 5) if the newest receipt is missing: its
- * number is not reused
+ * Appends a receipt to the chain. link(2) claims its name: of two processes, the second makes its receipt again after
+ * the first one's, so the chain never forks.
+ * @throws CliError invalid_data (exit 5) if the newest receipt is missing: its number is not reused
  */
 export async function appendToChain<Stored>(
   store: ReceiptStore,
@@ -46,7 +45,7 @@ export async function appendToChain<Stored>(
         last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
       const text = make(last + 1, previous)
       const path = receiptPath(store, last + 1)
-      // Checked before, because the chain keeps it forever.
+      // Checked before writing, because the chain is append-only.
       const made = read(`receipt ${last + 1}`, Buffer.from(text))
       if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(dirname(folder))
@@ -56,7 +55,7 @@ export async function appendToChain<Stored>(
   })
 }
 
-/** Checks that a receipt can be appended, before anything needs one. @throws as `appendReceipt` */
+/** Checks early that a receipt can be appended. @throws CliError like `appendToChain` */
 export async function requireAppendable(store: ReceiptStore): Promise<void> {
   const { folder } = store
   await explainIo(`${folder} cannot be written`, async () => {
@@ -72,7 +71,7 @@ export async function requireAppendable(store: ReceiptStore): Promise<void> {
 const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
 export type ChainHead = z.output<typeof ChainHead>
 
-/** Returns null if nothing is known. Written after the receipt, so it may be behind. */
+/** Returns null without a head. The head is written after its receipt, so it may be behind. */
 export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   const { headFile } = store
   const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
@@ -84,7 +83,7 @@ export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   }
 }
 
-/** Keeps a later head. Only warns if it fails, because the receipt exists. */
+/** Never replaces a later head. Only warns if it fails, because the receipt exists. */
 export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
   const { headFile } = store
   const part = partOf(headFile)
@@ -100,7 +99,7 @@ export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<v
   }
 }
 
-/** Returns how a chain contradicts its head, or null. `digest` is that of the receipt's file, null if missing. */
+/** Returns how a chain contradicts its head, or null. `digest` is of the receipt's file; null if missing. */
 export function findHeadFault(head: ChainHead, digest: string | null): string | null {
   if (digest === null) return `receipt ${head.number} is missing`
   return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`

@@ -9,16 +9,16 @@ import { createFile, explainIo, nullIfMissing, type ReceiptStore } from './store
 
 export interface ReceiptKey {
   readonly key: KeyObject
-  /** Thumbprint (RFC 7638), as documents name it. */
+  /** Thumbprint (RFC 7638), the `key_id` of documents. */
   readonly id: string
   /**
-   * Returns the HMAC-SHA-256, in hexadecimal, that stands for a subject's identifier. Its key is derived from the private
-   * key by HKDF (RFC 5869), so that nobody without that can test a guess.
+   * Returns the HMAC-SHA-256 of a subject's identifier, in hexadecimal. Its key is derived from the private key by
+   * HKDF (RFC 5869), so that only the key's owner can test a guess.
    */
   hmacOf(subject: string): string
 }
 
-/** Reads the profile's key, or creates it. @throws CliError if it cannot be read or written */
+/** Reads or creates the profile's key. @throws CliError if it cannot be read or written */
 export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   const present = await findReceiptKey(store)
   if (present) return present
@@ -48,7 +48,7 @@ export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | 
   }
 }
 
-/** Returns the public keys that verify what the profile signs: none before it has signed. */
+/** Returns the public keys that verify the profile's documents; none before the first signature. */
 export async function ownKeys(store: ReceiptStore): Promise<readonly KeyObject[]> {
   const own = await findReceiptKey(store)
   return own ? [createPublicKey(own.key)] : []

@@ -8,19 +8,18 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
 import { locateReceipts, type ReceiptStore } from './store.ts'
 
-/** The user and machine, by the operating system. */
+/** User and machine, from the operating system. */
 export interface Operator {
   readonly who: string
   readonly host: string
 }
 
-/** Whose records a document is about, by the word of the instance; null if it does not say. */
+/** Account and key that the instance names; null if it does not. */
 export interface Identity {
   readonly account_id: string | null
   readonly api_key_id: string | null
 }
 
-/** The operator, profile and key that sign documents about an instance, and the account that they are about. */
 export interface Signer extends Operator, Identity {
   readonly instance: string
   readonly profile: string
@@ -28,7 +27,7 @@ export interface Signer extends Operator, Identity {
   readonly key: ReceiptKey
 }
 
-/** Reads or creates the signing key, and asks for the account. @throws CliError if it can be neither */
+/** Reads or creates the signing key, and asks for the account. @throws CliError if either fails */
 export async function openSigner(
   ctx: Context,
   store: ReceiptStore = locateReceipts(ctx),
@@ -41,14 +40,14 @@ export async function openSigner(
 
 const unknown: Identity = { account_id: null, api_key_id: null }
 
-/** Asks the instance for the account and the key, which nothing else tells: a record of another account is a 404. */
+/** Asks for the account and key, because records do not tell: another account's record is just a 404. */
 export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<Identity> {
   if (!(await api.supports(caller.get))) return unknown
   try {
     const { account_id, kind, id } = await api.call(caller.get, { onResponse })
     return { account_id, api_key_id: kind === 'api_key' ? id : null }
   } catch (error) {
-    if (explain(error).code === 'forbidden') return unknown // a key that may write and not read
+    if (explain(error).code === 'forbidden') return unknown // the key may write but not read
     throw error
   }
 }
@@ -61,6 +60,6 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    return 'unknown' // a container may have a user without a name
+    return 'unknown' // a container's user may have no name
   }
 }

@@ -7,13 +7,15 @@ import { isTaken, openDraft } from '../io/new-file.ts'
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string
-  /** Number and digest of the newest receipt. Beside the key: anyone who can change it here could as well sign. */
+  /**
+   * Number and digest of the newest receipt. Stored beside the key, because anyone who can change it there could also
+   * sign.
+   */
   readonly headFile: string
   readonly folder: string
   warn(line: string): Promise<void>
 }
 
-/** Returns where the receipts of erasures are. */
 export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
   const profile = settings.profile.value
   const name = toFileName(profile)
@@ -26,26 +28,26 @@ export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'w
   }
 }
 
-/** Returns where the receipts of imports are, which have a chain of their own and the same key. */
+/** Import receipts have a separate chain but the same key. */
 export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
   const { settings } = ctx
   const name = toFileName(settings.profile.value)
   return {
     ...locateReceipts(ctx),
-    headFile: join(settings.folder, 'receipt-keys', `_imports-${name}.head`), // no name of a profile begins with _
+    headFile: join(settings.folder, 'receipt-keys', `_imports-${name}.head`), // profile names never begin with _
     folder: join(settings.stateFolder, 'import-receipts', name),
   }
 }
 
-/** Returns the SHA-256 of a name that could lead out of the folder or be too long for a file. */
+/** Returns the name, or its SHA-256 if it could lead out of the folder or is too long for a file. */
 export function toFileName(profile: string): string {
   const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
   return isSafe ? profile : `~${sha256(profile)}`
 }
 
 /**
- * Creates a file whose name and content appear at once, durably. Returns false if the name is taken. `part` is its name
- * until then; one left by a killed process is replaced.
+ * Creates a file atomically and durably. Returns false if the name is taken. `part` is the temporary name; a killed
+ * process's file there is replaced.
  */
 export async function createFile(path: string, part: string, content: string): Promise<boolean> {
   const draft = await openDraft(part)
@@ -62,7 +64,7 @@ export async function createFile(path: string, part: string, content: string): P
   }
 }
 
-/** Handles the error of a read: null if the file is missing. */
+/** Handles a read error: returns null if the file is missing. */
 export function nullIfMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null
   throw error

@@ -23,14 +23,14 @@ interface ConnectionOptions {
   readonly host: Pick<Host, 'env' | 'version'>
   readonly io: Io
   readonly flags: RequestFlags
-  /** Of this program. */
+  /** This program's version. */
   readonly version: string
   /** Returns null if requests are sent without a key. */
   readonly readKey: () => Promise<Sourced | null>
   readonly interruption: () => AbortSignal
 }
 
-/** @throws CliError for an unusable flag, variable or file. */
+/** @throws CliError for an unusable flag, variable or file */
 export async function resolveConnection(options: ConnectionOptions): Promise<Connection> {
   const { settings, host, io, flags, version } = options
   const { env } = host
@@ -47,7 +47,7 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
     timeout: timeout && timeout * 1000,
     maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWaitSeconds,
     pause,
-    interruption: options.interruption(), // only now: a signal while the key is read ends the process
+    interruption: options.interruption(), // created late: until the key is read, a signal ends the process
     trace: io.err.isTerminal && !flags.quiet ? waitMessages(io) : null,
   }
   if (!flags.verbose && !flags.debug) return connection

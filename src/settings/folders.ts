@@ -3,13 +3,13 @@ import { settingsError } from '../errors/errors.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** A setting and its source: a flag, a variable, a profile or the default. */
+/** A value and its source: a flag, a variable, a profile or the default. */
 export interface Sourced {
   readonly value: string
   readonly source: string
 }
 
-/** Returns the folder of the configuration, on macOS as on Linux; null without a home folder. */
+/** Returns the configuration folder; macOS uses the Linux one. Null without a home folder. */
 export function configFolder(env: Env, platform: string): Sourced | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??

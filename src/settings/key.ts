@@ -4,16 +4,16 @@ import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
 
-/** Read once, when a request needs the key, because a command may prompt. */
+/** An API key that is read once, at the first request, because a key command may prompt. */
 export interface KeySource {
   readonly source: string
-  /** Null if it must be read from a file or a command. */
+  /** The key; null if it must be read from a file or a command. */
   readonly atHand: string | null
   /** @throws CliError `no_key` (exit 4) */
   read(): Promise<Sourced>
 }
 
-/** The key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE; setting both is an error. */
+/** Returns the key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE; setting both is an error. */
 export function environmentKey(env: Env, warn: Warn): KeySource | null {
   const text = env['CONSENTCTL_API_KEY']?.trim()
   const file = env['CONSENTCTL_API_KEY_FILE']
@@ -72,13 +72,13 @@ const maxBytes = 64 * 1024
 const tooLarge = 'it is larger than 64 KiB, too large for a key'
 
 /**
- * Reads a key's file, without a byte order mark: a regular file, or a pipe such as a shell's `<(…)`.
- * Only warns if others can read or change it, as is often so with mounted secrets.
+ * Reads a key from a regular file or a pipe such as a shell's `<(…)`, without a byte order mark. Only warns if others
+ * can read or change it, because mounted secrets often allow that.
  */
 export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
   const descriptor = openWithoutBlocking(path)
   const stats = fstatSync(descriptor)
-  if (stats.isFIFO()) return decodeKeyFile(path, await readPipe(path, descriptor, timeoutMs)) // which closes it
+  if (stats.isFIFO()) return decodeKeyFile(path, await readPipe(path, descriptor, timeoutMs)) // closes the descriptor
   try {
     if (!stats.isFile()) throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
     if (stats.size > maxBytes) throw unusable(path, tooLarge)
@@ -89,7 +89,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   }
 }
 
-/** Opens without waiting for the writer of a pipe, because no timeout could end that wait. */
+/** Opens without waiting for a pipe's writer, because no timeout could end that wait. */
 function openWithoutBlocking(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
@@ -118,7 +118,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   }
 }
 
-/** The group may read it, because services share secrets by that. */
+/** Allows the group to read, because services share secrets that way. */
 function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }
@@ -136,7 +136,7 @@ function unusable(path: string, reason: string) {
 }
 
 /**
- * Runs a profile's key_command through the shell, and returns its output. It can prompt on stderr, but not read stdin,
+ * Runs a profile's key_command in the shell, and returns its output. It can prompt on stderr, but cannot read stdin,
  * which may hold records. Anyone who can write to `configFile` can run any program as this user.
  */
 export async function runKeyCommand(
@@ -157,7 +157,7 @@ export async function runKeyCommand(
     let size = 0
     const stop = (reason: string) => {
       child.kill()
-      child.stdout.destroy() // a process that it started may hold it open
+      child.stdout.destroy() // a process that the command started may hold it open
       child.unref()
       reject(fails(reason))
     }
@@ -176,7 +176,7 @@ export async function runKeyCommand(
   })
 }
 
-/** @throws CliError if others than this user or root can change the file. */
+/** @throws CliError if others than this user or root can change the file */
 function requirePrivate(configFile: string): void {
   const { mode, uid } = statSync(configFile)
   const me = userInfo().uid

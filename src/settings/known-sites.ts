@@ -13,16 +13,15 @@ function readKnown(settings: Settings): Record<string, string[]> {
   try {
     return Known.parse(JSON.parse(readFileSync(fileOf(settings), 'utf8')))
   } catch {
-    return {} // missing, or of another version: only completions use it
+    return {} // missing, or of another version; only completions use it
   }
 }
 
-/** Returns the names that the instance in use had at the last `sites list`. */
 export function knownSites(settings: Settings): readonly string[] {
   return readKnown(settings)[settings.baseUrl?.value ?? ''] ?? []
 }
 
-/** Keeps the names of an instance's sites for completions, and does nothing if it cannot. */
+/** Stores the names of an instance's sites for completions. Ignores errors. */
 export function rememberSites(settings: Settings, names: readonly string[]): void {
   if (!settings.baseUrl) return
   try {
@@ -32,6 +31,6 @@ export function rememberSites(settings: Settings, names: readonly string[]): voi
     writeFileSync(`${file}.part`, `${JSON.stringify(known, null, 2)}\n`, { mode: 0o600 })
     renameSync(`${file}.part`, file)
   } catch {
-    // A list of sites must not fail because of completions.
+    // Listing sites must not fail because of completions.
   }
 }

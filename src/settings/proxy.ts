@@ -4,7 +4,7 @@ import type { Env } from './folders.ts'
 import { isLoopback } from './settings.ts'
 
 /**
- * Returns the proxy that the environment names for an address. Loopback addresses use none, because it would see the key.
+ * Returns the environment's proxy for an address. Loopback addresses use none, because a proxy would see the key.
  * @throws CliError (settings) for an unusable proxy
  */
 export function proxyFor(address: string, env: Env): Connection['proxy'] {

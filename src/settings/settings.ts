@@ -16,7 +16,7 @@ interface SettingsHost {
 }
 
 export interface Configuration {
-  /** Null if there is no home folder. */
+  /** Null without a home folder. */
   readonly folder: Sourced | null
   readonly config: Config
   readonly profile: Sourced
@@ -32,7 +32,7 @@ export function readConfiguration(flags: GlobalFlags, { env, platform }: Omit<Se
   return { folder, config, profile }
 }
 
-/** @throws CliError without a home folder. */
+/** @throws CliError without a home folder */
 export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): string {
   if (folder) return folder.value
   throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
@@ -62,11 +62,11 @@ export function unknownProfile({ value, source }: Sourced, { profiles }: Config)
   return settingsError(`no profile "${value}" (from ${source})`, hint)
 }
 
-/** By precedence: flag, environment, profile, default. */
+/** Precedence: flag, environment, profile, default. */
 export interface Settings {
-  /** Reading it throws without a home folder. */
+  /** Throws without a home folder. */
   readonly folder: string
-  /** Of journals and receipts. Reading it throws without a home folder. */
+  /** Folder of journals and receipts. Throws without a home folder. */
   readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
@@ -76,13 +76,13 @@ export interface Settings {
   readonly isProtected: boolean
   readonly caFile: Sourced | null
   readonly apiKey: KeySource | null
-  /** The address of the profile's key, if that is not the instance. */
+  /** Address that the profile's key is for, if that is not the instance. */
   readonly keyIsFor: string | null
-  /** Hosts that may be reached by plain http. */
+  /** Hosts that may be reached over plain http. */
   readonly allowHttp: readonly string[]
 }
 
-/** @throws CliError for an unreadable file, an invalid address or an unknown profile. */
+/** @throws CliError for an unreadable file, an invalid address or an unknown profile */
 export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Settings {
   const { env, platform } = host
   const configuration = readConfiguration(flags, host)
@@ -112,7 +112,7 @@ export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Setting
   }
 }
 
-/** @throws CliError if no instance is set, or if it would send a key over plain http to another machine. */
+/** @throws CliError if no instance is set, or if a key would be sent over plain http to another machine */
 export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   if (!baseUrl)
     throw settingsError('no instance is set', 'consentctl auth login --base-url https://… , or set CONSENTCTL_BASE_URL')
@@ -135,7 +135,10 @@ export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySourc
   )
 }
 
-/** A key of the environment is sent to any address, a profile's only to the scheme, host and port it was stored for. */
+/**
+ * Finds the key. An environment's key is sent to any address, a profile's only to the scheme, host and port it was
+ * stored for.
+ */
 function findKey(
   { folder, profile }: Configuration,
   stored: Profile | undefined,
@@ -163,11 +166,11 @@ function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null
   })
 }
 
-/** Returns the address without a slash at its end. @throws CliError (usage) */
+/** Returns the address without a slash at the end. @throws CliError (usage) */
 export function parseBaseUrl(value: string, source: string): string {
   const url = URL.canParse(value) ? new URL(value) : null
   if (!url || !/^https?:$/.test(url.protocol)) {
-    const shown = value.includes('@') ? '' : ` "${value}"` // it may hold a password
+    const shown = value.includes('@') ? '' : ` "${value}"` // may hold a password
     throw usageError(`${source}: invalid address${shown}`, 'use an address like https://consent.example.com')
   }
   if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
@@ -194,19 +197,19 @@ export function parseSeconds(text: string, source: string, least: number): numbe
   throw usageError(`${source} must be a number of seconds from ${least} to 86400`)
 }
 
-/** The profile and the instance that a job was started with. */
+/** Profile and instance that a job was started with. */
 interface JobOrigin {
   readonly profile: string
   readonly base_url: string
 }
 
-/** Adds the flags that select the job's instance to `command`; returns null if the settings select it already. */
+/** Adds the flags that select the job's instance to `command`; null if the settings select it already. */
 export function commandForOrigin(settings: Settings, { profile, base_url }: JobOrigin, command: string): string | null {
   if (settings.profile.value === profile && requireBaseUrl(settings) === base_url) return null
   return `${command} -p ${profile} --base-url ${base_url}`
 }
 
-/** @throws CliError (usage) if the settings select another instance than the job's. */
+/** @throws CliError (usage) if the settings select another instance than the job's */
 export function requireSameOrigin(settings: Settings, origin: JobOrigin, command: string): void {
   const hint = commandForOrigin(settings, origin, command)
   if (hint === null) return

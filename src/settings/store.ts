@@ -8,14 +8,14 @@ import { configFolder } from './folders.ts'
 
 export interface Profile {
   readonly base_url?: string | undefined
-  /** Of new records. */
+  /** Default site of new records. */
   readonly site?: string | undefined
-  /** For commands that sign in. */
+  /** User for commands that sign in. */
   readonly email?: string | undefined
   readonly protected?: boolean | undefined
-  /** A shell command that prints the key. */
+  /** Shell command that prints the key. */
   readonly key_command?: string | undefined
-  /** A PEM file of additional certificate authorities. */
+  /** PEM file of additional certificate authorities. */
   readonly ca_file?: string | undefined
 }
 
@@ -24,10 +24,10 @@ export interface Config {
   readonly profiles: Readonly<Record<string, Profile>>
 }
 
-/** By profile. */
+/** Keys by profile. */
 export type Credentials = Readonly<Record<string, { readonly api_key: string; readonly base_url: string }>>
 
-/** Loose, because unknown fields, perhaps of a later version, are kept. */
+/** Loose, so that a later version's fields are kept. */
 const configSchema = () => {
   const text = z.string().optional()
   const texts = { base_url: text, site: text, email: text, key_command: text, ca_file: text }
@@ -52,7 +52,7 @@ export function readConfig(folder: string): Config {
   return readJsonFile<Config>(configFile(folder), configSchema, { profiles: {} })
 }
 
-/** Removes other users' permissions, with a warning. */
+/** Also removes other users' permissions, with a warning. */
 export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const exists = restrict(file, 0o600, warn)
@@ -73,7 +73,7 @@ export function freeProfile(folder: string, name: string): string {
   }
 }
 
-/** Never fails, because help needs no valid settings. */
+/** Never throws, because help needs no valid settings. */
 export function hasProfile({ env, platform }: Pick<Host, 'env' | 'platform'>): boolean {
   try {
     const folder = configFolder(env, platform)
@@ -88,10 +88,10 @@ export function profileFor(folder: string, baseUrl: string): string | undefined 
   return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
-/** Of folders such as /tmp, in which nobody can replace another user's file. */
+/** Set on folders such as /tmp, in which nobody can replace another user's file. */
 const stickyBit = 0o1000
 
-/** Restricts our own folder; for another one, which may hold other files, only warns. */
+/** Restricts this program's folder; only warns for another folder, which may hold other files. */
 function restrictFolder(folder: string, warn: Warn): void {
   if (basename(folder) === 'consentctl') return void restrict(folder, 0o700, warn)
   const { mode } = statSync(folder)
@@ -147,7 +147,7 @@ function invalidFile(message: string): CliError {
   return settingsError(message, 'correct the file, or move it away')
 }
 
-/** Finds the position of a syntax error by V8's message, which holds it or the text around it. */
+/** Finds the position of a syntax error from V8's message, which has it or the text around it. */
 function findErrorPosition(message: string, text: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)
@@ -199,7 +199,7 @@ export async function removeProfile(folder: string, name: string): Promise<void>
 type Write = (configName: 'config' | 'credentials', content: object) => void
 
 /**
- * Reads and writes under the lock. conf writes atomically; files are read without it, because loading it takes 50 ms.
+ * Reads and writes under the lock. conf writes atomically. Other reads avoid conf, because loading it takes 50 ms.
  * @throws CliError `io` (exit 1)
  */
 async function update<T>(folder: string, work: (write: Write) => T): Promise<T> {
@@ -222,7 +222,7 @@ async function update<T>(folder: string, work: (write: Write) => T): Promise<T> 
   return result
 }
 
-/** The lock is held for milliseconds: an older one was left by a killed process. */
+/** The lock is held for milliseconds, so an older one was left by a killed process. */
 const staleLockMs = 10_000
 
 const lockTimeoutMs = 30_000
@@ -246,7 +246,7 @@ async function withLock<T>(folder: string, work: () => T): Promise<T> {
   }
 }
 
-/** Removes a stale lock for the next try. */
+/** Removes a stale lock for the next attempt. */
 function takeLock(file: string): boolean {
   try {
     closeSync(openSync(file, 'wx', 0o600))

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /**
- * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core as
- * https://w3id.org/dpv/guides/consent-27560 does. Missing names are this service's own.
+ * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core like
+ * https://w3id.org/dpv/guides/consent-27560. Names not in it are this service's own.
  */
 const earlierContext = {
   dpv: 'https://w3id.org/dpv#',
@@ -57,7 +57,7 @@ export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:4'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
-/** ISO/IEC TS 27560:2023 (6.3.7), without `validity_duration`: `valid_for` of the notice has it, if the notice is held. */
+/** ISO/IEC TS 27560:2023 (6.3.7) without `validity_duration`, which a held notice states as `valid_for`. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
   event_time: Instant,
@@ -71,12 +71,12 @@ const ConsentEvent = z.strictObject({
 })
 
 /**
- * Field names are those of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
- * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types are terms of the W3C DPV, as are
- * `country` and `consent_status`. Other fields are this service's own; `record_version` and `chain_head` tie the
- * receipt to the history.
+ * Fields are named after ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
+ * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States, types, `country` and `consent_status` are
+ * W3C DPV terms. Other fields are this service's own; `record_version` and `chain_head` tie the receipt to the
+ * history.
  *
- * It omits what the service does not know: recipients, jurisdiction, and unless a notice is held purposes and controllers. The
+ * The service does not know recipients and jurisdiction, nor purposes and controllers without a held notice. The
  * privacy notice has those.
  */
 export const ConsentReceiptV1 = z.strictObject({
@@ -102,7 +102,7 @@ export const ConsentReceiptV1 = z.strictObject({
   key_id: KeyId,
 })
 
-/** Shows that the last entry of the history is in the log: anyone who keeps the checkpoint needs no log to see that. */
+/** Proves that the log has the history's last entry; a verifier needs the checkpoint but not the log. */
 const InclusionInLog = z.strictObject({
   leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
   path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),

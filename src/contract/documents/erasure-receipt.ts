@@ -5,7 +5,7 @@ const Instant = z.iso.datetime()
 const Digest = z.string().regex(/^[\da-f]{64}$/)
 const Count = z.int().min(0)
 
-/** `src/erasure/sentences.ts` lists the observation that entitles each. */
+/** `src/erasure/sentences.ts` lists the observation that justifies each. */
 export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 
@@ -112,7 +112,7 @@ export const ErasureReceiptV1 = z.strictObject({
     .describe('The receipt before this one, with the SHA-256 of its file; null for the first.'),
 })
 
-/** Version 1 said `statement` of every erasure, and named neither the account nor the key. */
+/** Version 1 had `statement` in every receipt, and named neither the account nor the key. */
 export const ErasureReceipt = ErasureReceiptV1.extend({
   version: z.literal(2),
   result: z
@@ -152,7 +152,7 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
 })
 export type ErasureReceipt = z.output<typeof ErasureReceipt>
 
-/** A receipt of any version: of version 1 the fields that it lacks are null. */
+/** A receipt of any version; fields that version 1 lacks are null. */
 export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & {
   readonly version: 1 | 2
   readonly statement: string | null

@@ -2,7 +2,7 @@ import * as z from 'zod'
 
 const Count = z.int().min(0)
 
-/** Proves what is in an export, and that it is whole. */
+/** Proves the content and completeness of an export. */
 export const ExportManifestV1 = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),
@@ -20,7 +20,6 @@ export const ExportManifestV1 = z.strictObject({
   sha256: z.string().regex(/^[\da-f]{64}$/),
 })
 
-/** Version 1 named neither the account nor the key. */
 export const ExportManifest = ExportManifestV1.extend({
   version: z.literal(2),
   account_id: z

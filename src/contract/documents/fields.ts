@@ -1,13 +1,13 @@
 import * as z from 'zod'
 
-/** The state of a deleted record: its personal data stays until the purge, and its audit trail after it. */
+/** The state of a deleted record: its personal data stays until the purge, its audit trail after it. */
 export const DeletionStatement = z
   .string()
   .regex(
     /^logically deleted; (personal data to be purged after \d+ days?|personal data is kept until it is purged by hand|whether and when personal data is purged is not known)$/,
   )
 
-/** UTC with exactly milliseconds. */
+/** UTC with exactly three decimals of a second. */
 export const Instant = z.iso.datetime({ precision: 3 })
 
 export const Sha256 = z.string().regex(/^[\da-f]{64}$/)
@@ -24,7 +24,6 @@ export const PublicKey = z
 
 export const Signature = z.string().regex(/^[A-Za-z\d+/]{85}[AQgw]==$/)
 
-/** The signature is the last line of the text and covers the lines above it. */
 export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObject<Shape>) {
   return document.extend({
     signature: Signature.describe('Ed25519 (RFC 8032), in base64, over all bytes before the line that it is in.'),

@@ -82,7 +82,9 @@ const fields = z.strictObject({
 const add = (sums: readonly number[]) => sums.reduce((total, sum) => total + sum, 0)
 const addRows = (parts: readonly { readonly rows: number }[]) => add(parts.map(part => part.rows))
 
-/** Proof of an import of foreign files, whose numbers add up. The last line of the file is the `signature` of all lines before it. */
+/**
+ * Proof of an import, whose numbers must add up. The last line of the file is the `signature` of all lines before it.
+ */
 export const ImportReceipt = fields
   .refine(({ rows: { read, ...parts } }) => add(Object.values(parts)) === read, {
     path: ['rows'],
@@ -110,7 +112,7 @@ export const ImportReceipt = fields
   })
 export type ImportReceipt = z.output<typeof ImportReceipt>
 
-/** Known before anything is sent. */
+/** Fields known before anything is sent. */
 export const ImportAbout = fields.pick({
   account_id: true,
   format: true,

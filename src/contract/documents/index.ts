@@ -11,15 +11,15 @@ import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
   readonly title: string
-  /** Of version 1, 2 …, without the signature. The last is what is written; the others always verify. */
+  /** Schemas of version 1, 2 … without the signature. Only the last is written; all verify. */
   readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
-  /** The field with its time of signing. */
+  /** Name of the field with the time of signing. */
   readonly issuedAt: string
-  /** The service's published key, or that of a profile of the command line. */
+  /** Owner of the key: the service, or a profile of the command line. */
   readonly signer: 'service' | 'profile'
 }
 
-/** By `type`. Their JSON Schemas are generated. */
+/** Signed documents by `type`; their JSON Schemas are generated from this. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',

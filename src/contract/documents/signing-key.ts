@@ -4,8 +4,8 @@ import { Instant, KeyId, PublicKey, Signature } from './fields.ts'
 const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7638).')
 
 /**
- * Introduces a key of the service. The key before it signs it, and `proof` shows that the holder of the new key agrees, so
- * that anyone who trusts one of the two can trust the other.
+ * Introduces a key of the service. The previous key signs it, and `proof` shows that the new key's holder agrees, so
+ * that trust in one key extends to the other.
  */
 export const SigningKeyStatement = z.strictObject({
   type: z.literal('signing_key'),
@@ -26,7 +26,7 @@ export const SigningKeyStatement = z.strictObject({
 })
 export type SigningKeyStatement = z.output<typeof SigningKeyStatement>
 
-/** Ends a key of the service. A key that came after it signs it. */
+/** Revokes a key of the service. A later key signs it. */
 export const KeyRevocation = z.strictObject({
   type: z.literal('key_revocation'),
   version: z.literal(1),
