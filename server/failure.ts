@@ -20,6 +20,12 @@ export class Failure extends Error {
   }
 }
 
+export const unknownSite = 'There is no such site.'
+
+export function noSite(): Failure {
+  return new Failure('not_found', unknownSite)
+}
+
 /** The database is down, late or busy. Clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })

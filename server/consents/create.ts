@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import { Failure, unavailable } from '../failure.ts'
+import { type Failure, noSite, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { networkOf } from '../net/address.ts'
 import { nowhere, type Place } from '../net/geo.ts'
@@ -42,7 +42,7 @@ interface Extras extends Pick<Draft, 'place' | 'gpc'> {
  * 24 hours replays the first answer.
  *
  * @throws Failure `not_found` if the account has no such site; `conflict` if the key was used with another body, or its
- *   record was purged.
+ *   record was purged, or if the database found a duplicate (db/errors.ts).
  */
 export function createConsent(
   deps: Deps,
@@ -289,8 +289,4 @@ function getResult(results: Results, index: number): CreateResult {
   const result = results.get(index)
   if (!result) throw new Error(`create ${index} has no result`)
   return result
-}
-
-export function noSite(): Failure {
-  return new Failure('not_found', 'There is no such site.')
 }

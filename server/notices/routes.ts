@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { maxNoticeTextBytes, notices } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
+import { unknownSite } from '../failure.ts'
 import { wrongMediaType } from '../http/errors.ts'
 import { mediaType } from '../http/parsing.ts'
 import { Download, pathId, route } from '../http/route.ts'
@@ -58,7 +59,7 @@ export function noticeRoutes(app: FastifyInstance, deps: service.Deps): void {
 }
 
 function siteOf(params: { readonly id: string }): string {
-  return pathId(params, 'There is no such site.')
+  return pathId(params, unknownSite)
 }
 
 function keyOf(params: { readonly id: string; readonly version: string }, { accountId }: Caller): NoticeKey {

@@ -15,7 +15,7 @@ import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { coverInRequest, type Log } from '../evidence/log.ts'
 import type { Signer } from '../evidence/signer.ts'
-import { Failure, unavailable } from '../failure.ts'
+import { Failure, noSite, unavailable } from '../failure.ts'
 import { updateSite } from '../sites/queries.ts'
 import type { PublishedNotices } from './published.ts'
 import type { NoticeKey, NoticeRow, StoredText } from './queries.ts'
@@ -35,8 +35,7 @@ export async function getNotices(
   siteId: string,
 ): Promise<{ data: Notice[] }> {
   const rows = await queries.listNotices(sql, accountId, siteId)
-  if (rows.length === 0 && !(await queries.hasSite(sql, accountId, siteId)))
-    throw new Failure('not_found', 'There is no such site.')
+  if (rows.length === 0 && !(await queries.hasSite(sql, accountId, siteId))) throw noSite()
   return { data: rows.map(toNotice) }
 }
 

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { NoticeSubjectQuery } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
-import { Failure } from '../failure.ts'
+import { noSite } from '../failure.ts'
 import { findNoticeSubjects } from './subject-queries.ts'
 
 const defaultLimit = 50
@@ -23,7 +23,7 @@ export async function getSubjects(
   const scope: CursorScope = { secret: cursorSecret, accountId, filters }
   const before = cursor === undefined ? undefined : decodeCursor(scope, cursor)
   const page = await findNoticeSubjects(sql, accountId, { siteId, version, before }, limit)
-  if (!page || page.records === null) throw new Failure('not_found', 'There is no such site.')
+  if (!page || page.records === null) throw noSite()
   const last = page.has_more ? page.last : page.examined
   const next = last === null ? null : encodeCursor(scope, last)
   return `{"data":[${page.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`

@@ -1,17 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { sites } from '../../src/contract/index.ts'
+import { unknownSite } from '../failure.ts'
 import { pathId, route } from '../http/route.ts'
 import * as service from './service.ts'
-
-const unknown = 'There is no such site.'
 
 export function siteRoutes(app: FastifyInstance, deps: service.Deps): void {
   route(app, sites.list, (_, { caller }) => service.getSites(deps, caller))
   route(app, sites.create, ({ body }, { caller }) => service.createSite(deps, caller, body))
   route(app, sites.update, ({ params, body }, { caller }) =>
-    service.changeSite(deps, caller, pathId(params, unknown), body),
+    service.changeSite(deps, caller, pathId(params, unknownSite), body),
   )
   route(app, sites.rotateToken, ({ params, body }, { caller }) =>
-    service.rotateToken(deps, caller, pathId(params, unknown), body),
+    service.rotateToken(deps, caller, pathId(params, unknownSite), body),
   )
 }

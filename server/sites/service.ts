@@ -5,7 +5,7 @@ import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
-import { Failure } from '../failure.ts'
+import { noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { PublishedNotices } from '../notices/published.ts'
 import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from './queries.ts'
@@ -94,8 +94,4 @@ export async function rotateToken(
 
 function toSite({ created_at, updated_at, ...site }: SiteRow): Site {
   return { ...site, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
-}
-
-function noSite(): Failure {
-  return new Failure('not_found', 'There is no such site.')
 }

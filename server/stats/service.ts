@@ -4,7 +4,8 @@ import { everySite } from './changes.ts'
 import { findCountedUntil, findGroups, findSiteNames, type GroupRow, isCurrent } from './queries.ts'
 import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 
-const noSite = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** No site has this id. */
+const unusedId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** Counts nothing for a site of another account. */
 export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
@@ -12,7 +13,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   const [total, ...groups] = await findGroups(
     sql,
     accountId,
-    site_id === everySite ? { ...query, site_id: noSite } : query,
+    site_id === everySite ? { ...query, site_id: unusedId } : query,
   )
   if (!total) throw new Error('the statistics have no total')
   const complete = isCurrent(total)
@@ -37,7 +38,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   }
 }
 
-/** Counts each record without a subject as one person, because their number is unknown. */
+/** Nobody knows how many persons have records without a subject: each counts as one. */
 function sizeOf({ persons, anonymous }: GroupRow): number {
   return persons + anonymous
 }
