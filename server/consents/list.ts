@@ -73,6 +73,7 @@ function toText(records: string, limit: number, next: string | null): string {
 }
 
 function toFilters(query: CountQuery): ListFilters {
+  // A filter that is forgotten here would find all records.
   return {
     siteId: query.site_id,
     subjectId: query.subject_id,
@@ -82,7 +83,7 @@ function toFilters(query: CountQuery): ListFilters {
     firstId: bound(query.from, instant => firstIdAt(Math.ceil(instant))),
     lastId: bound(query.to, instant => lastIdAt(Math.floor(instant))),
     includeDeleted: query.include_deleted ?? false,
-  }
+  } satisfies Record<Exclude<keyof ListFilters, 'before'>, unknown>
 }
 
 /** Returns the number of records that a list has in all its pages. */

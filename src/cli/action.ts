@@ -98,7 +98,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const name = String(issue?.path[0] ?? '')
-  const flag = name === 'operands' ? 'id' : `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+  const flag = name === 'operands' ? 'id' : `--${flagOf(name)}`
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
@@ -119,4 +119,9 @@ export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): 
   if (globals.json !== undefined) return 'json'
   if (globals.excel !== undefined) return 'csv'
   return io.out.isTerminal && globals.out === undefined ? 'table' : 'tsv'
+}
+
+/** Returns `dry-run` for the option `dryRun`. */
+export function flagOf(option: string): string {
+  return option.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
 }

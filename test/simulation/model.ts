@@ -170,7 +170,8 @@ export class Model {
   }
 
   findPage(_account: string, filters: ListFilters, limit: number) {
-    const { siteId, subjectId, consentId, accepted, firstId, lastId, before, includeDeleted } = filters
+    const { siteId, subjectId, consentId, accepted, imported, firstId, lastId, before, includeDeleted } = filters
+    if (imported !== undefined) throw new Error('the model has no imported records')
     const rows = [...this.consents.keys()]
       .sort()
       .reverse()

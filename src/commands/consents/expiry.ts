@@ -1,3 +1,4 @@
+import { flagOf } from '../../cli/action.ts'
 import { ConsentQuery } from '../../contract/consents.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
 import { rejectsParameter } from '../../errors/explain.ts'
@@ -8,30 +9,14 @@ interface Options {
   readonly expired?: true | undefined
 }
 
-/** Flags that cannot be combined with a list ordered by expiry. */
-const others = {
-  subject: '--subject',
-  consentId: '--consent-id',
-  accepted: '--accepted',
-  refused: '--refused',
-  imported: '--imported',
-  witnessed: '--witnessed',
-  from: '--from',
-  to: '--to',
-  at: '--at',
-  includeDeleted: '--include-deleted',
-  count: '--count',
-} as const
+/** Options of `list` that go with its order by the end of consents. Others are filters that the service refuses with it. */
+const compatible: readonly string[] = ['site', 'cursor', 'limit', 'all', 'maxRequests', 'concurrency']
 
-/**
- * Returns the filter of `--expiring` or `--expired`.
- * @throws CliError (usage)
- */
+/** Returns the filter of `--expiring` or `--expired`. @throws CliError usage (exit 2) */
 export function readExpiry({ expiring, expired, ...options }: Options): string {
   const flag = expired ? '--expired' : '--expiring'
-  for (const [name, other] of Object.entries(others))
-    if ((options as Record<string, unknown>)[name] !== undefined)
-      throw usageError(`${flag} cannot be combined with ${other}`)
+  const other = Object.entries(options).find(([name, value]) => value !== undefined && !compatible.includes(name))
+  if (other) throw usageError(`${flag} cannot be combined with --${flagOf(other[0])}`)
   if (expiring === undefined) return 'expired'
   if (expired) throw usageError('--expiring and --expired exclude each other')
   const duration = /^\d{1,5}[dw]$/.test(expiring) ? `P${expiring.toUpperCase()}` : expiring
@@ -39,10 +24,7 @@ export function readExpiry({ expiring, expired, ...options }: Options): string {
   throw usageError(`invalid time "${expiring}": use 30d, 4w, or an ISO 8601 duration such as P1M`)
 }
 
-/**
- * Passes pages on.
- * @throws CliError `not_offered` (exit 2) if the instance rejects the filter, or ignores it
- */
+/** Passes pages on. @throws CliError not_offered (exit 2) if the instance rejects the filter, or ignores it */
 export async function* requireExpiry<Page extends { readonly records: readonly ConsentRow[] }>(
   pages: AsyncIterable<Page>,
 ): AsyncGenerator<Page> {

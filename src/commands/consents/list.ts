@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Count, chooseFormat, nonEmpty } from '../../cli/action.ts'
+import { action, Count, chooseFormat, flagOf, nonEmpty } from '../../cli/action.ts'
 import { formatCount, resumeCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
@@ -143,7 +143,7 @@ async function printExpiring(ctx: Context, options: ListOptions, extent: Extent)
 
 function rejectPageOptions(options: ListOptions): void {
   for (const name of ['at', 'limit', 'all', 'cursor', 'maxRequests', 'concurrency'] as const)
-    if (options[name] !== undefined) throw usageError(`--count cannot be combined with --${name.replace('R', '-r')}`)
+    if (options[name] !== undefined) throw usageError(`--count cannot be combined with --${flagOf(name)}`)
 }
 
 function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): void {

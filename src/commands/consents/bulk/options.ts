@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { Count, nonEmpty } from '../../../cli/action.ts'
+import { Count, flagOf, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
 import { type LineFormat, lineFormats } from './lines.ts'
 import type { Reader } from './reader.ts'
@@ -113,7 +113,7 @@ function rejectMixedFlags(options: object, isImport: boolean): void {
 }
 
 function flagName(name: string, value: unknown): string {
-  return `--${value === false ? 'no-' : ''}${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+  return `--${value === false ? 'no-' : ''}${flagOf(name)}`
 }
 
 /** @throws UsageError for a flag of files where none is given: it would be ignored */
