@@ -35,8 +35,8 @@ has an \`X-Request-Id\` and must not be cached.
 \`read_only\`; \`/ready\` says so, and \`/writable\` is 503. Reads go on; with a monthly quota, as long as units of it are held.
 
 **Quota.** Counted by calendar month in UTC. A request with an API key takes one unit, unless it gets 401, 429 or 5xx, and one more
-for each further page of a stream and each further row of a batch (of imports each further hundred). The usage takes none. The erasure of a subject and the register of requests are never
-rejected for quota: if no unit is left they take none.`
+for each further page of a stream and each further row of a batch (of imports each further hundred). The usage and the list of sites
+take none. The erasure of a subject and the register of requests are never rejected for quota: if no unit is left they take none.`
 
 /** Open to anyone. Built at the first request. */
 export function openapiRoutes(app: FastifyInstance): void {

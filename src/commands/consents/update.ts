@@ -45,8 +45,8 @@ A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with such
 is there. With a change in flags, lines are ids, and lines that have a field of their own keep it. A record that is already
 as wanted is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
 
---where takes site, subject, consent-id, from and to with a value, and accepted or refused without: what is found, not what
-is changed. You confirm the number of records, or pass --confirm N.
+--where takes site, subject, consent-id, from and to with a value, and accepted, refused, imported or witnessed without:
+what is found, not what is changed. You confirm the number of records, or pass --confirm N.
 
 Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused
