@@ -11,8 +11,7 @@ type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) =
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /**
- * Makes an action: argv as commander read it → `schema` → `run` → the chosen format. Operands are passed as `operands`.
- * Nothing is printed without a view.
+ * Makes an action: argv as commander read it → `schema` → `run` → the chosen format. `operands` holds the arguments.
  */
 export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, void>): Action
 export function action<S extends z.ZodType>(
@@ -38,7 +37,7 @@ export function action<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for a command that writes its own file format to the path of `--out`. */
+/** Like `action`, for a command that writes its own file format to `--out`. */
 export function fileAction<S extends z.ZodType>(
   ctx: Context,
   schema: S,
@@ -53,7 +52,7 @@ export function fileAction<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for one text or file that no output format changes. Supports `--out`. */
+/** Like `action`, for one text or file that no output format changes. */
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string | Uint8Array>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
@@ -102,7 +101,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-/** Commander assigns a flag that the program also has, such as --force, to the program. */
+/** Commander assigns a flag that the program shares, such as --force, to the program. */
 function ownOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.optsWithGlobals()
   const names = command.options.map(option => option.attributeName()).filter(name => all[name] !== undefined)

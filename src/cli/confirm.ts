@@ -9,7 +9,7 @@ import { formatCount } from './messages.ts'
 
 export const confirmOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
 
-/** Flags of commands for which zero matches are a valid result (`--confirm 0`). */
+/** Flags of commands that accept zero matches (`--confirm 0`). */
 export const confirmOptionsFromZero = {
   ...confirmOptions,
   confirm: z
@@ -31,9 +31,9 @@ export function addConfirmFlags(command: Command, noun: string): Command {
 }
 
 interface Confirmation {
-  /** Verb in the imperative, lower case: `delete`, `erase`, `revoke`. */
+  /** Imperative, lower case: `delete`, `erase`, `revoke`. */
   readonly action: string
-  /** True if stdin is read for input and cannot answer a prompt. */
+  /** True if stdin is the input and cannot answer a prompt. */
   readonly stdinInUse?: boolean
   /** True for a command without `--confirm`. */
   readonly isUncounted?: boolean
@@ -41,8 +41,8 @@ interface Confirmation {
 
 /**
  * Returns true if the user must be prompted.
- * @throws CliError (usage) before any request, if no prompt is possible, or if the profile is protected and only
- * `--yes` was given
+ * @throws CliError (usage) before any request, if no prompt is possible, or if `--yes` is not enough for a protected
+ * profile
  */
 export function mustPrompt(
   ctx: Context,
@@ -64,7 +64,6 @@ export function mustPrompt(
 }
 
 interface Question {
-  /** Verb in the imperative, lower case. */
   readonly action: string
   /** Singular. */
   readonly noun: string
@@ -72,7 +71,7 @@ interface Question {
   readonly where: string
   readonly notes?: readonly string[]
   readonly counts?: ReadonlyMap<string, number>
-  /** Number to type (default: the number of rows). */
+  /** Number to type. Default: the number of rows. */
   readonly total?: number
 }
 

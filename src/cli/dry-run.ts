@@ -17,7 +17,6 @@ export function addDryRunFlag(
   return command.option('--dry-run', description)
 }
 
-/** Description for commands that also take a file. */
 export const dryRunOfFiles = 'send nothing: print each request, or check every line of a file'
 
 interface Planned {

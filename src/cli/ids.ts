@@ -7,8 +7,8 @@ import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
 /**
- * Calls `run` for each id in order, and `finish` with the number of successes. Reports an error and continues, unless
- * all others would fail too. `exit` is valid once all pages are read.
+ * Calls `run` for each id in order, then `finish` with the number of successes. Continues after an error, unless all
+ * others would fail too. `exit` is valid once all pages are read.
  */
 export function runForEach<Row>(
   ctx: Context,
@@ -21,7 +21,7 @@ export function runForEach<Row>(
   const reportFailure = async (error: unknown, id: string): Promise<Exit> => {
     const code = exitOf(error)
     if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
-    if (!isInterrupted(code)) await report(ctx, error, id) // the interruption itself is reported once, with its place
+    if (!isInterrupted(code)) await report(ctx, error, id) // the interruption is reported once, with its place
     failures.push(code)
     return code
   }
@@ -62,7 +62,7 @@ export function overallExit(done: number, failures: readonly Exit[]): Exit {
   return done === 0 ? first : exit.partial
 }
 
-/** Returns each id once. `-` reads lines of stdin, without the header of a CSV column. */
+/** Returns each id once. `-` reads lines of stdin, except a CSV header. */
 export async function expandIds(ctx: Context, operands: readonly string[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const operand of operands) {

@@ -10,16 +10,11 @@ export function instanceLabel({ settings }: Context): string {
   return `${settings.profile.value}@${host}`
 }
 
-/** Returns, for example, `1 record` or `2 records`. */
 export function formatCount(count: number, noun = 'record'): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/**
- * Calls an endpoint that some instances lack.
- * @throws CliError `not_offered` with the text of `without`, for a 404 from an instance whose OpenAPI document lacks
- * the endpoint
- */
+/** @throws CliError `not_offered` with the text of `without`, if the instance's OpenAPI document lacks the endpoint */
 export async function callOptional<T>(
   api: Client,
   endpoint: Endpoint,
@@ -63,12 +58,11 @@ export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** Builds a `subject` command with the current --profile and --base-url. */
 export function subjectCommand(ctx: Pick<Context, 'globals'>, ...words: string[]): string {
   return commandLike(ctx, 'subject', ...words)
 }
 
-/** Builds a command for a shell with the current --profile and --base-url. */
+/** Builds a command with the current --profile and --base-url, quoted for a shell. */
 export function commandLike({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

@@ -5,7 +5,7 @@ import type { OutFile } from '../io/new-file.ts'
 import { type Column, type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** The result of a command: pages of rows and their view. A command never prints and knows no format. */
+/** A command's result: pages of rows and their view. A command never prints and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
@@ -15,7 +15,6 @@ export interface Output<Row> {
   readonly mutates: boolean
   /** True if the command can be resumed and therefore stops if its results cannot be written. */
   readonly resumes?: boolean
-  /** Called after everything is printed. */
   readonly footer?: () => Promise<void>
   readonly exit?: () => Exit
 }
@@ -59,8 +58,7 @@ const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolea
 
 /**
  * Returns null if no columns were requested.
- * @throws CliError (usage) for unsupported flags, unknown columns, and the omission of a secret that is
- * shown once
+ * @throws CliError (usage) for unsupported flags, unknown columns, or a missing secret that is shown only once
  */
 async function selectColumns<Row>(
   { globals }: Context,
@@ -85,7 +83,7 @@ async function selectColumns<Row>(
   return { ...view, columns }
 }
 
-/** @throws CliError (usage) for output flags, except `allowed`, of a command that prints no records */
+/** @throws CliError (usage) for output flags other than `allowed` */
 export function rejectOutputFlags({ globals }: Context, ...allowed: readonly ('--out' | '--force')[]): void {
   const flags = {
     '--json=': typeof globals.json === 'string',
@@ -139,7 +137,7 @@ export async function printOutput(
     isComplete = true
     await ctx.say(`wrote ${ctx.globals.out}`)
   } catch (error) {
-    // The partial file is thrown away, so resuming would lose its rows.
+    // Resuming would lose the rows of the discarded file.
     throw error instanceof Resumable ? error.cause : error
   } finally {
     if (!isComplete) await abandonFile(ctx, file, mutates)
@@ -168,10 +166,10 @@ async function show(
   } finally {
     await pager.end()
   }
-  await finish() // after the pager has closed
+  await finish()
 }
 
-/** Keeps the file of a change: it may hold a secret that is shown once, or the only trace of the change. */
+/** Keeps the file of a change: it may hold a secret that is shown only once, or the only trace. */
 async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promise<void> {
   const isKept = mutates && !file.isEmpty
   await file.abandon(isKept)
@@ -248,7 +246,7 @@ async function chooseSeparator({ globals: { excel }, host }: Context): Promise<'
   return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
 }
 
-/** Warns because a shell creates the file of `> FILE` with the umask, usually readable by all users. */
+/** Warns because shells create the file of `> FILE` with the umask, usually readable by all. */
 async function warnOfReaders({ io, warn }: Context): Promise<void> {
   const { fd } = io.out.stream as { fd?: number }
   if (fd === undefined || io.out.isTerminal) return

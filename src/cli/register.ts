@@ -24,7 +24,7 @@ export async function findRequest(api: Client, ticket: string): Promise<DataSubj
 }
 
 /**
- * Yields requests page by page, newest first.
+ * Yields pages, newest first.
  * @throws CliError `not_offered` (exit 2)
  */
 export async function* listRequests(
@@ -41,12 +41,12 @@ export async function* listRequests(
   } while (cursor !== undefined)
 }
 
-/** Sends a change, which is idempotent. */
+/** Idempotent. */
 export async function changeRequest(api: Client, id: string, change: RequestChange): Promise<DataSubjectRequest> {
   return await callRegister(api, () => api.call(requests.update, { params: { id }, body: change }))
 }
 
-/** Returns the day in UTC by this machine's clock. */
+/** UTC, by this machine's clock. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

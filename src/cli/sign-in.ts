@@ -12,7 +12,7 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { nonEmpty } from './action.ts'
 import { instanceLabel } from './messages.ts'
 
-/** Reads the password from stdin, but not from a terminal, which would show it. */
+/** Rejects a terminal, which would show the password. */
 export async function readPassword({ io }: Context): Promise<string> {
   if (io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --password-stdin')
   const password = (await readText(io, '-')).replace(/\r?\n$/, '')
@@ -20,7 +20,7 @@ export async function readPassword({ io }: Context): Promise<string> {
   return password
 }
 
-/** Flags of commands that need a signed-in user: no API key may run them. */
+/** Flags of commands that no API key may run. */
 export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
 export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
@@ -62,7 +62,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** Adds `--scope`, which can be repeated or take a comma-separated list. `KeyDraft` validates the scopes. */
+/** Takes a repeated or comma-separated flag. `KeyDraft` validates the scopes. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

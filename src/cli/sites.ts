@@ -7,9 +7,8 @@ import { explain } from '../errors/explain.ts'
 import { editDistance } from './edit-distance.ts'
 
 /**
- * Returns the id of the site that a flag or a setting names. A UUID is returned without a request; other text must be
- * the exact name. If the instance does not list its sites to the key, the text is used as the id, because ids may be
- * any text.
+ * Resolves a site's exact name or its UUID, which needs no request. If the instance does not list its sites to the key,
+ * the text is taken as an id, because ids may be any text.
  * @throws CliError `invalid_data` (exit 5) if no site or several have the name
  */
 export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
@@ -21,8 +20,7 @@ export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string):
 }
 
 /**
- * Returns the id of a site to be stored in a profile. A UUID is accepted unchecked if the instance does not list its
- * sites.
+ * Resolves a site to store in a profile. A UUID is accepted unchecked if the instance does not list its sites.
  * @throws CliError as `findSite` does
  */
 export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: string): Promise<string> {
@@ -35,7 +33,7 @@ export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: 
 
 /**
  * @throws CliError `not_found` (exit 3) for an unknown id, `invalid_data` (exit 5) if no site or several have the name,
- * `not_offered` (exit 2) if the instance does not list its sites
+ * `not_offered` (exit 2) if the sites are not listed
  */
 export async function findSite(api: Client, text: string): Promise<Site> {
   const all = await listSites(api)
@@ -89,7 +87,7 @@ function fold(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase()
 }
 
-/** Counts a part of a name, such as its first word, as one typing error. */
+/** Counts a matching part, such as the first word, as one typing error. */
 function distanceOf(name: string, text: string): number {
   return name.includes(text) || text.includes(name) ? Number(name !== text) : editDistance(name, text)
 }

@@ -16,10 +16,7 @@ export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
-/**
- * Converts the day (UTC) on which something was received. Tomorrow is valid, because it may have begun in the user's
- * time zone.
- */
+/** Converts the day (UTC) of a receipt. Tomorrow is valid, because it may have begun in the user's time zone. */
 export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
@@ -47,9 +44,7 @@ export function futureInstant(text: string, now: Date): string {
   return instant
 }
 
-/**
- * Converts an age such as 7d or 4w to the UTC day on which it began, and returns a day as it is: statistics are by day.
- */
+/** Returns a day as it is, and the UTC day on which an age such as 7d or 4w began. */
 export function utcDay(text: string, now: Date): string {
   const day = /^\d{1,6}[dw]$/.test(text) ? startInstant(text, now).slice(0, 10) : text
   if (/^\d{4}-\d\d-\d\d$/.test(day) && parseInstant(day + startOfDay) !== null) return day
@@ -66,7 +61,7 @@ function toInstant(text: string, ofDay: string, relative: (length: number) => nu
   throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 7d or 24h')
 }
 
-/** Completes a time as tables print it, such as `2026-01-31 09:30Z`, with the rest of `ofDay`. */
+/** Completes a time as tables print it with the rest of `ofDay`. */
 function fromTable(text: string, ofDay: string): string {
   const [, day, blank, t] = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d(?::\d\d)?)|T(\d\d:\d\d))Z$/.exec(text) ?? []
   const time = blank ?? t

@@ -72,7 +72,7 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
 }
 
-/** Rejects an instance that ignores the parameter, because its answer could be wrong. */
+/** For an instance that ignores the parameter: its answer could be wrong. */
 function noImports(cause?: unknown): CliError {
   return new CliError('not_offered', exit.usage, 'this instance does not tell imported answers from others', {
     hint: 'leave out --only-witnessed: without imports it changes nothing',
@@ -85,7 +85,7 @@ function exitFor({ allowed }: CheckAnswer): Exit {
   return allowed ? exit.done : exit.no
 }
 
-/** Changes exit 3 of an error, because exit 3 is an answer of this command. */
+/** Replaces exit 3 of an error, because exit 3 is an answer of this command. */
 async function neverNotFound<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()

@@ -56,7 +56,7 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   }
 }
 
-/** Asks the server to stop on the first SIGINT or SIGTERM, and to abort its requests on a later one. */
+/** The first SIGINT or SIGTERM stops the server. A later one aborts its requests. */
 function stopSignal({ host }: Context) {
   let askedAt: number | undefined
   let insist = () => {}

@@ -13,10 +13,8 @@ export interface FlagInfo {
 }
 
 export interface ArgumentInfo {
-  /** Such as `<id...>`. */
   readonly name: string
   readonly description: string
-  /** Empty if any value is allowed. */
   readonly choices: readonly string[]
 }
 

@@ -26,7 +26,6 @@ function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``
 }
 
-/** Returns JSON Schemas (2020-12) of the signed documents by file name. */
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(documents).flatMap(([type, { title, schemas }]) =>
@@ -41,8 +40,8 @@ function schemaFiles(): Record<string, string> {
 }
 
 /**
- * Returns the generated files by name. `manual` is the table of commands in src/commands/README.md; `snippets` are
- * those in server/banner/README.md, by banner.
+ * Returns generated files by name. `manual` is a table for src/commands/README.md, `snippets` are for
+ * server/banner/README.md.
  */
 export function generate(tree: CommandInfo, version: string) {
   return {

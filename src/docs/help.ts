@@ -4,7 +4,7 @@ import { palette } from '../output/palette.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { topics } from './topics.ts'
 
-/** Size of a help screen: fits a terminal of 24 lines with the prompt below it. */
+/** Fits a terminal of 24 lines with the prompt below. */
 export const screen = { lines: 23, columns: 80 } as const
 
 export interface Look {
@@ -15,7 +15,7 @@ export interface Look {
 /** A line (a heading if it ends with a colon), or an item with its term. */
 type Part = string | { readonly term: string; readonly text: string }
 
-/** Numbers of entries that a screen describes. The others are only named. */
+/** Numbers of entries that are described. The others are only named. */
 interface Extent {
   readonly flags: number
   readonly commands: number
@@ -24,13 +24,13 @@ interface Extent {
 
 /**
  * Returns the help of `--help`, which fits `screen`. Only the first entries of long lists are described, so declare
- * flags and commands in order of importance. A terminal of another width shows the same content, wrapped.
+ * flags and commands in order of importance. The terminal's width only changes the wrapping.
  */
 export function screenOf(info: CommandInfo, look: Look): string {
   return largest(info, look, screenParts)
 }
 
-/** Returns the short help of a group, printed if no command is given. */
+/** Returns the help of a group that is run without a command. */
 export function shortForm(info: CommandInfo, look: Look): string {
   return largest(info, look, shortParts)
 }
@@ -204,7 +204,7 @@ function briefPart(flag: FlagInfo, width: number, terms: number): { term: string
 
 const gap = 2
 
-/** Minimum width of a description beside its term. With less room it goes below. */
+/** Minimum width of a description beside its term, else it goes below. */
 const minDescription = 24
 
 function linesOf(parts: readonly Part[], columns: number): string[] {
@@ -225,7 +225,7 @@ function hanging(help: Help, line: string, columns: number): string {
   return help.boxWrap(line, columns - indent.length).replace(/\n/g, `\n${indent}`)
 }
 
-/** Breaks a command line with `\\`, between a flag and its value only if both do not fit a line. */
+/** Breaks a command line with `\\`, between a flag and its value only if both do not fit. */
 function command(line: string, columns: number): string {
   const room = columns - 2 // for the backslash
   const indent = ' '.repeat(6)

@@ -6,7 +6,7 @@ interface Topic {
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }
 
-/** Texts of `consentctl help TOPIC`. Each must fit a terminal of 24 lines of 80 columns. */
+/** Texts of `consentctl help TOPIC`. Each must fit 24 lines of 80 columns. */
 export const topics: Readonly<Record<string, Topic>> = {
   output: {
     summary: 'formats, columns, and what goes where',

@@ -4,7 +4,7 @@ import { encodable, visible } from './safe.ts'
 
 /**
  * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that
- * matches `formula` is prefixed with an apostrophe. To undo this, remove one from each cell that matches.
+ * matches `formula` gets an apostrophe, which is undone by removing one from each cell that matches.
  *
  * CSV for spreadsheets begins with a byte order mark. Its first rows decide which columns an object is spread over.
  */
@@ -43,7 +43,7 @@ export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
 }
 
 /**
- * Matches cells that spreadsheets take for a formula, also after white space that they drop. Leading apostrophes are
- * included, so that ours can be removed.
+ * Matches cells that spreadsheets take for a formula, also after white space that they drop, and after apostrophes, so
+ * that ours can be removed.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/

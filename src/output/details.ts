@@ -6,19 +6,14 @@ import { palette } from './palette.ts'
 import { spreadParts } from './parts.ts'
 import { visible } from './safe.ts'
 
-/** Spaces between names and values. */
 const gap = 2
 
-/** Minimum width of a wrapped value. */
 const minWidth = 20
 
-/** Lines in one grid: the cost of cli-table3 is quadratic in them. */
+/** Limit because the cost of cli-table3 is quadratic in the lines. */
 const maxGridLines = 50
 
-/**
- * Shows one row as a list of names and values, without empty ones unless they were requested. Values are wrapped, never
- * cut.
- */
+/** One row as a list of names and values, without empty ones unless requested. Values are wrapped, never cut. */
 export const details: Format = <Row>(
   view: View<Row>,
   { columns, uncut = false, wide = false, chosen = false, color }: RenderOptions,
@@ -49,7 +44,7 @@ export const details: Format = <Row>(
       grid.push(...lines.slice(start, start + maxGridLines).map(({ cells }) => cells))
       text.push(...grid.toString().split('\n'))
     }
-    // Colours are added last, because cli-table3 would count the escape sequences.
+    // cli-table3 would count the escape sequences.
     const colored = text.map((line, index) => {
       const [name, value] = [line.slice(0, nameWidth), line.slice(nameWidth).trimEnd()]
       const title = name.trim() && look.title(name.trimEnd()) + (value && ' '.repeat(nameWidth - name.trimEnd().length))

@@ -1,6 +1,6 @@
 /**
- * Returns the separator that Excel expects for the locale in `env`, else for that of the system: a semicolon if numbers
- * have a decimal comma, and in Switzerland.
+ * Returns Excel's separator for the locale in `env`, else of the system: a semicolon if numbers have a decimal comma,
+ * and in Switzerland.
  */
 export function excelSeparator(env: Readonly<Record<string, string | undefined>>): 'comma' | 'semicolon' {
   const named = env['LC_ALL'] || env['LC_NUMERIC'] || env['LANG']

@@ -5,45 +5,41 @@ export type Cell = string | number | boolean | null | object
 export interface Column<Row> {
   readonly name: string
   value(row: Row): Cell
-  /** Shorter name for tables. */
+  /** Shorter name in tables. */
   readonly title?: string
   /** Replaces the plain value in tables. */
   text?(row: Row): string
-  /** Colour in tables. */
   tone?(row: Row): Tone | undefined
-  /** Replaces `text` in tables without room for it. */
+  /** Replaces `text` in tables without room. */
   brief?(row: Row): string
-  /** Minimum width in tables, in cells, if later rows may have wider values. */
+  /** Minimum width in tables, in cells, because later rows may have wider values. */
   readonly minWidth?: number
   /** True if never cut, because people copy it. */
   readonly whole?: boolean
-  /** Replaces the value in CSV with text that an import reads as this value. */
+  /** Replaces the value in CSV: an import reads it as this value. */
   source?(row: Row): Cell
-  /** Makes each key of an object available as a column, named by the prefix and the key. */
+  /** Makes each key of an object a column, named by the prefix and the key. */
   readonly parts?: {
     readonly prefix: string
     of(row: Row): Readonly<Record<string, unknown>> | null | undefined
     /** True if a table of one row has a line for each key. */
     readonly isSpread?: boolean
   }
-  /** True if TSV and CSV show it only on request, because scripts count columns. */
+  /** True if shown in TSV and CSV only on request, because scripts count columns. */
   readonly onRequest?: boolean
-  /** True if a table of one row shows it only on request: it is long, and for programs. */
+  /** True if shown in a table of one row only on request: long, and for programs. */
   readonly aside?: boolean
-  /** True for a secret that is shown only now: no choice of columns may leave it out. */
+  /** True if shown only once: no choice of columns may leave it out. */
   readonly once?: boolean
-  /** True if it authenticates its holder; `once` implies it. */
+  /** True for credentials; implied by `once`. */
   readonly secret?: boolean
-  /**
-   * Position in tables, lowest first; narrow terminals leave out the highest. Columns without a rank are shown only by
-   * `wide`.
-   */
+  /** Position in tables, lowest first; the highest are left out first. Columns without a rank need `wide`. */
   readonly rank?: number
 }
 
 /** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** True if tables show every column with a rank, even if lines wrap. */
+  /** True if lines may wrap rather than leave out a column with a rank. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -53,7 +49,7 @@ export interface Renderer<Row> {
   begin(): string
   rows(rows: readonly Row[]): string
   end(): string
-  /** Returns the names of columns that have values in the rows so far but are not shown. */
+  /** Returns columns with values in the rows so far that are not shown. */
   leftOut?(): string[]
 }
 
@@ -67,22 +63,20 @@ export interface RenderOptions {
   readonly columns: number
   readonly color: boolean
   readonly header: boolean
-  /** True if the columns were requested: all are shown, and typed formats show only these. */
+  /** True if the columns were requested. Typed formats show only these. */
   readonly chosen?: boolean
-  /** Tables: nothing is cut or wrapped, and no column with a rank is left out. */
+  /** Tables: nothing is cut, wrapped or left out. */
   readonly uncut?: boolean
   /** Tables: every column, uncut. */
   readonly wide?: boolean
   readonly unguarded?: boolean
   /** CSV for spreadsheets: their separator. */
   readonly spreadsheet?: ',' | ';' | undefined
-  /** CSV: unsafe characters are escaped. */
   readonly isTerminal?: boolean
 }
 
 export type Format = <Row>(view: View<Row>, options: RenderOptions) => Renderer<Row>
 
-/** Returns the whole row, or the requested columns, for formats with types. */
 export function typed<Row>({ columns }: View<Row>, { chosen }: RenderOptions): (row: Row) => unknown {
   return chosen ? row => Object.fromEntries(columns.map(column => [column.name, column.value(row)])) : row => row
 }

@@ -2,16 +2,16 @@ import stringWidth from 'string-width'
 
 const graphemes = new Intl.Segmenter()
 
-/** Matches graphemes of one code unit, which are one column wide below U+3000 and two from there. */
+/** Graphemes of one code unit: one column wide below U+3000, two from there. */
 const simple = /^[ -~¡-¬®-ʯΑ-ΡΣ-ωА-ҁҊ-ԯ–—‘’“”…、。ぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣！-～]*$/
 
 const ascii = /^[ -~]*$/
 
-/** Returns the width in terminal columns of a text without control characters. */
+/** Returns the width in terminal columns. Control characters are not allowed. */
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length
   if (!simple.test(text)) {
-    // Terminals draw each letter of an Indic conjunct, but newer Unicode versions count it as one grapheme.
+    // Terminals draw each letter of an Indic conjunct; newer Unicode versions count it as one grapheme.
     return text.split(/(?<=\p{M})(?=\p{L})/u).reduce((sum, part) => sum + stringWidth(part), 0)
   }
   let width = text.length
@@ -44,7 +44,7 @@ export function prefix(text: string, width: number): [string, number] {
   return [text.slice(0, end), used]
 }
 
-/** Breaks text at spaces into lines of at most `width` cells. A longer word gets its own line. */
+/** Breaks text at spaces into lines of at most `width` cells, except longer words. */
 export function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

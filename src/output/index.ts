@@ -1,6 +1,5 @@
 import type { Format, FormatName } from './format.ts'
 
-/** Loaded on demand, because commands use one format at most. */
 export const formats: Record<FormatName, (single: boolean) => Promise<Format>> = {
   table: async single => (single ? (await import('./details.ts')).details : (await import('./table.ts')).table),
   tsv: async () => (await import('./text.ts')).tsv,

@@ -1,15 +1,14 @@
 import type { ChalkInstance } from 'chalk'
 
 /**
- * 256-colour palette entries with a contrast of 4 or more on black and on white (WCAG 2.2, 1.4.3, asks for 3 for bold
- * text and 4.5 for other text). A colour is never the only information: the word beside it says the same.
+ * Colours with a contrast of 4 or more on black and on white (WCAG 2.2, 1.4.3, asks for 3 for bold text and 4.5 for
+ * other text). The word beside a colour always says the same.
  */
 export const colors = { good: 28, notable: 130, bad: 196, gone: 163 } as const
 
-/** `good`: accepted, ok. `notable`: refused, due soon. `bad`: failed, overdue. `gone`: deleted, revoked, purged. */
 export type Tone = keyof typeof colors
 
-/** Colours by the state names in rows. Other states have none. */
+/** States without an entry have no colour. */
 const tones: Readonly<Record<string, Tone>> = {
   accepted: 'good',
   ok: 'good',
@@ -43,7 +42,7 @@ export interface Palette {
   tone(tone: Tone | undefined, text: string): string
 }
 
-/** Takes Chalk as a parameter: views use the tones, and a command without colour must not load it. */
+/** Takes Chalk as a parameter, because a command without colour must not load it. */
 export function palette(Chalk: new (options: { level: 0 | 2 }) => ChalkInstance, isColored: boolean): Palette {
   const chalk = new Chalk({ level: isColored ? 2 : 0 })
   return {

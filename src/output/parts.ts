@@ -1,9 +1,9 @@
 import type { Cell, Column } from './format.ts'
 
-/** Limit because a spreadsheet has 16,384 columns. More keys stay in the object's column. */
+/** Spreadsheets have at most 16,384 columns. Further keys stay in the object's column. */
 const maxParts = 200
 
-/** Returns the column of one key of an object, such as `pref.marketing`, or undefined for another name. */
+/** Returns the column of one key, such as `pref.marketing`. */
 export function findPart<Row>(columns: readonly Column<Row>[], name: string): Column<Row> | undefined {
   for (const column of columns) {
     const prefix = column.parts?.prefix
@@ -13,8 +13,8 @@ export function findPart<Row>(columns: readonly Column<Row>[], name: string): Co
 }
 
 /**
- * Replaces a column of objects by one for each key of `rows`, and one for all other keys, so that nothing is lost if
- * later rows have more.
+ * Replaces a column of objects by one for each key of `rows` and one for the rest, so that no key of later rows is
+ * lost.
  */
 export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
   return columns.flatMap(column => {
@@ -49,7 +49,7 @@ function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
   }
 }
 
-/** Returns JSON, except for text that is not JSON itself: an import reads it as the same value. */
+/** Returns JSON, or text that is not JSON as it is: an import reads both as the same value. */
 function source(value: unknown): Cell {
   if (value === undefined) return null
   return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)

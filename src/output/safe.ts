@@ -2,12 +2,12 @@
  * Code points that act on a terminal or deceive its reader:
  * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, lone surrogates;
  * - invisible ones: zero-width characters and joiners (even in emoji and Indic scripts), fillers, tags, annotations,
- *   noncharacters, because two ids that differ must look different;
+ *   noncharacters, because different ids must look different;
  * - blanks that are not spaces (U+2800, U+1D159);
  * - variation selectors except in emoji and keycaps, because a row of them can hide text;
  * - combining marks without a base, and more than eight on one base, which overflow into other lines.
  *
- * Compiled at first use: that takes a millisecond, and most text is ASCII.
+ * Compiled at first use, because most text is ASCII.
  */
 let unsafe: RegExp | undefined
 
@@ -61,7 +61,6 @@ export function tsvText(text: string): string {
   return escapeUnsafe(cell, point => tsvEscapes[point] ?? escaped(point))
 }
 
-/** Reverts `tsvText`. */
 export function fromTsv(text: string): string {
   const letters: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' }
   return text.replace(/\\(?:u([\da-f]{4})|([tnr\\]))/g, (_, code: string | undefined, letter: string) =>

@@ -6,15 +6,15 @@ import { visible } from './safe.ts'
 
 const gap = '  '
 
-/** Minimum width of a cut column. Columns are left out if there is less room. */
+/** Width below which columns are left out instead of cut. */
 const minWidth = 20
 
 /**
- * Aligned columns by rank, cut to the terminal's width. The first rows decide the widths, so that lists of any length
- * stream. Columns without room are left out, highest rank first, unless they were requested.
+ * Aligned columns by rank, cut to the terminal's width. The first rows decide the widths, so that long lists stream.
+ * Columns without room are left out, highest rank first, unless requested.
  *
  * Right-to-left text is not isolated, because most terminals would show the control characters. A terminal that
- * reorders lines may show the next cell on its other side.
+ * reorders lines may show the next cell on the other side.
  */
 export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
   const look = palette(Chalk, options.color)
@@ -86,7 +86,7 @@ function lineOf<Row>(
   return line
 }
 
-/** Returns the requested columns in their order; else by rank all (`wide`), or those with a rank and a value. */
+/** Returns requested columns in their order, else by rank all (`wide`) or those with a rank and a value. */
 function candidates<Row>(
   { columns }: View<Row>,
   { chosen, wide }: RenderOptions,
@@ -102,7 +102,6 @@ function rankOf<Row>({ rank = Number.MAX_SAFE_INTEGER }: Column<Row>): number {
   return rank
 }
 
-/** Shortens, leaves out and cuts columns (to no less than `floor`) until they fit. */
 function arrange<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

@@ -1,7 +1,7 @@
 import { type Format, rowsOnly, typed } from './format.ts'
 import { yamlText } from './safe.ts'
 
-/** Prints each row as a YAML 1.2 document: a key on each line, its value as JSON. */
+/** A YAML 1.2 document for each row: a key on each line, its value as JSON. */
 export const yaml: Format = (view, options) => {
   const shown = typed(view, options)
   const field = ([name, value]: [string, unknown]) => `${bareKey.test(name) ? name : yamlText(name)}: ${flow(value)}\n`
@@ -12,7 +12,7 @@ export const yaml: Format = (view, options) => {
   return rowsOnly(rows => rows.map(row => block(shown(row) as object)).join(''))
 }
 
-/** Matches keys that every reader takes for a string without quotes. */
+/** Keys that no reader takes for anything but a string. */
 const bareKey = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][a-z_]*$/
 
 function flow(value: unknown): string {
@@ -23,7 +23,7 @@ function flow(value: unknown): string {
   return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
-/** Prefixes a long key with `? `: an implicit key may have at most 1,024 characters. */
+/** Keys of more than 1,024 characters need `? `. */
 function pair([name, value]: [string, unknown]): string {
   const key = yamlText(name)
   return `${key.length > 1000 ? '? ' : ''}${key}: ${flow(value)}`

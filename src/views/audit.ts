@@ -25,7 +25,7 @@ function targetOf({ target: { kind, id, policy_version } }: AccountEntry): strin
   return [kind, id, policy_version].filter(part => part !== undefined).join(' ')
 }
 
-/** Omits ids, which are those of the target, and lists, which do not fit a table. */
+/** Omits ids, which are the target's, and lists, which do not fit a table. */
 function valuesOf(values: AccountEntry['after']): string {
   return Object.entries(values ?? {})
     .filter(([name]) => name !== 'id' && name !== 'updated_at')

@@ -53,7 +53,6 @@ export const consentView: View<ConsentRow> = {
   ],
 }
 
-/** Shows `deleted_at` in tables too. */
 export const consentViewWithDeleted: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column =>
@@ -72,7 +71,7 @@ const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
   origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.6 }),
 }
 
-/** Shows when and where persons answered. In 80 columns, a table has room for the answers and their times. */
+/** Shows when and where persons answered, in 80 columns. */
 export const consentViewOfImports: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column => importColumns[column.name] ?? column),
@@ -91,10 +90,9 @@ export const countView: View<{ readonly count: number }> = {
   columns: [field('count', { whole: true, rank: 1 })],
 }
 
-/** Formats the preferences of an entry: those that differ from the entry before it. */
 export type DescribeChange = (entry: AuditEntry) => string
 
-/** Returns, for example, `marketing: true → false`, or all preferences of a first entry. */
+/** Returns, for example, `marketing: true → false`; all preferences of a first entry. */
 export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
   return isPurged ? 'purged' : changesOf(entry, before).join(', ')
 }
@@ -125,10 +123,7 @@ export function auditView(change?: DescribeChange, manyRecords = false): View<Au
 
 export interface LineResult {
   readonly line: number
-  /**
-   * `unknown`: the response was lost, so the record may or may not exist. `unchanged`: it already had the requested
-   * values.
-   */
+  /** `unknown`: the response was lost, so the record may exist. `unchanged`: it had the requested values. */
   readonly result: 'created' | 'updated' | 'deleted' | 'imported' | 'unchanged' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null

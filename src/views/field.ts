@@ -4,7 +4,6 @@ export function field<Row>(name: keyof Row & string, column: Partial<Column<Row>
   return { name, value: row => (row[name] ?? null) as Cell, ...column }
 }
 
-/** Makes a column of state names, which have colours. */
 export function stateField<Row>(name: keyof Row & string, column: Partial<Column<Row>> = {}): Column<Row> {
   return field(name, { whole: true, tone: row => toneOf(row[name]), ...column })
 }

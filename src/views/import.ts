@@ -1,7 +1,6 @@
 import { toneOf, type View } from '../output/index.ts'
 import { field } from './field.ts'
 
-/** Summary of a signed import receipt. */
 export interface ImportedRow {
   /** Path of its file. */
   readonly receipt: string
@@ -11,7 +10,7 @@ export interface ImportedRow {
   readonly read: number
   readonly left_out: number
   readonly refused_rows: number
-  /** Records created. `known` and `refused` count records too. */
+  /** Records created. */
   readonly made: number
   readonly known: number
   readonly refused: number
@@ -36,7 +35,7 @@ export const importedView: View<ImportedRow> = {
   ],
 }
 
-/** A value in the files that a map must translate. */
+/** A value that a map must translate. */
 export interface ValueRow {
   readonly table: string
   readonly value: string

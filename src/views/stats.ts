@@ -3,10 +3,7 @@ import type { Column, View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export type StatsRow = StatsGroup & {
-  /**
-   * Share of accepted records, or of records with a true preference: 0 to 1, with four decimals. Null if hidden or
-   * without records.
-   */
+  /** Accepted records, or true preferences, from 0 to 1 with four decimals. Null if hidden or without records. */
   readonly rate: number | null
 }
 
@@ -19,7 +16,7 @@ function bar(rate: number): string {
   return `${percent} ${'■'.repeat(full)}${'□'.repeat(barLength - full)}`
 }
 
-/** Has the same columns for all groupings, for scripts. Tables show only those of `by`. */
+/** Returns the same columns for all groupings, for scripts. Tables show only those of `by`. */
 export function statsView(by: StatsQuery['by']): View<StatsRow> {
   const isPreference = by === 'preference'
   const sizeName = isPreference ? 'records' : 'persons'

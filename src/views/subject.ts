@@ -6,7 +6,7 @@ import { field, minute, stateField } from './field.ts'
 
 export interface FoundRow extends Consent {
   readonly state: 'live' | 'deleted'
-  /** Profile of the instance that holds it, if several were searched. */
+  /** Profile of the instance, if several were searched. */
   readonly profile?: string
   /** `near`: the identifier resembles one of those given. */
   readonly match?: 'exact' | 'near'
@@ -71,14 +71,11 @@ export const purgeView: View<PurgeRow> = {
   ],
 }
 
-/** Outcome for one person of a file. */
 export interface PersonRow {
   readonly ticket: string
-  /** Records of the plan. */
   readonly records: number
   /** `planned`: dry run. `failed`: without a receipt. */
   readonly result: AnyErasureReceipt['result'] | 'planned' | 'failed'
-  /** Number of the receipt. */
   readonly receipt: number | null
   readonly job: string | null
 }

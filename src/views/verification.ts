@@ -8,7 +8,7 @@ export interface VerificationRow {
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
   /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
-  /** Basis of an `ok`: the history alone, or its place in the log. Null otherwise. */
+  /** Basis of an `ok`: the history alone, or its place in the log. */
   readonly basis: string | null
 }
 
@@ -25,13 +25,12 @@ export const verificationView: View<VerificationRow> = {
 
 export interface VerdictRow {
   readonly file: string
-  /** Type that the document claims. */
   readonly type: string | null
-  /** `unsigned`: the files match the list of the evidence pack, which nobody signed. */
+  /** `unsigned`: the files match the evidence pack's list, which nobody signed. */
   readonly result: 'valid' | 'not_valid' | 'unsigned'
-  /** Id of the key whose signature is valid. */
+  /** Id of the key. */
   readonly signed_by: string | null
-  /** Time that the signer claims. */
+  /** Claimed by the signer. */
   readonly issued_at: string | null
   /** Source of the key if valid, else the reason. */
   readonly detail: string
@@ -52,7 +51,6 @@ export const verdictView: View<VerdictRow> = {
 /** A checkpoint that was kept, or the finding that prevented it. */
 export interface CheckpointRow {
   readonly account_id: string | null
-  /** Number of audit entries covered. */
   readonly tree_size: number | null
   readonly root_hash: string | null
   readonly created_at: string | null

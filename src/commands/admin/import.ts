@@ -42,7 +42,7 @@ async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffe
     try {
       yield* chunks
     } catch (error) {
-      interruption.throwIfAborted() // the stream may have ended because of the interruption
+      interruption.throwIfAborted() // it may have ended the stream
       throw error
     }
   })()

@@ -6,7 +6,6 @@ import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evi
 import { unreadable } from '../../io/input.ts'
 import { syncFolder } from '../../io/new-file.ts'
 
-/** A file of concatenated signed checkpoints. */
 export interface Kept {
   /** Null if there is no file. */
   readonly text: string | null
@@ -43,15 +42,14 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Appends checkpoints by replacing the file, which only its owner can read. `before` is the state they were compared
- * with.
- * @throws CliError if the file cannot be written, or no longer equals `before`
+ * Appends checkpoints by replacing the file. Only its owner can read it.
+ * @throws CliError if it cannot be written, or is no longer `before`
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
   const isKnown = new Set(before.checkpoints.map(({ text }) => text))
   const added = documents.filter(document => !isKnown.has(document))
   if (added.length === 0 && before.text !== null) return
-  const part = `${file}.part` // `wx` makes it a lock, so that no command loses what another has kept
+  const part = `${file}.part` // also a lock (`wx`), so that no command loses what another has kept
   try {
     const handle = await open(part, 'wx', 0o600)
     try {

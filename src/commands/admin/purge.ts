@@ -40,7 +40,6 @@ const purgeView: View<AccountPurge> = {
 
 const titles: Readonly<Record<string, string>> = { expired: 'would delete', purged: 'would purge' }
 
-/** Titles of a dry run. */
 const planView: View<AccountPurge> = {
   ...purgeView,
   columns: purgeView.columns.map(column => ({ ...column, title: titles[column.name] ?? column.name })),

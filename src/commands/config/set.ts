@@ -59,14 +59,12 @@ async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Opt
 
 const longestProbeMs = 5000
 
-/**
- * Looks up the site on the profile's instance, even if the environment names another. A UUID can be stored without one.
- */
+/** Asks the profile's instance, even if the environment names another. A UUID can be stored without one. */
 async function findSiteId(ctx: Context, { profile, config }: Configuration, text: string): Promise<string> {
   const hasInstance = own(config.profiles, profile.value)?.base_url !== undefined
   const other = hasInstance ? ctx.withProfile(profile.value) : ctx
   try {
-    await other.api.probe('/api/v1/sites', longestProbeMs) // without retries, because a UUID can be stored without an answer
+    await other.api.probe('/api/v1/sites', longestProbeMs) // without retries: a UUID needs no answer
     return await knownSiteId(ctx, other.api, text)
   } catch (error) {
     const { code, message } = explain(error)

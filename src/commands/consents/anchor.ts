@@ -12,11 +12,11 @@ import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
 
-/** Proof that a history is part of the log, beyond its own consistency. */
+/** Proof, beyond its own consistency, that a history is in the log. */
 export interface Anchor {
   /** Completes "the history is …". */
   readonly basis: string
-  /** `id` is in lower case. The hash chain of `entries` must be verified already. */
+  /** `id` is lower case, and the hash chain of `entries` is verified. */
   verify(id: string, entries: readonly AuditEntry[]): Promise<Verified>
 }
 
@@ -94,8 +94,8 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 }
 
 /**
- * An entry's hash covers all entries before it, so one proof covers those too. The instance chooses the entry: entries
- * after it must be too new for the checkpoint, unless a later checkpoint of the same run can cover them.
+ * One proof covers all entries before it, whose hashes it includes. The instance chooses the entry, so later ones must
+ * be too new for the checkpoint, unless the next one of the same run can cover them.
  */
 function verifyInclusion(
   { version, leaf_index, path }: InclusionProof,

@@ -27,7 +27,7 @@ export async function readAt(ctx: Context, flag: string, includeDeleted: boolean
 }
 
 /**
- * Returns a record as it was, and who vouches for that.
+ * Returns a record as it was, and who vouches for it.
  * @throws CliError if it did not exist then, or its state is unknown
  */
 export async function getAt(ctx: Context, id: string, at: AtFlag): Promise<ConsentRow> {
@@ -45,14 +45,14 @@ function unknownError(id: string, at: AtFlag, why: string): CliError {
   return new CliError('untold', exit.notFound, `the state of ${id} at ${at.text} is unknown: ${why}`)
 }
 
-/** Returns a record as it was, by its history. `listed` is the present record, if known. */
+/** Reads the history. `listed` is the present record, if known. */
 async function readMoment(ctx: Context, id: string, listed: Consent | null, at: AtFlag): Promise<Moment> {
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
 }
 
-/** Returns a record, even if deleted; null if the instance no longer shows it. */
+/** Returns a record, even if deleted, or null if the instance no longer shows it. */
 async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   const get = (query: { include_deleted?: boolean }) =>
     ctx.api.consents.get({ params: { id }, query }).catch((error: unknown) => {
@@ -62,20 +62,18 @@ async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   return (await get({})) ?? ((await showsDeleted(ctx.api, consents.get)) ? await get({ include_deleted: true }) : null)
 }
 
-/** Maximum number of parallel requests for histories. */
 const concurrency = 8
 
 interface PageAt {
   readonly records: readonly ConsentRow[]
   /** Null on the last page. */
   readonly next: string | null
-  /** Number of records whose state then is unknown. */
   readonly unknown: number
 }
 
 /**
- * Lists records as they were, page by page. A page is no larger than the remaining limits of records and requests, so
- * that its cursor skips nothing. `accepted` filters by the past state.
+ * Yields records as they were. Each page is within the remaining limits of records and requests, so that its cursor
+ * skips nothing. `accepted` filters by the past state.
  */
 export async function* pagesAt(
   ctx: Context,

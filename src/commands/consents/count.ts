@@ -11,7 +11,6 @@ export async function countList(ctx: Context, query: ConsentQuery): Promise<Outp
   return one(countView, { count: (await ask(ctx, filters)) ?? (await readAll(ctx, filters)) })
 }
 
-/** Returns null if the instance cannot count. */
 async function ask({ api }: Context, query: CountQuery): Promise<number | null> {
   try {
     return (await api.call(stats.count, { query })).count

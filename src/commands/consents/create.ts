@@ -77,7 +77,7 @@ const recordFields = [
 ]
 
 /**
- * Prompts for the fields, because a create without them would store a refusal without a subject.
+ * Prompts for the fields, because a create without them stores a refusal without a subject.
  * @throws CliError (usage) if prompting is impossible
  */
 async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
@@ -104,7 +104,7 @@ async function withSiteId(ctx: Context, options: ImportOptions): Promise<ImportO
   return { ...options, site: id, siteFlag: siteFlag && id }
 }
 
-/** Names the source of the default site: an unknown site is the only cause of a 404. */
+/** Names the source of the default site, because only an unknown site causes a 404. */
 function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
   if (site === null || exitOf(error) !== exit.notFound) return error
   const isOfProfile = site.source.startsWith('profile ')

@@ -9,10 +9,13 @@ interface Options {
   readonly expired?: true | undefined
 }
 
-/** Options of `list` that go with its order by the end of consents. Others are filters that the service refuses with it. */
+/** Options of `list` that can be combined with an order by expiry. The service rejects the other filters. */
 const compatible: readonly string[] = ['site', 'cursor', 'limit', 'all', 'maxRequests', 'concurrency']
 
-/** Returns the filter of `--expiring` or `--expired`. @throws CliError usage (exit 2) */
+/**
+ * Returns the filter of `--expiring` or `--expired`.
+ * @throws CliError (usage)
+ */
 export function readExpiry({ expiring, expired, ...options }: Options): string {
   const flag = expired ? '--expired' : '--expiring'
   const other = Object.entries(options).find(([name, value]) => value !== undefined && !compatible.includes(name))
@@ -24,7 +27,10 @@ export function readExpiry({ expiring, expired, ...options }: Options): string {
   throw usageError(`invalid time "${expiring}": use 30d, 4w, or an ISO 8601 duration such as P1M`)
 }
 
-/** Passes pages on. @throws CliError not_offered (exit 2) if the instance rejects the filter, or ignores it */
+/**
+ * Passes pages on.
+ * @throws CliError `not_offered` (exit 2) if the instance rejects the filter, or ignores it
+ */
 export async function* requireExpiry<Page extends { readonly records: readonly ConsentRow[] }>(
   pages: AsyncIterable<Page>,
 ): AsyncGenerator<Page> {

@@ -157,11 +157,10 @@ interface Page {
   readonly records: readonly ConsentRow[]
   /** Null on the last page. */
   readonly next: string | null
-  /** Number of records whose past state is unknown. */
   readonly unknown?: number
 }
 
-/** Number of pages after which saving memory is worth slower code. */
+/** Pages after which saving memory is worth the time. */
 const longList = 16
 
 /** If the list ends early or fails, prints the command that continues it. */

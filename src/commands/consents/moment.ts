@@ -3,21 +3,19 @@ import { parseInstant } from '../../contract/instant.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import type { ConsentRow } from '../../views/consent.ts'
 
-/** State of a record at an instant. */
 interface StateAt {
   /** Last entry until then. */
   readonly entry: AuditEntry
-  /** Time of the last answer according to the importer, and the signal of the last answer. */
+  /** Time of the last answer, according to the importer, and its signal. */
   readonly facts: Facts
-  /** Time of the deletion, if an entry until then records it. */
   readonly deletedAt: string | null
-  /** True if the last entry may be the deletion, because the instance does not name actions. */
+  /** True if the last entry may be the deletion: the instance does not name actions. */
   readonly mayBeDeleted: boolean
 }
 
 /**
- * Returns the state at an instant (milliseconds since 1970), or null before the first entry. An imported entry counts
- * from the time at which, according to the importer, the person answered.
+ * Returns the state at an instant (milliseconds since 1970), or null before the first entry. Imported entries count
+ * from the time of the answer that the importer gave.
  * @throws CliError for a time that cannot be parsed
  */
 export function stateAt(entries: readonly AuditEntry[], instant: number): StateAt | null {
@@ -47,7 +45,7 @@ function purgedAt(entries: readonly AuditEntry[]): string | null {
   return entries.find(({ action }) => action === 'purged')?.created_at ?? null
 }
 
-/** Sorts entries by time. The specification does not define their order; equal times keep the order of the response. */
+/** Sorts entries by time, because the specification defines no order. Equal times keep the order of the response. */
 export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   const [first, last] = [entries[0], entries.at(-1)]
   if (!first || !last || first === last) return entries
@@ -70,9 +68,7 @@ export function timeOf(instant: string): number {
   })
 }
 
-/**
- * Returns the time of the last deletion, or null if it was restored later. A purge without a deletion counts as one.
- */
+/** Returns the time of the last deletion, unless it was restored. A purge without a deletion counts as one. */
 function deletionIn(entries: readonly AuditEntry[]): string | null {
   const ends = entries.slice(entries.findLastIndex(({ action }) => action?.startsWith('restored')) + 1)
   return ends.find(({ action }) => action === 'deleted' || action === 'purged')?.created_at ?? null
@@ -81,21 +77,17 @@ function deletionIn(entries: readonly AuditEntry[]): string | null {
 export interface At {
   /** Milliseconds since 1970. */
   readonly instant: number
-  /** True to include records that were deleted by then. */
   readonly includeDeleted: boolean
 }
 
-/** A record as it was, with warnings, or the reason for its absence. */
+/** A record as it was, or the reason for its absence. */
 export type Moment =
   | { readonly row: ConsentRow; readonly word: NonNullable<ConsentRow['word']>; readonly notes: readonly string[] }
   | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
 
 type State = Pick<Required<ConsentRow>, 'accepted' | 'preferences' | 'policy_version' | 'updated_at'>
 
-/**
- * Returns a record as it was. `record` is the present one, for fields that never change; null if the instance no longer
- * shows it.
- */
+/** `record` is the present record, for fields that never change; null if the instance no longer shows it. */
 export function momentOf(id: string, record: Consent | null, entries: readonly AuditEntry[], at: At): Moment {
   const absent = absence(record, entries, at)
   if (absent) return absent
@@ -114,7 +106,7 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts }, word, notes }
 }
 
-/** Returns true if the entry was imported later, so that the service did not observe that state. */
+/** Returns true if the entry was imported later, so that only the importer vouches for the state. */
 function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
   return entry !== undefined && timeOf(entry.created_at) > at.instant
 }
@@ -140,7 +132,6 @@ export function absence(record: Consent | null, entries: readonly AuditEntry[], 
   return deleted === null ? null : { absent: 'deleted', why: `deleted at ${deleted}` }
 }
 
-/** Returns the time of the deletion, if the record was deleted by then. */
 function deletion(record: Consent | null, entries: readonly AuditEntry[], at: At): string | null {
   const now = record?.deleted_at ?? null
   const isBefore = now !== null && timeOf(now) <= at.instant
@@ -151,7 +142,7 @@ function stateOf({ accepted, preferences, policy_version, created_at }: AuditEnt
   return { accepted, preferences, policy_version, updated_at: created_at }
 }
 
-/** Returns the present state of a record without history, if it has not changed since. */
+/** Returns the present state, if it has not changed since. */
 function unchanged(record: Consent | null, at: At): State | null {
   if (!record) return null
   const { accepted, preferences, policy_version, created_at, updated_at, deleted_at } = record

@@ -19,7 +19,7 @@ type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmO
   readonly dryRun?: true | undefined
 }
 
-/** Deletes the record of each line after the user has confirmed the number of lines. */
+/** Deletes the record of each line, after the user has confirmed their number. */
 export async function removeLines(ctx: Context, options: LineOptions): Promise<Output<LineResult>> {
   const { operands, file, resume, format, ignoreMissing = false, dryRun = false, ...rest } = options
   if (operands.length > 0) throw usageError('use ids or --file, not both')
@@ -42,7 +42,6 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
   return importConsents(ctx, lineOptions, deletions({ ignoreMissing }))
 }
 
-/** Records shown above the prompt. */
 const shownRecords = 10
 
 async function findFirst(ctx: Context, reader: Reader<object>) {

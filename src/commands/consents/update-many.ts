@@ -62,10 +62,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   return importConsents(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
 }
 
-/**
- * Yields the requests that the change would send.
- * @throws CliError `changed` (exit 10), after the last page
- */
+/** @throws CliError `changed` (exit 10), after the last page */
 async function* requestsOf(ctx: Context, where: readonly string[], change: CommonChange, options: ManyOptions) {
   let [found, unchanged] = [0, 0]
   for await (const records of findWhere(ctx, where)) {
@@ -91,7 +88,7 @@ function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): s
   return isStdin ? '-' : file
 }
 
-/** Lines can be ids if flags give the same change for all. */
+/** Lines can be ids if all get the same change. */
 function formatFor(
   { format, resume }: ManyOptions,
   file: string | undefined,

@@ -64,16 +64,14 @@ async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promis
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Yields pages of matching records, newest first. */
 export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
   for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) yield records
 }
 
-/** Records shown above the prompt. */
 const shownRecords = 10
 
 /**
- * Lists matching records and asks to confirm the change and their number. Returns their ids, oldest first.
+ * Lists matching records and asks for confirmation. Returns their ids, oldest first.
  * @throws CliError `declined` (exit 9), `changed` (exit 10)
  */
 export async function planWhere(

@@ -23,11 +23,11 @@ function checkService({ status, text }: RawResponse, version: string | null): Ch
   return skip('service', `no readiness check (${status})${named}`)
 }
 
-/** Limits because TLS and signatures depend on the time. */
+/** Clock skew breaks TLS and signatures. */
 const clockWarningSeconds = 30
 const clockFailureSeconds = 300
 
-/** Allows for whole seconds in `Date` (RFC 9110 section 6.6.1). `took` is in milliseconds. */
+/** `Date` has whole seconds (RFC 9110 section 6.6.1). `took` is in milliseconds. */
 function checkClock(date: string | string[] | undefined, took: number): Checked {
   const then = Date.parse(String(date ?? ''))
   if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')

@@ -111,7 +111,7 @@ async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string>
 }
 
 /**
- * Prevents a pack that does not verify from being written.
+ * Never write a pack that does not verify.
  * @throws CliError `not_valid` (exit 5)
  */
 async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {

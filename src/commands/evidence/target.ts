@@ -9,7 +9,6 @@ export interface Target {
   /** `prefix` is empty, or the name of a folder with a slash. */
   add(prefix: string, files: PackFiles): Promise<void>
   commit(): Promise<void>
-  /** Removes an incomplete folder or archive. */
   abandon(): Promise<void>
 }
 
@@ -55,7 +54,7 @@ async function openFolder(path: string): Promise<Target> {
       }
     },
     commit: async () => {
-      await rmdir(path).catch(() => {}) // removes an empty folder only: the rename fails if another exists
+      await rmdir(path).catch(() => {}) // if it is not empty, the rename fails
       await local(path, rename(part, path))
       await syncFolder(dirname(path))
     },

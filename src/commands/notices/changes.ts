@@ -1,12 +1,11 @@
 import type { Notice, NoticeManifest, NoticePurpose, NoticeText } from '../../contract/notices.ts'
 
-/** Content of a notice before publication. */
 export type Manifest = Pick<
   NoticeManifest,
   'texts' | 'purposes' | 'controller' | 'valid_for' | 'requires_renewal' | 'effective_from'
 >
 
-/** Returns a line for each difference: added `+`, removed `-`, changed `~`. Everything is added if `before` is null. */
+/** Returns lines for what was added `+`, removed `-` and changed `~`. Everything is new if `before` is null. */
 export function describeChanges(before: Manifest | null, after: Manifest): string[] {
   return [
     ...differences(before?.texts ?? [], after.texts, ({ language }) => language, describeText),
@@ -46,7 +45,6 @@ function describePurpose({ key, title, language, iri }: NoticePurpose): string {
   return `purpose ${key}${language === null ? '' : ` (${language})`}: ${title}${iri === null ? '' : ` <${iri}>`}`
 }
 
-/** Returns true if the versions have the same content. */
 export function isSame(before: Notice | undefined, after: Manifest): boolean {
   return before !== undefined && describeChanges(before, after).length === 0
 }

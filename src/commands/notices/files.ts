@@ -26,7 +26,7 @@ const mediaTypes: Readonly<Record<string, NoticeMediaType>> = {
 }
 
 /**
- * Reads the texts. Without `languages`, the file names have them, as in `policy.de.md`.
+ * Without `languages`, the file names have them, as in `policy.de.md`.
  * @throws CliError (usage) for names, `invalid_data` (exit 5) for a file that is not text
  */
 export async function readTexts(paths: readonly string[], languages: readonly string[]): Promise<TextFile[]> {
@@ -63,7 +63,7 @@ async function readText(path: string, language: string): Promise<TextFile> {
 }
 
 /**
- * Parses `key=title` and `key@language=title`. The default language is that of the only text, if there is one.
+ * Parses `key=title` and `key@language=title`. The default language is that of the only text.
  * @throws CliError (usage)
  */
 export function parsePurposes(

@@ -148,7 +148,7 @@ function findSame(
 }
 
 /**
- * Returns the version of a waiting draft, else the next. It is not below the version in use, which records may have.
+ * Returns the version of a draft, else the next one. Records may already have the version in use, so it is not lower.
  */
 function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: Site): number {
   const last = newest?.policy_version ?? 0
@@ -176,12 +176,12 @@ async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same
   return one(noticeView, completed, { mutates: true })
 }
 
-/** Returns true if publishing sets the site's policy version, unless it was set since the notice was published. */
+/** Returns true if publishing sets the site's policy version, unless that was set meanwhile. */
 function canRaise(site: Site, { policy_version, effective_from }: Notice): boolean {
   return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
 }
 
-/** Reports the policy version of new records, if it changed or differs from that of the notice. */
+/** Reports the policy version of new records, if it changed or differs from the notice's. */
 async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: Notice): Promise<void> {
   const { policy_version: version, effective_from } = notice
   if (before.policy_version >= version) return
@@ -198,7 +198,6 @@ interface Plan {
   readonly version: number
   readonly wanted: Manifest
   readonly texts: readonly TextFile[]
-  /** Present draft on the instance. */
   readonly draft: Notice | undefined
 }
 
@@ -254,7 +253,7 @@ async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   throw dataError('the draft was changed by somebody else during the upload', 'run the command again')
 }
 
-/** Fields that the lines above do not show. */
+/** Fields that are not in the lines above. */
 const previewed = ['policy_version', 'valid_for', 'requires_renewal', 'effective_from']
 const previewView = {
   ...noticeView,

@@ -65,7 +65,6 @@ async function find(ctx: Context, { operands: [version], at, lang, site, ...who 
   return { api, notice, text: chooseText(notice, language) }
 }
 
-/** Returns the notice with the highest version of those in effect at a time. */
 function inEffect(all: readonly Notice[], time: string): Notice {
   const found = all.find(({ state, effective_from, published_at }) => {
     const starts = [published_at ?? '', effective_from ?? published_at ?? ''].map(each => Date.parse(each))
@@ -87,7 +86,7 @@ function chooseText({ texts, policy_version }: Notice, language: string | undefi
   })
 }
 
-/** Escapes everything that acts on a terminal, except line ends and tabs. */
+/** Escapes all that acts on a terminal, except line ends and tabs. */
 function visibleLines(text: string): string {
   const lines = text.replaceAll('\t', '    ').split(/\r?\n/)
   return `${lines.map(visible).join('\n').replace(/\n$/, '')}\n`

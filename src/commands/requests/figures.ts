@@ -1,7 +1,7 @@
 import { isOverdue } from '../../cli/register.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 
-/** A request in a report, without personal data. */
+/** Without personal data. */
 export interface Reported
   extends Pick<
     DataSubjectRequest,
@@ -30,7 +30,7 @@ function daysBetween(first: string, last: string): number {
   return Math.max(0, Math.round((Date.parse(last) - Date.parse(first)) / 86_400_000))
 }
 
-/** Counts requests by outcome. `median` and `longest` are days of those done or refused; null without any. */
+/** `median` and `longest` are days of the requests that were done or refused; null without any. */
 export function summarize(rows: readonly Reported[]) {
   const count = (outcome: Reported['outcome']) => rows.filter(row => row.outcome === outcome).length
   const days = rows

@@ -54,7 +54,7 @@ Examples:
     )
 }
 
-/** Sorted by due day. */
+/** Returns rows sorted by due day. */
 export async function findRows(ctx: Context, options: Options): Promise<RegisterRow[]> {
   const { kind, assignee, check } = options
   const rows: RegisterRow[] = []
@@ -76,7 +76,6 @@ function toQuery({ closed, all, subject, check }: Options): Omit<RequestQuery, '
   }
 }
 
-/** Sorts requests due on the same day by receipt. */
 function byDueDay(a: RegisterRow, b: RegisterRow): number {
   const key = ({ due_on, received_on, id }: RegisterRow) => `${due_on} ${received_on} ${id}`
   return key(a) < key(b) ? -1 : 1

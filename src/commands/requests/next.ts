@@ -34,7 +34,7 @@ Examples:
     )
 }
 
-/** Receipts that prove an answer. Other kinds have none. */
+/** Receipts that prove an answer. */
 const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
   erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
   access: { type: 'export_manifest', says: 'the export is made' },

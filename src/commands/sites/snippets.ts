@@ -22,7 +22,7 @@ const record = (accepted, preferences) => {
 for (const event of ['load', 'online']) addEventListener(event, send)
 `
 
-/** Three lines each, which call \`record\` at each choice of a visitor and at nothing else. */
+/** Three lines for each banner, which call `record` at each choice of a visitor and at nothing else. */
 const listeners = {
   cookieconsent: `\
 const chosen = () => record(CookieConsent.getUserPreferences().acceptType !== 'necessary', Object.fromEntries(
@@ -56,7 +56,7 @@ export const bannerNames = Object.keys(listeners) as BannerName[]
 
 export const placeholders = { service: 'https://consent.example.com', token: 'st-YOUR-SITE-TOKEN' }
 
-/** Returns a JavaScript module for a page that shows the banner, with placeholders for missing values. */
+/** Returns a JavaScript module for a page with the banner. Missing values stay placeholders. */
 export function snippetFor(
   banner: BannerName,
   { service, token }: { readonly service?: string; readonly token?: string } = {},

@@ -105,7 +105,7 @@ function checkChanges(changes: Partial<z.output<typeof Options>>): void {
   }
 }
 
-/** Returns all origins after the change, or undefined for no change. Reads the site to add or remove some. */
+/** Returns all origins after the change, or undefined for none. Reads the site only to add or remove some. */
 async function originsOf(
   ctx: Context,
   api: Client,

@@ -72,7 +72,7 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
 }
 
 /**
- * The confirmed total says nothing about a person without records.
+ * Rejects a person without records but with near matches, because the confirmed total includes nothing of them.
  * @throws CliError `near_matches` (exit 5)
  */
 function rejectMistyped(plans: readonly Planned[]): void {
@@ -119,7 +119,7 @@ function formatPeople(count: number): string {
   return count === 1 ? '1 person' : `${count} people`
 }
 
-/** Returns the batch with the id `wanted`, or that of the job `wanted`; for `last` the newest unfinished one. */
+/** Returns the batch with the id or the job `wanted`. `last` is the newest unfinished one. */
 export async function findBatch(ctx: Context, wanted: string): Promise<string | null> {
   const batches = erasureBatches(ctx)
   const all = await batches.list()
@@ -159,7 +159,7 @@ async function requireAccount(ctx: Context, { people, done }: Batch, signer: Sig
   await requireSameAccount(ctx.api, state, signer)
 }
 
-/** Returns a row for each person, except those that earlier runs finished. */
+/** Returns a row for each person that earlier runs did not finish. */
 function runBatch(ctx: Context, batch: Batch, signer: Signer): Output<unknown> {
   const { held, people, done } = batch
   const codes: Exit[] = []
@@ -236,7 +236,7 @@ async function tellMade(ctx: Context, { header, targets }: PlannedPerson, made: 
   return { row, code: failed && code === exit.done ? exitOf(failed.error) : code, isDone: failed === null }
 }
 
-/** Starts or resumes a person's job, or returns the receipt that an earlier run made. */
+/** Starts or resumes a person's job, or returns the receipt of an earlier run. */
 async function openPerson(
   ctx: Context,
   { header, targets }: PlannedPerson,

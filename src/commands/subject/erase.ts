@@ -62,7 +62,7 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** Maximum for one person: more lines of stdin are probably several people. */
+/** More lines of stdin are probably several people. */
 const mostIdentifiers = 20
 
 export function erase(command: Command, ctx: Context): void {

@@ -59,11 +59,10 @@ const viewOf = ({ allProfiles, like }: z.output<typeof Options>) =>
 
 interface Search {
   readonly subjects: readonly string[]
-  /** True to include near matches. */
   readonly like: boolean
 }
 
-/** Yields the records of one instance, then prints the counts by site. */
+/** Yields the records of one instance, then prints counts by site. */
 async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
   const near = like ? await requireNearMatches(ctx, subjects) : []
   const deleted = await showsDeleted(ctx.api)

@@ -13,7 +13,6 @@ import { exitOf } from '../../errors/explain.ts'
 import { tellNearMatches } from './near.ts'
 import { quotaError } from './run.ts'
 
-/** A request for an erasure, with its plan and exported files, if any. */
 export interface Order {
   readonly asked: SubjectRequest
   readonly given: PlanFile | null

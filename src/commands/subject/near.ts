@@ -5,7 +5,7 @@ import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
 
-/** Prints near matches on stderr, with the flag that would include them. */
+/** Prints near matches with the flag that would include them. */
 export async function tellNearMatches(
   { warn }: Pick<Context, 'warn'>,
   matches: readonly NearMatch[],
@@ -20,8 +20,8 @@ export async function tellNearMatches(
 }
 
 /**
- * Rejects identifiers that only have near matches: they are probably mistyped, and a receipt is permanent. `one` names
- * the person, if there are several.
+ * Identifiers with only near matches are probably mistyped, and a receipt is permanent. `one` names the person, if
+ * there are several.
  * @throws CliError `near_matches` (exit 5)
  */
 export function rejectOnlyNear(

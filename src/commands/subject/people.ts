@@ -14,7 +14,7 @@ const Reason = text(1, 500)
 
 const columnNames = 'ticket, received, reason, identifier, identifier_2 and so on'
 
-/** Returns null for an unknown column, which is rejected because it could name other people. */
+/** Returns null for an unknown column, which could name other people. */
 function fieldOf(name: string): 'ticket' | 'received' | 'reason' | 'identifier' | null {
   const plain = name
     .replace(/^\ufeff/, '')
@@ -34,8 +34,7 @@ interface Row {
 
 /**
  * Reads a CSV with one person a line. A line without identifiers names a request in the register, which has them.
- * @throws CliError `invalid_data` (exit 5), before anything is sent, for an invalid line, or a repeated ticket or
- * identifier
+ * @throws CliError `invalid_data` (exit 5), before any change, for an invalid line, or a repeated ticket or identifier
  */
 export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
   const rows: Row[] = []
@@ -88,7 +87,6 @@ function requireValid({ number, ticket, received, reason, identifiers }: Row): v
     throw dataError(`line ${number}: there is no identifier, and a request of the register has its own received day`)
 }
 
-/** @throws CliError `invalid_data` (exit 5) if two lines have the same ticket or identifier */
 function requireDistinct(rows: readonly Row[]): void {
   const seen = new Map<string, number>()
   for (const { number, ticket, identifiers } of rows)
@@ -99,7 +97,7 @@ function requireDistinct(rows: readonly Row[]): void {
     }
 }
 
-/** Checks again, because the register may add identifiers that another line names. */
+/** Checks the identifiers that the register added. */
 function requireDistinctPeople(people: readonly SubjectRequest[]): void {
   const owners = new Map<string, string>()
   for (const { ticket, subjects } of people)

@@ -75,7 +75,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
     await ctx.say(`would purge ${formatCount(pending.length)} on ${instanceLabel(ctx)}; nothing was purged`)
     return many(purgeView, pagesOf(rows)) as Output<unknown>
   }
-  // A run that was killed may have purged some. Its command, with the first count, must work again.
+  // The same command, with its first count, must also resume a run that was killed.
   const whole = rows.filter(({ state }) => state === 'deleted' || state === 'purged')
   if (confirmation.confirm !== whole.length) requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
   if (asks && pending.length > 0)

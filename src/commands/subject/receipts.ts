@@ -67,7 +67,7 @@ async function warnOfOthers(ctx: Context, store: ReceiptStore, ticket: string): 
   await ctx.warn(`${length} receipts have this ticket, and this is the newest; all: ${command}`)
 }
 
-/** Prints no page of a receipt with an invalid signature, only its bytes, which show what was changed. */
+/** If the signature is invalid, prints no page, only the bytes, which show the change. */
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
   const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error
@@ -77,7 +77,7 @@ async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' 
     await ctx.warn(`its signature was not checked: it is signed by another key, ${stored.receipt.key_id}`)
 }
 
-/** Returns null as `signed` if the receipt names another key than the profile's. */
+/** `signed` is null if the receipt names another key than the profile's. */
 function checkSignature(stored: StoredReceipt | CliError, key: ReceiptKey | null) {
   if (stored instanceof CliError) return { signed: null, error: stored }
   const signed = isSigned(stored, key ? [key.key] : [])
@@ -124,7 +124,6 @@ function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: 
   return subject === undefined || isAbout(receipt, subject, key)
 }
 
-/** `made` has the jobs with receipts. */
 async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promise<void> {
   for (const { job, ticket } of await unfinishedJobs(ctx)) {
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'

@@ -10,7 +10,7 @@ type Registered = Pick<ErasureHeader, 'request_id' | 'ticket' | 'job'>
 
 /**
  * Adds a receipt's digest to its request in the register. Returns an error instead of throwing it, because the erasure
- * is done; null if registered.
+ * is done.
  */
 export async function registerReceipt(
   { api }: Pick<Context, 'api'>,
@@ -26,7 +26,6 @@ export async function registerReceipt(
   }
 }
 
-/** Reports on stderr if the register has the digest. */
 export async function tellRegistration(
   ctx: Context,
   { request_id, ticket, job }: Registered,

@@ -17,7 +17,7 @@ import { registerReceipt, tellRegistration } from './registration.ts'
 
 interface Progress {
   readonly failures: Exit[]
-  /** Error that all other records would meet too, so that it ends the run. */
+  /** Error that all other records would meet too. It ends the run. */
   fatal: unknown
   exit: Exit
   /** The receipt, once on disk. */
@@ -31,7 +31,7 @@ type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id
 const rowsPerPage = 100
 
 /**
- * Runs the rest of a job: deletes, verifies, makes the receipt. Returns a row for each record, those of earlier runs
+ * Deletes the remaining records, verifies and makes the receipt. Returns a row for each record, those of earlier runs
  * first. The job file is kept until the receipt is on disk and in the register.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
@@ -89,7 +89,7 @@ async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator
   if (rows.length > 0) yield rows
 }
 
-/** Reports an error, unless all other records would fail too: that is reported once, at the end. */
+/** Reports an error, unless all other records would fail too: that is reported at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
@@ -122,7 +122,7 @@ async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<v
   const { targets, done, header } = state
   const left = targets.size - done.size
   const command = subjectCommand(ctx, 'resume', header.job)
-  // More may be erased than a journal says that could not be written.
+  // After a failed write to the journal, more may be erased than it says.
   const erased = code === exit.failure ? 'may not be erased yet' : 'not erased yet'
   const what =
     left > 0
@@ -135,7 +135,7 @@ export function explainQuota(error: unknown): never {
   throw exitOf(error) === exit.quota ? quotaError(error) : error
 }
 
-/** Explains a used-up quota, if the service cannot erase subjects itself, which needs no quota. */
+/** Error of an erasure by record. The service's own erasure needs no quota. */
 export function quotaError(cause: unknown): CliError {
   return new CliError('quota_exceeded', exit.quota, 'the monthly quota is used up', {
     hint: 'wait for the next calendar month (UTC) or raise the quota of the account, then resume',

@@ -23,7 +23,7 @@ export function readsStdin(operands: readonly string[], also: readonly string[] 
 }
 
 /**
- * Returns all identifiers of a person, each once. `-` reads lines of stdin, unchanged.
+ * Returns each identifier once. `-` reads lines of stdin, unchanged.
  * @throws CliError `invalid_data` (exit 5) for an invalid line, or if stdin is empty
  */
 export async function readSubjects(
@@ -49,7 +49,6 @@ export function addRequestFlag(command: Command): Command {
   return command.option('--request <ticket>', 'take the identifiers from this request of the register')
 }
 
-/** A data subject, named by identifiers or by a request in the register. */
 export interface Person {
   readonly subjects: readonly string[]
   readonly request: DataSubjectRequest | null
@@ -78,7 +77,6 @@ export async function readPerson(
   return { subjects: request.subject_ids, request }
 }
 
-/** Prints the counts by site on stderr. */
 export async function tellSites(
   ctx: Pick<Context, 'say'>,
   counts: ReadonlyMap<string | null, number>,

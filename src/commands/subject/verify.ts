@@ -182,7 +182,7 @@ export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, T
   }
 }
 
-/** Verifies that the service certifies each record as purged, and writes the certificates. */
+/** Verifies that each record is certified as purged, and writes the certificates. */
 async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')

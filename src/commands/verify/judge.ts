@@ -11,7 +11,7 @@ import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from 
 import type { VerdictRow } from '../../views/verification.ts'
 import type { FindKeys } from './keys.ts'
 
-/** Verifies the form, signature, type, version and fields of a document. */
+/** Verifies form, signature, type, version and fields. */
 export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
   const unknown = { file, type: null, signed_by: null, issued_at: null }
   let claimed: Claimed

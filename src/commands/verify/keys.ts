@@ -57,7 +57,7 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   const { baseUrl } = ctx.settings
   const hint = 'name a file of keys that you have kept, with --keys or --public-key'
   if (!baseUrl) throw usageError('no instance is configured to fetch the keys from', hint)
-  const api = ctx.apiWith(null) // without API key, because the keys are public
+  const api = ctx.apiWith(null) // without API key: the keys are public
   const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
     hint,
@@ -71,12 +71,12 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   }
 }
 
-/** Returns keys without a chain, which can verify documents of any time. */
+/** Returns keys without a chain, which verify documents of any time. */
 export function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }
 
-/** Requires a key that occurs twice to be valid in both: a newer set may revoke it. */
+/** A key in two places must be valid in both: a newer set may revoke it. */
 function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
   return one ? { ...other, findProblem: time => one.findProblem(time) ?? other.findProblem(time) } : other
 }

@@ -7,10 +7,9 @@ import { unreadable } from '../../io/input.ts'
 
 const maxMiB = 64
 
-/** Packs by the path that is printed. */
+/** Packs by displayed path. */
 export type Packs = ReadonlyMap<string, PackFiles>
 
-/** Returns true for a folder or an archive. */
 export async function isPackPath(path: string): Promise<boolean> {
   if (path === '-') return false
   const found = await stat(path).catch(() => null)
@@ -56,7 +55,7 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** Prevents another folder, such as a home, from being read into memory. */
+/** Prevents reading another folder, such as a home, into memory. */
 async function requirePacks(path: string): Promise<void> {
   const names = await readdir(path)
   if (isPack(names)) return
@@ -66,9 +65,7 @@ async function requirePacks(path: string): Promise<void> {
   }
 }
 
-/**
- * Packs from the dashboard have no `pack.json`. `SHA256SUMS` alone is not enough, because other folders have it too.
- */
+/** Packs from the dashboard have no `pack.json`. Other folders may have `SHA256SUMS` too. */
 function isPack(names: readonly string[]): boolean {
   return names.includes(listFile) || (names.includes(sumsFile) && names.includes('record.json'))
 }
@@ -84,7 +81,6 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** Returns the files of the only folder in an archive. */
 async function readArchive(path: string): Promise<Map<string, Buffer>> {
   const { parseTar } = await import('nanotar')
   const bytes = new Uint8Array(await readFile(path))
@@ -99,7 +95,7 @@ async function readArchive(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** @throws CliError if the archive is cut off, which nanotar reports as a RangeError */
+/** @throws CliError if the archive is cut off (a RangeError of nanotar) */
 function attempt<T>(path: string, parse: () => T): T {
   try {
     return parse()

@@ -13,9 +13,7 @@ export interface PackKeys {
   readonly profile?: FindKeys | undefined
 }
 
-/**
- * Verifies an evidence pack. `folder` begins the path of every row. Stops after the list of files if it does not match.
- */
+/** `folder` begins the path of every row. Stops after the list of files if it does not match. */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
   const at = (file: string) => `${folder}/${file}`
@@ -57,7 +55,7 @@ async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): P
   return { row: { ...row, detail }, list }
 }
 
-/** @throws NotValid if the files differ from the list, or if `profile` is given: nobody signed the list */
+/** @throws NotValid if the files differ from the list, or if `profile` is given, because nobody signed the list */
 function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal {
   if (profile)
     throw new NotValid(

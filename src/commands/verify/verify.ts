@@ -85,7 +85,7 @@ interface KeySources {
   readonly forPacks: PackKeys
 }
 
-/** Selects the keys: only those given by flags replace the keys in a pack. */
+/** Only keys from flags replace those in a pack. */
 async function openKeys(
   ctx: Context,
   {
@@ -140,7 +140,7 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
 
 const notCompared = 'its files are not compared: verify the folder'
 
-/** Splits a file of concatenated documents. Returns the whole file if it has anything else. */
+/** Splits concatenated documents. Returns the whole file if it has anything else. */
 function readDocuments(bytes: Buffer): Buffer[] {
   const texts = splitDocuments(bytes.toString('latin1'))
   const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))

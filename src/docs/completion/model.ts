@@ -20,7 +20,7 @@ export interface CompletedCommand {
   readonly operands: Values | null
 }
 
-/** Lists the program, whose flags work everywhere, then every command. */
+/** Lists the program first, whose flags work everywhere. */
 export function completed(tree: CommandInfo): readonly [CompletedCommand, ...CompletedCommand[]] {
   const [program, ...commands] = flatten(tree).map(info => ({
     path: info.path,
@@ -86,7 +86,7 @@ function localKind(placeholder: string, path: string): LocalKind | null {
 
 type Arm = (patterns: string[], result: string) => string
 
-/** Returns `case` lines for a POSIX shell: a command and a flag with a value. Flags of the program match anywhere. */
+/** Returns `case` lines for a POSIX shell. Flags of the program match after any command. */
 export function valueArms(commands: readonly CompletedCommand[], arm: Arm, action: (values: Values) => string): string {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   const pairs = specificFirst.flatMap(({ path, flags }) =>
