@@ -14,7 +14,10 @@ export function formatCount(count: number, noun = 'record'): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** @throws CliError `not_offered` with the text of `without`, if the instance's OpenAPI document lacks the endpoint */
+/**
+ * @throws CliError `not_offered` with the text of `without`, for a 404 of an instance whose OpenAPI document lacks the
+ * endpoint
+ */
 export async function callOptional<T>(
   api: Client,
   endpoint: Endpoint,

@@ -41,12 +41,12 @@ export async function* listRequests(
   } while (cursor !== undefined)
 }
 
-/** Idempotent. */
+/** Idempotent, so it can be retried. */
 export async function changeRequest(api: Client, id: string, change: RequestChange): Promise<DataSubjectRequest> {
   return await callRegister(api, () => api.call(requests.update, { params: { id }, body: change }))
 }
 
-/** UTC, by this machine's clock. */
+/** Returns the day in UTC by this machine's clock. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

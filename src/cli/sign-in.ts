@@ -62,7 +62,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** Takes a repeated or comma-separated flag. `KeyDraft` validates the scopes. */
+/** Adds `--scope`, repeatable or comma-separated. `KeyDraft` validates its values. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

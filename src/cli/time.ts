@@ -16,7 +16,10 @@ export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
-/** Converts the day (UTC) of a receipt. Tomorrow is valid, because it may have begun in the user's time zone. */
+/**
+ * Converts the day (UTC) on which a request was received. Tomorrow is valid, because it may have begun in the user's
+ * time zone.
+ */
 export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
@@ -44,7 +47,7 @@ export function futureInstant(text: string, now: Date): string {
   return instant
 }
 
-/** Returns a day as it is, and the UTC day on which an age such as 7d or 4w began. */
+/** Returns a day unchanged, or the UTC day on which an age such as 7d or 4w began. */
 export function utcDay(text: string, now: Date): string {
   const day = /^\d{1,6}[dw]$/.test(text) ? startInstant(text, now).slice(0, 10) : text
   if (/^\d{4}-\d\d-\d\d$/.test(day) && parseInstant(day + startOfDay) !== null) return day

@@ -72,7 +72,7 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
 }
 
-/** For an instance that ignores the parameter: its answer could be wrong. */
+/** An instance without the parameter would count imported answers. */
 function noImports(cause?: unknown): CliError {
   return new CliError('not_offered', exit.usage, 'this instance does not tell imported answers from others', {
     hint: 'leave out --only-witnessed: without imports it changes nothing',

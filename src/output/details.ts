@@ -44,7 +44,7 @@ export const details: Format = <Row>(
       grid.push(...lines.slice(start, start + maxGridLines).map(({ cells }) => cells))
       text.push(...grid.toString().split('\n'))
     }
-    // cli-table3 would count the escape sequences.
+    // Colours are added last, because cli-table3 would count the escape sequences.
     const colored = text.map((line, index) => {
       const [name, value] = [line.slice(0, nameWidth), line.slice(nameWidth).trimEnd()]
       const title = name.trim() && look.title(name.trimEnd()) + (value && ' '.repeat(nameWidth - name.trimEnd().length))

@@ -49,7 +49,7 @@ function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
   }
 }
 
-/** Returns JSON, or text that is not JSON as it is: an import reads both as the same value. */
+/** Returns JSON, except for text that is not JSON: an import reads it as it is. */
 function source(value: unknown): Cell {
   if (value === undefined) return null
   return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)

@@ -3,7 +3,9 @@ import type { Column, View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export type StatsRow = StatsGroup & {
-  /** Accepted records, or true preferences, from 0 to 1 with four decimals. Null if hidden or without records. */
+  /**
+   * Share of accepted records, or of true preferences: 0 to 1 with four decimals. Null if hidden or without records.
+   */
   readonly rate: number | null
 }
 

@@ -42,7 +42,7 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Appends checkpoints by replacing the file. Only its owner can read it.
+ * Appends checkpoints by replacing the file with one that only its owner can read.
  * @throws CliError if it cannot be written, or is no longer `before`
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {

@@ -21,7 +21,8 @@ export interface Anchor {
 }
 
 /**
- * Opens the newest checkpoint of the account in `file`, and verifies that the log of the instance extends it.
+ * Opens the newest checkpoint of the account in `file`. Verification fails if the log of the instance does not extend
+ * it.
  * @throws CliError if the file has none, or the instance has no log
  */
 export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
@@ -94,8 +95,8 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 }
 
 /**
- * One proof covers all entries before it, whose hashes it includes. The instance chooses the entry, so later ones must
- * be too new for the checkpoint, unless the next one of the same run can cover them.
+ * An entry's hash covers all entries before it, so its proof covers them too. The instance chooses the entry, so later
+ * ones must be too new for the checkpoint, unless the next one of the same run can cover them.
  */
 function verifyInclusion(
   { version, leaf_index, path }: InclusionProof,

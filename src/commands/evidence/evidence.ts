@@ -111,7 +111,7 @@ async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string>
 }
 
 /**
- * Never write a pack that does not verify.
+ * Rejects a pack that does not verify, before it is written.
  * @throws CliError `not_valid` (exit 5)
  */
 async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {

@@ -9,9 +9,9 @@ export interface Reported
   > {
   /** Day in UTC. */
   readonly closed_on: string | null
-  /** Days from receipt to closure; null while open. */
+  /** Days until it was closed; null while open. */
   readonly days: number | null
-  /** Days from the due day to closure, or to today; 0 if not late. */
+  /** Days from the due day until it was closed, or until today; 0 if not late. */
   readonly days_late: number
 }
 

@@ -13,7 +13,7 @@ export interface PackKeys {
   readonly profile?: FindKeys | undefined
 }
 
-/** `folder` begins the path of every row. Stops after the list of files if it does not match. */
+/** Verifies a pack. `folder` begins the path of every row. Stops after the list of files if it does not match. */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
   const at = (file: string) => `${folder}/${file}`

@@ -85,7 +85,7 @@ interface KeySources {
   readonly forPacks: PackKeys
 }
 
-/** Only keys from flags replace those in a pack. */
+/** Keys in a pack are replaced only by those that flags name. */
 async function openKeys(
   ctx: Context,
   {

@@ -16,7 +16,7 @@ export interface CompletedCommand {
   /** Includes aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
-  /** Null if the command takes none. */
+  /** Null if they cannot be completed. */
   readonly operands: Values | null
 }
 
