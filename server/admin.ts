@@ -28,7 +28,7 @@ import * as purges from './purge/service.ts'
 /** The build puts the embedded database's thread beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
-/** Applies if the server does not purge by itself. */
+/** Used if the server does not purge. */
 const defaultPurgeAfterDays = 30
 
 export async function createAccount(
@@ -118,7 +118,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Works beside a running server and without one. */
+/** Opens the database, even while a server uses it. */
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
@@ -150,7 +150,7 @@ function noDatabase({ dataDir }: Config): OperatorError {
   })
 }
 
-/** The embedded database creates its files with mode 0666 less the umask. */
+/** Restricts files of the embedded database, which creates them with mode 0666 less the umask. */
 export function restrictFileModes(): void {
   process.umask(0o077)
 }
@@ -158,7 +158,7 @@ export function restrictFileModes(): void {
 const firstProgressMs = 2000
 const progressIntervalMs = 10_000
 
-/** Returns the function that ends the reports. */
+/** Returns a function that ends the reports. */
 export function reportProgress({ onWait }: ServerHost, describe: () => string): () => void {
   const report = () => {
     onWait?.(describe())

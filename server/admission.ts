@@ -46,8 +46,8 @@ export class Admission {
   }
 
   /**
-   * Returns the function that releases the slot.
-   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most).
+   * Waits for a slot, and returns the function that releases it.
+   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most)
    */
   async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {
     const tenant = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }

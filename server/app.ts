@@ -29,7 +29,7 @@ import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** If the public flow has its own connections. */
+  /** Default: `sql`. Separate connections for the public flow. */
   readonly publicSql?: Sql
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
@@ -42,7 +42,7 @@ export interface AppOptions {
   /** Settled by its creator after the application has closed. */
   readonly quota: Quota
   readonly signer: Signer
-  /** Default: nothing is observed, and all is well. */
+  /** Default: always healthy. */
   readonly state?: NodeState
   readonly cursorSecret: Buffer
   readonly consentTokenSecret: Buffer
@@ -53,16 +53,16 @@ export interface AppOptions {
   readonly onBackdated?: AccountLog['onBackdated']
 }
 
-/** Time for a whole request to arrive, its headers included. */
+/** Time for a whole request to arrive, including its headers. */
 const defaultRequestTimeoutMs = 30_000
 
-/** Between two looks for requests beyond their time. Node's default, 30 s, doubles that time. */
+/** Interval of the check for late requests. Node's default, 30 s, would double the timeout. */
 const timeoutCheckIntervalMs = 1000
 
 /** Fits every field at its longest, with each character escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** In flight: of the private API four for each connection of the pool, fewer of the public flow. */
+/** Limits of requests in flight: in the private API four for each connection of the pool, fewer in the public flow. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
@@ -135,12 +135,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Caches must not store a response, and browsers must not guess its type. */
+/** Forbids caches to store responses, and browsers to guess their type. */
 function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }
 
-/** Runs first, also for requests that Fastify rejects by itself. */
+/** Runs first, even for requests that Fastify rejects itself. */
 function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(commonHeaders(request))
   onRequestEnd(request, reply, summary => {

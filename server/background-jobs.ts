@@ -4,20 +4,20 @@ import { dbErrorCode } from './db/errors.ts'
 
 export interface Job {
   readonly name: string
-  /** From the end of a run to the next start, ± 10 %, so that nodes that start together spread out. */
+  /** Pause between two runs, ± 10 %, so that nodes that start together spread out. */
   readonly intervalMs: number
-  /** Returns what to log, or null. Stops between statements once the signal is aborted. */
+  /** Returns data to log, or null. Stops between statements once the signal is aborted. */
   run(signal: AbortSignal): Promise<object | null>
 }
 
 interface Host {
   readonly logger: Pick<Logger, 'info' | 'error'>
-  /** While it returns false, jobs that are due wait. */
+  /** Jobs that are due wait while it returns false. */
   readonly canWrite: () => boolean
   readonly signal: AbortSignal
 }
 
-/** A failed run is logged and repeated after the interval. */
+/** Logs a failed run, and repeats it after the interval. */
 export function startJobs(
   jobs: readonly Job[],
   logger: Host['logger'],
@@ -33,7 +33,7 @@ export function startJobs(
   }
 }
 
-/** A longer timer fires at once. */
+/** setTimeout fires at once above this. */
 const maxTimerMs = 2 ** 31 - 1
 
 const writableIntervalMs = 1000
@@ -53,7 +53,7 @@ async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal
   }
 }
 
-/** The database's messages quote rows, so only its codes are logged. */
+/** Logs only codes of the database's errors, because their messages quote rows. */
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }

@@ -14,7 +14,7 @@ const portRange = 'must be a number from 0 to 65535'
 
 const minutesRange = 'must be a whole number of minutes from 1 to 10080'
 
-/** 0 picks a free one. */
+/** 0 picks a free port. */
 const Port = z.coerce
   .string()
   .regex(/^\d{1,5}$/, portRange)
@@ -29,7 +29,7 @@ const Rate = z
 
 const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
 
-/** RFC 9110 section 5.1, in lower case as Node has it. */
+/** RFC 9110 section 5.1, in lower case as in Node. */
 const HeaderName = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
@@ -126,19 +126,19 @@ function hasReadableCredentials(url: string): boolean {
   }
 }
 
-/** A network needs a prefix of at least 1: /0 would trust anyone. */
+/** Requires a prefix of at least 1, because /0 would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** 2024 has a 29 February. */
+/** Checks MM-DD in 2024, which has a 29 February. */
 function isHoliday(text: string): boolean {
   return z.iso.date().safeParse(/^\d\d-\d\d$/.test(text) ? `2024-${text}` : text).success
 }
 
-/** Reads private keys, and public ones that a command signs with. The error never quotes the file. */
+/** Reads private keys, and public keys with which a command signs. The error never quotes the file. */
 function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject[] {
   try {
     const pems = readFileSync(path, 'utf8').match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? ['']
@@ -153,37 +153,36 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly databaseUrl: string | null
-  /** Standbys of the database, which serve lists. */
+  /** Standbys that serve lists. */
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
-  /** True if browsers get the dashboard at `/`. */
   readonly dashboard: boolean
   readonly logLevel: string
-  /** The part of a data subject's address that is stored: its network (/24, /48), all, or nothing. */
+  /** Stored part of a data subject's address: its network (/24, /48), all, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
-  /** The absolute path of the operator's countries (MMDB); null for the included ones. */
+  /** Absolute path of the operator's MMDB of countries; null for the included one. */
   readonly geoipDb: string | null
   /** Addresses and networks (CIDR) trusted to name a client's address and place. */
   readonly trustProxy: readonly string[]
   /** Lower-case headers in which a trusted proxy names a client's place. */
   readonly edgeCountryHeader: string | null
   readonly edgeRegionHeader: string | null
-  /** At least 32 bytes; null if the database keeps the secret. */
+  /** At least 32 bytes; null for a secret kept in the database. */
   readonly sessionSecret: string | null
-  /** Ed25519, private unless the command signs; null if the database keeps the key. */
+  /** Ed25519, public if the command signs; null for a key kept in the database. */
   readonly signingKey: KeyObject | null
-  /** Keys before it, of which the newest can introduce it. */
+  /** Previous keys, of which the newest can introduce the signing key. */
   readonly earlierSigningKeys: readonly KeyObject[]
-  /** Shell command that signs with the keys of which only the public half is given. */
+  /** Shell command that signs with keys of which only the public half is given. */
   readonly signingCommand: string | null
-  /** Days from a deletion until its personal data is purged; null for never. */
+  /** Days from a deletion to the purge of its personal data; null for never. */
   readonly purgeAfterDays: number | null
-  /** Days that extend a period which ends on them (Regulation 1182/71 Art. 3(4)), besides Saturdays and Sundays. */
+  /** Days besides Saturdays and Sundays that extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
   readonly holidays: Holidays
   readonly checkpointMinutes: number
-  /** Time-stamps the checkpoints; null for none. */
+  /** Authority that time-stamps checkpoints; null for none. */
   readonly tsa: Tsa | null
-  /** Null to serve none. */
+  /** Null disables metrics. */
   readonly metricsPort: number | null
   /** 0 disables the watchdog. */
   readonly watchdogSeconds: number
@@ -193,7 +192,7 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Flags, then the environment, then defaults. An empty variable counts as unset. */
+/** Prefers flags to the environment to defaults. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
     ...env,

@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../src/contract/index.ts'
 
-/** Becomes an HTTP response in http/errors.ts. */
+/** Error with an HTTP response, created in http/errors.ts. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ErrorCode
-  /** Overrides the code's HTTP status: 405, 414, 415 and 431 carry `invalid_request`. */
+  /** Overrides the code's HTTP status: 405, 414 and 415 have the code `invalid_request`. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -26,12 +26,12 @@ export function noSite(): Failure {
   return new Failure('not_found', unknownSite)
 }
 
-/** The database is down, late or busy. Clients retry after a second. */
+/** For a database that is down, late or busy. Clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
 
-/** The node only reads at the moment. Clients retry after a second: elsewhere or later it may write. */
+/** For a node that only reads now. Clients retry after a second: another node may write. */
 export function readOnly(message: string, cause?: unknown): Failure {
   return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
 }

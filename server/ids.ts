@@ -1,17 +1,19 @@
 import { v7 } from 'uuid'
 import { idOf, pooledBytes } from '../src/evidence/bytes.ts'
 
-/** The id of nothing. Sorts before every other. */
+/** The nil UUID, which sorts before every other. */
 export const noId = '00000000-0000-0000-0000-000000000000'
 
-/** Unix time and counter of the last id (RFC 9562, section 6.2, method 1). */
+/** Unix time in ms and counter of the last id (RFC 9562, section 6.2, method 1). */
 let msecs = 0
 let seq = 0
 
-/** A clock further behind the last id than this was wrong before: ids follow it instead of staying in order. */
+/** Largest step back of the clock in which ids stay in order. After a larger one, ids follow the corrected clock. */
 const maxClockStepMs = 60_000
 
-/** Returns a UUID version 7 (RFC 9562, section 5.7) above every other of this process, unless its clock was corrected. */
+/**
+ * Returns a UUID version 7 (RFC 9562, section 5.7) above all earlier ones of this process, unless its clock was corrected.
+ */
 export function newId(): string {
   const random = pooledBytes(16)
   const now = Date.now()

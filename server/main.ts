@@ -45,10 +45,10 @@ export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minuteMs = 60 * 1000
 
-/** Without it V8 takes half as much memory again for the same work: little in a node lives long. */
+/** V8 uses 50 % more memory otherwise, for the same work: few objects live long. */
 const memoryFlags = '--heap-growing-percent=60'
 
-/** @throws OperatorError if the operator can fix the problem. */
+/** @throws OperatorError if the operator can fix the problem */
 export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: ServerHost): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
@@ -130,13 +130,12 @@ export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: 
   }
 }
 
-/** A service that often restarts may never reach the job's interval. */
+/** Runs the job at the stop, because a service that restarts often may never reach its interval. */
 async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<void> {
   const done = await withTimeout(run(AbortSignal.timeout(900)), 1000).catch(() => null)
   if (done) logger.info(done, name)
 }
 
-/** The same on all nodes. */
 async function readSecrets(sql: Sql, config: Config) {
   const { sessionSecret } = config
   return {

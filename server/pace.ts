@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Of a job in batches. */
 export interface Pace {
   readonly signal: AbortSignal
-  /** Pauses after each batch for as long as it took, to leave the database to others. */
+  /** Pauses after each batch for as long as it took, to leave capacity to others. */
   readonly isModest?: boolean
 }
 

@@ -1,4 +1,4 @@
-// The watchdog's thread: it ends the process, because the main thread cannot any more.
+// The watchdog's thread ends the process, because the main thread is blocked.
 import { write } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
@@ -11,7 +11,7 @@ watch()
 await Promise.race([report(), delay(writeTimeoutMs)]) // nothing may read stderr
 await end()
 
-/** Counts ticks and reads no clock, because this thread stands still as well while the process or machine is suspended. */
+/** Counts ticks and reads no clock, because a suspended process or machine pauses this thread too. */
 function watch(): void {
   let seen = 0
   for (let silentMs = 0; silentMs <= timeoutMs; silentMs += tickMs) {
@@ -27,7 +27,7 @@ function report(): Promise<void> {
   return new Promise(resolve => write(2, `${line}\n`, () => resolve()))
 }
 
-/** The kernel does not kill process 1 of a container from within. The inspector can interrupt its loop. */
+/** Kills the process. As process 1 of a container it survives the signal, so the inspector interrupts its loop. */
 async function end(): Promise<void> {
   process.kill(process.pid, 'SIGKILL')
   const { Session } = await import('node:inspector')

@@ -1,7 +1,7 @@
 import { url as debuggerUrl } from 'node:inspector'
 import { Worker } from 'node:worker_threads'
 
-/** Arrays of one integer, in memory that both threads share. */
+/** Arrays of one integer in memory shared by both threads. */
 export interface WatchdogData {
   readonly beats: Int32Array
   readonly isDebugged: Int32Array
@@ -9,14 +9,14 @@ export interface WatchdogData {
   readonly timeoutMs: number
 }
 
-/** Between two beats of the event loop, and between two looks at them. */
+/** Interval of beats of the event loop, and of the checks for them. */
 const tickMs = 250
 
 const workerFile = new URL('./watchdog-worker.js', import.meta.url)
 
 /**
- * Ends the process if its event loop does not turn for `timeoutSeconds`, for example in an endless loop, so that it can be
- * restarted. Not while a debugger can stop the loop. A timeout of 0 disables it.
+ * Ends the process if its event loop is blocked for `timeoutSeconds`, for example by an endless loop, so that it is
+ * restarted. Does nothing while a debugger can pause the loop. 0 disables it.
  */
 export function startWatchdog(timeoutSeconds: number): { stop(): Promise<unknown> } | null {
   if (timeoutSeconds === 0) return null

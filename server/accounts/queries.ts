@@ -19,7 +19,7 @@ export interface AccountRows {
   readonly at: Date
 }
 
-/** Returns false, and inserts nothing, if the e-mail has an account. */
+/** Returns false, and inserts nothing, if the e-mail has a user. */
 export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,
@@ -75,7 +75,7 @@ export interface QuotaRow {
   created_at: Date
 }
 
-/** All accounts, or one. `month`: its first day, `2026-11-01`. */
+/** Selects all accounts, or one. `month` is the first day, `2026-11-01`. */
 export async function selectQuotas(sql: Sql, month: string, accountId: string | null = null): Promise<QuotaRow[]> {
   return await sql<QuotaRow[]>`
     select a.account_id, a.plan, a.monthly_quota::float8, a.created_at, coalesce(max(u.used), 0)::float8 as used,
@@ -135,7 +135,6 @@ export async function insertUser(
   return written.length === 1
 }
 
-/** Of all accounts, or of one. */
 export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow[]> {
   return sql<UserRow[]>`
     select u.account_id, u.id, coalesce(l.email, '') as email, u.role, u.created_at
@@ -145,8 +144,8 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
 }
 
 /**
- * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals wait for each other, and a removed
- * owner is not among those that are read with a lock, so that two at once do not each count on the other's owner.
+ * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals wait for each other's locks on
+ * the owners, and then do not see a removed one, so that two at once cannot remove the last two.
  */
 export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: Date): Promise<boolean> {
   const event = { accountId, actor: machine, action: 'user_removed', at } as const

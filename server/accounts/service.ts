@@ -23,8 +23,8 @@ const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 const minPasswordLength = 8
 
 /**
- * Creates an owner, a site and an API key too; their secrets are only in the result.
- * @throws OperatorError for an e-mail address that is invalid or has an account.
+ * Creates an account with an owner, a site and an API key. Only the result contains their secrets.
+ * @throws OperatorError for an e-mail that is invalid or has an account
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
@@ -54,14 +54,13 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   }
 }
 
-/** Oldest first, because ids are UUIDs of version 7. */
+/** Lists the oldest first, because ids are UUIDs version 7. */
 export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return (await selectQuotas(sql, monthOf(new Date()))).map(toAccountRow)
 }
 
 /**
- * A node takes the limit from the account with its next lease, and holds one for a second.
- *
+ * Sets a quota. Nodes read it with their next lease, within a second.
  * @throws OperatorError for an unknown account
  */
 export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
@@ -71,7 +70,7 @@ export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder):
   return toAccountRow(row as QuotaRow)
 }
 
-/** Returns the account of an id, which may be unknown, or of a user's e-mail. */
+/** Returns an id unchanged, even an unknown one, or finds the account of a user's e-mail. */
 export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
   return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
 }
@@ -88,7 +87,7 @@ function toAccountRow({ created_at, ...row }: QuotaRow): AccountRow {
   return { account_id, email, plan, monthly_quota: quota, used, remaining, created_at: created_at.toISOString() }
 }
 
-/** Also ends the user's sessions. @throws OperatorError for an unknown user. */
+/** Ends the user's sessions too. @throws OperatorError for an unknown user */
 export async function resetPassword(
   sql: Sql,
   { email, password: given }: { readonly email: string; readonly password?: string | undefined },

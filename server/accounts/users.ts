@@ -6,7 +6,7 @@ import { findLogin } from '../session/queries.ts'
 import { deleteUser, insertUser, selectUsers, type UserRow } from './queries.ts'
 import { findAccount, noAccount, requireEmail, requireLength } from './service.ts'
 
-/** Adds a user to an account. @throws OperatorError for an unknown account, and an e-mail that is invalid or has a user */
+/** @throws OperatorError for an unknown account, and an e-mail that is invalid or has a user */
 export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   const { role, password = newPassword() } = draft
   requireEmail(draft.email)
@@ -18,12 +18,12 @@ export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   return { ...toInfo(row), password: draft.password === undefined ? password : null }
 }
 
-/** Oldest first, of all accounts or of one. @throws OperatorError for an unknown account */
+/** Lists the oldest first. @throws OperatorError for an unknown account */
 export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]> {
   return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(toInfo)
 }
 
-/** Ends the user's sessions too. @throws OperatorError for an unknown user and for the last owner of an account */
+/** Ends the user's sessions too. @throws OperatorError for an unknown user and for the last owner */
 export async function removeUser(sql: Sql, email: string): Promise<UserInfo> {
   const user = await findLogin(sql, email.toLowerCase())
   const row = user && (await selectUsers(sql, user.accountId)).find(({ id }) => id === user.userId)

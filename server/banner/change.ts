@@ -11,7 +11,7 @@ import { Failure, unavailable } from '../failure.ts'
 import type { RecordVersion } from './consent-token.ts'
 import { findVisitedRecord, type VisitedRecord } from './queries.ts'
 
-/** A lost race is decided by the second read, unless the site's policy changed in between. */
+/** The second read decides a lost race, unless the site's policy changed in between. */
 const maxAttempts = 3
 
 export interface Visit {
@@ -23,17 +23,17 @@ interface Changed extends ConsentJson {
   readonly version: number
 }
 
-/** The record of a token, to which a record is added because it never changes its notice. */
+/** Record that gets a successor, because a record never changes its notice. */
 export interface Predecessor {
   readonly predecessor: VisitedRecord
 }
 
 /**
- * Changes the record of a token from the version that the token names to the next. The change that was made so before is
- * answered again, because its answer may have been lost.
+ * Changes a token's record from the version in the token to the next. Repeats the response to a change already made, which
+ * the client may not have received.
  *
  * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
- *   `rejectPartialAnswer` do
+ * `rejectPartialAnswer` do
  */
 export async function changeByToken(
   deps: Deps,
@@ -72,17 +72,17 @@ function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean
   return accepted === row.accepted && sameJson(preferences, row.preferences)
 }
 
-/** True if the visitor accepts again what has ended: the record already says so, and the answer counts from now. */
+/** Returns true if the visitor accepts again after the expiry: the record's state stays, and the period starts anew. */
 function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): boolean {
   return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
 }
 
-/** True for the version of the token, and for the next if a page of the site made it. */
+/** Returns true for the token's version, and for the next if a page of the site wrote it. */
 function isAnsweredBy({ version, changed_by }: VisitedRecord, token: RecordVersion): boolean {
   return version === token.version || (version === token.version + 1 && changed_by === 'site_token')
 }
 
-/** @throws Failure `invalid_request` for one that is deleted, as for a token that is no token */
+/** @throws Failure `invalid_request` for a deleted record, as for an invalid token */
 async function findRecord({ sql }: Deps, { accountId, id: siteId }: Caller, { id }: RecordVersion) {
   const row = await findVisitedRecord(sql, { accountId, siteId, id })
   if (!row) throw invalidToken()
@@ -102,7 +102,7 @@ async function write(
   return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 
-/** @throws Failure `invalid_request` for the label or the subject of another record: a browser may be shared */
+/** @throws Failure `invalid_request` for another consent_id or subject_id: a browser may be shared */
 function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   for (const name of ['consent_id', 'subject_id'] as const) {
     if (draft[name] === undefined || draft[name] === row[name]) continue
@@ -110,7 +110,7 @@ function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   }
 }
 
-/** False for a refusal: it withdraws what the record says, and agrees to no text. */
+/** Returns false for a refusal, which withdraws the consent and agrees to no text. */
 function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
   if (accepted === false) return false
   return (
@@ -119,7 +119,7 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
   )
 }
 
-/** @throws Failure `invalid_request` that names what is absent: what was said to the old notice says nothing to the new */
+/** @throws Failure `invalid_request` that names absent fields: an answer to the old notice does not apply to a new one */
 function rejectPartialAnswer(draft: BannerDraft): void {
   const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
   if (absent.length === 0) return

@@ -2,13 +2,13 @@ import * as z from 'zod'
 import { BannerDraft } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
 
-/** Types of what a visitor chose. */
+/** Types of a visitor's choice. */
 const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
 
 /** Types without a choice: the notice was shown, or the page's own code saved something. */
 const silence = ['show', 'script'] as const
 
-/** The body that KlaroApi of Klaro 0.7 sends (src/utils/api.js of the package `klaro`). Where the visitor was is not kept. */
+/** Body sent by KlaroApi of Klaro 0.7 (src/utils/api.js of the package `klaro`). The visitor's location is not stored. */
 const Submission = z.strictObject({
   consent_data: z.strictObject({
     consents: z.record(z.string(), z.boolean()),
@@ -25,13 +25,13 @@ const Submission = z.strictObject({
   user_data: z.strictObject({ client_version: z.string(), client_name: z.string() }),
 })
 
-/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with the services that nobody can refuse. */
+/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with the services that cannot be refused. */
 export interface KlaroId {
   readonly token: string
   readonly required: readonly string[]
 }
 
-/** @throws Failure `invalid_request` for anything else after the token */
+/** @throws Failure `invalid_request` for other text after the token */
 export function parseKlaroId(text: string): KlaroId {
   const [, token = '', more] = /^([^;]*)(?:;(.*))?$/s.exec(text) ?? []
   if (more === undefined) return { token, required: [] }
@@ -41,9 +41,7 @@ export function parseKlaroId(text: string): KlaroId {
   return { token, required: names.split(',') }
 }
 
-/**
- * Returns null if the visitor chose nothing. @throws ZodError for what Klaro does not send
- */
+/** Returns null if the visitor made no choice. @throws ZodError for a body that Klaro does not send */
 export function klaroDraft(body: unknown, { required }: Pick<KlaroId, 'required'>): BannerDraft | null {
   const { consents, type, config } = Submission.parse(body).consent_data
   if ((silence as readonly string[]).includes(type)) return null

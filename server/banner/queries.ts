@@ -26,13 +26,12 @@ export interface VisitedRecord extends LiveState {
   gpc: boolean | null
   /** Null for a refusal, and without an end. */
   expires_at: Date | null
-  /** The site's at present. */
+  /** The site's current policy version. */
   sites_policy: number
-  /** Of the last entry. */
+  /** Author of the last entry. */
   changed_by: Actor['kind']
 }
 
-/** Returns a live record of the site. */
 export async function findVisitedRecord(
   sql: Sql,
   { accountId, siteId, id }: { accountId: string; siteId: string; id: string },

@@ -13,7 +13,7 @@ export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
   readonly place: Place | null
-  /** True with `Sec-GPC: 1` (Global Privacy Control): an observation, which never changes the answer. */
+  /** True for `Sec-GPC: 1` (Global Privacy Control). Recorded without changing the answer. */
   readonly gpc: boolean
 }
 
@@ -23,8 +23,9 @@ export interface VisitDeps extends Deps {
 }
 
 /**
- * Records a visitor's answer: changes the record of the `consent_token`, or creates one. @throws Failure `invalid_request`
- * for a token that is not valid, without a statement if it never was; as `createConsent` and `changeByToken` do
+ * Records a visitor's answer: changes the record of the `consent_token`, or creates one.
+ * @throws Failure `invalid_request` for an invalid token, without a query if it was never valid; as `createConsent` and
+ * `changeByToken` do
  */
 export async function recordVisit(
   deps: VisitDeps,
@@ -45,7 +46,7 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/** A record of another notice is of the same person, who else could not withdraw by what the page remembers. */
+/** Changes the token's record. A successor for another notice keeps the person's identifiers, which a withdrawal needs. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
@@ -67,12 +68,12 @@ async function continueVisit(
   })
 }
 
-/** The page sent no Idempotency-Key, of which the create speaks. */
+/** Returns a message about the token, because the page sent no Idempotency-Key. */
 function tokenConflict(): Failure {
   return new Failure('conflict', 'Another answer was recorded by the consent_token.')
 }
 
-/** With a key, the same answer makes one record a day. No key of a header begins with NUL as those of the banner do. */
+/** Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains. */
 async function createVisit(
   deps: Deps,
   caller: Caller,

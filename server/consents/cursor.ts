@@ -3,23 +3,23 @@ import canonicalize from 'canonicalize'
 import { idBytes, idOf } from '../../src/evidence/bytes.ts'
 import { Failure } from '../failure.ts'
 
-/** By version: of an id, and of an instant and an id. */
+/** Bytes by cursor version: 1 is an id, 2 an instant and an id. */
 const positionSizes: Readonly<Record<number, number>> = { 1: 16, 2: 24 }
 const macSize = 16
 
-/** A cursor is bound to these, because rows of another list would silently be skipped. */
+/** Binds a cursor to its list, because another list would silently skip rows. */
 export interface CursorScope {
   readonly secret: Buffer
   readonly accountId: string
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-/** Returns the id of the last record and a MAC over it, the account and the filters, in base64url. */
+/** Returns, in base64url, the last record's id and a MAC over it, the account and the filters. */
 export function encodeCursor(scope: CursorScope, lastId: string): string {
   return seal(scope, Buffer.concat([Buffer.of(1), idBytes(lastId)]))
 }
 
-/** The same of a list that is ordered by an instant, then by id. */
+/** Encodes a position in a list ordered by an instant, then by id. */
 export function encodeTimedCursor(scope: CursorScope, { at, id }: Position): string {
   const head = Buffer.alloc(9)
   head.writeUInt8(2)
@@ -36,7 +36,7 @@ function seal(scope: CursorScope, head: Buffer): string {
   return Buffer.concat([head, mac(scope, head)]).toString('base64url')
 }
 
-/** @throws Failure `invalid_request` for a cursor that was altered, or made for another account or filters */
+/** @throws Failure `invalid_request` for a cursor that was altered, or issued for another account or filters */
 export function decodeCursor(scope: CursorScope, cursor: string): string {
   return idOf(open(scope, cursor, 1).toString('hex'))
 }

@@ -10,7 +10,7 @@ export const keyLifetimeMs = 24 * 60 * 60 * 1000
 
 type ReadHeader = (name: string) => string | undefined
 
-/** @throws Failure `invalid_request` if the header is not 1 to 255 printable ASCII characters. */
+/** @throws Failure `invalid_request` unless the header is 1 to 255 printable ASCII characters */
 export function readIdempotencyKey(header: ReadHeader): string | null {
   const key = header('idempotency-key')
   if (key === undefined) return null
@@ -18,7 +18,7 @@ export function readIdempotencyKey(header: ReadHeader): string | null {
   throw new Failure('invalid_request', 'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once')
 }
 
-/** @throws Failure `invalid_request` if a batch has the header: its sender would believe that it is safe to retry. */
+/** @throws Failure `invalid_request` if a batch has the header: its sender would consider retries safe */
 export function rejectIdempotencyKey(header: ReadHeader): void {
   if (header('idempotency-key') === undefined) return
   throw new Failure(
@@ -27,7 +27,7 @@ export function rejectIdempotencyKey(header: ReadHeader): void {
   )
 }
 
-/** One statement deletes the keys of this time, so that none takes long. */
+/** Time range of the keys that one statement deletes, so that none takes long. */
 const sliceMs = 60_000
 
 export async function deleteExpiredKeys(sql: Sql): Promise<null> {
@@ -53,7 +53,7 @@ function conflict(message: string): Failure {
   return new Failure('conflict', message)
 }
 
-/** A key outlives the purge of its record and may contain personal data, so only its hash is stored. */
+/** Hashes a key, because it outlives the purge of its record and may contain personal data. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }

@@ -17,7 +17,6 @@ type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Repl
 interface Page {
   /** A ConsentPage as one line of JSON. */
   readonly text: string
-  /** Null on the last page. */
   readonly next: string | null
 }
 
@@ -44,7 +43,10 @@ export async function getPage(
   return { text: toText(page?.records ?? '', limit, next), next }
 }
 
-/** Soonest first: a cursor is the end and the id of the last record. @throws Failure `invalid_request` for other filters */
+/**
+ * Lists the soonest expiry first; the cursor is the last record's expiry and id. @throws Failure `invalid_request` for other
+ * filters
+ */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
@@ -86,7 +88,6 @@ function toFilters(query: CountQuery): ListFilters {
   } satisfies Record<Exclude<keyof ListFilters, 'before'>, unknown>
 }
 
-/** Returns the number of records that a list has in all its pages. */
 export function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
   return countConsents(sql, accountId, toFilters(query))
 }
@@ -100,8 +101,8 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
 }
 
 /**
- * Returns true if a list of old records is the same on a replica that lags. Never for a subject or a label: a record that
- * was just erased must not be found again.
+ * Returns true for lists of records old enough that a lagging replica has them. False for a subject or label, because an
+ * erased record must not reappear.
  */
 function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
   if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false

@@ -3,27 +3,27 @@ import type { Fragment, Sql } from 'postgres'
 export interface Answers {
   readonly subject: Fragment
   readonly site: Fragment
-  /** A key of the preferences; null for all of them. */
+  /** Key of the preferences; null for all of them. */
   readonly purpose: Fragment | null
-  /** True if imported answers do not count. */
+  /** True to ignore imported answers. */
   readonly onlyWitnessed: boolean
-  /** Null for the present state, whatever the clocks of the nodes say. */
+  /** Null for the current state, regardless of the nodes' clocks. */
   readonly at: { readonly instant: Date; readonly lastId: string } | null
 }
 
 const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
- * Selects the live record that has a subject's newest answer on a site, with its state: of the records that the service has
- * witnessed the newest, unless an imported answer was given after that record was last created or updated. An imported record
- * counts as witnessed if an update here changed `accepted`, or the answer for the purpose, from what was imported last; any other
- * goes by its imported answer. `answered_at` is the time that this goes by. The names of `subject`, `site` and `purpose` must
- * not be `c`, `h` and `i`.
+ * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless an
+ * imported answer was given after that record's last creation or update. An imported record counts as witnessed if an update
+ * here changed `accepted`, or the answer for the purpose, since the last import; otherwise its imported answer counts.
+ * `answered_at` is the time compared. The fragments `subject`, `site` and `purpose` must not use the aliases `c`, `h` and
+ * `i`.
  *
- * Either is a look into an index. The first steps over imported records of the subject that are newer and count as imported,
- * with a look into the history of each that has more than one entry. The site and the id are compared as a row, because for an
- * equal site a plan for any subject prefers the index without the site. Of the past, imported records with a later answer are
- * read too, because they may have had another one then.
+ * Each of the two is an index lookup. The first skips the subject's newer imported records that count as imported, with a
+ * lookup in the history of each that has several entries. Site and id are compared as a row, because with an equal site a
+ * generic plan prefers the index without the site. For a past instant, imported records with a later answer are read too,
+ * because their answer may have been another one then.
  */
 export function newestAnswer(
   sql: Sql,

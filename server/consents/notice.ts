@@ -23,7 +23,7 @@ function keyOf({ siteId, version }: SiteVersion): string {
   return `${siteId} ${version}`
 }
 
-/** Returns why no consent to this version is recorded; null if it is. A record must not claim a text that nobody published. */
+/** Returns the error for a consent to this version, or null. A record must not refer to a text that was never published. */
 export function findRejection({ notice, isStrict }: Found, version: number, draft: ConsentDraft): Failure | null {
   const { notice_locale: locale } = draft
   if (!notice)
@@ -38,12 +38,12 @@ function invalid(message: string): Failure {
   return new Failure('invalid_request', message)
 }
 
-/** Returns when a consent of this instant ends; null for a refusal, and without an end. */
+/** Returns the end of a consent; null for a refusal, and without an end. */
 export function findExpiry(at: Date, accepted: boolean, validFor: string | null): Date | null {
   return accepted ? endOfConsent(at, validFor) : null
 }
 
-/** Returns how long a consent to the notice of a stored record is valid; null if it has none or does not end. */
+/** Returns the validity of consents to a record's notice; null without a notice or an end. */
 export async function findValidity(
   deps: NoticeDeps,
   accountId: string,

@@ -1,6 +1,6 @@
 import { idBytes, sha256 } from '../../src/evidence/bytes.ts'
 
-/** Returns `SHA-256(account id || system || 0x00 || id)`, by which a record of another system is known in an account. */
+/** Returns `SHA-256(account id || system || 0x00 || id)`, which identifies another system's record in an account. */
 export function hashOrigin(
   accountId: string,
   { system, id }: { readonly system: string; readonly id: string },

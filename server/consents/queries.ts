@@ -24,12 +24,14 @@ const plainColumns = staticFragment(
   sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
 
-/** Columns that only some records have. */
 export const rareColumns = staticFragment(
   sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
 )
 
-/** PostgreSQL serializes a record faster than the driver parses its columns. Only records that have a rare column show it. */
+/**
+ * Lets PostgreSQL serialize, which is faster than the driver's parsing of columns. Rare columns appear only if they have a
+ * value.
+ */
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -63,8 +65,8 @@ export const intoHistory = staticFragment(
 export const intoLog = staticFragment(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
 
 /**
- * CTEs that write the audit and log entries of the CTE `changed`, with their hashes from the CTE `links`. The account's row is
- * joined so that Citus writes them on the account's node instead of sending them to every node.
+ * CTEs that write the audit and log entries of the CTE `changed`, with hashes from the CTE `links`. The join with the
+ * account's row lets Citus write on the account's node instead of all nodes.
  */
 export function auditAndLog(
   sql: Sql,
@@ -84,9 +86,9 @@ export function auditAndLog(
 }
 
 /**
- * The CTEs `links`, and `locked`: ids of those of its records that meet `condition` and that no other transaction is writing.
- * The order and `skip locked` prevent deadlocks of batches. The update has to compare the versions, because Citus 13 cannot
- * read rows that a statement both locks and joins.
+ * CTEs `links`, and `locked`: ids of the records that meet `condition` and are not locked by another transaction. The order
+ * and `skip locked` prevent deadlocks between batches. The update has to compare versions, because Citus 13 cannot read rows
+ * that a statement both locks and joins.
  */
 export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
   const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
@@ -103,8 +105,8 @@ export function linksAndLocks(sql: Sql, accountId: string, links: readonly Batch
 }
 
 /**
- * The condition that an id is one of a batch. Wherever a batch is joined with a table it is repeated: a planner without
- * statistics would otherwise read the account's whole table for each record.
+ * Condition that an id is one of a batch. Must be repeated in each join of a batch with a table, because without statistics
+ * the planner would read the account's whole table for each record.
  */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
@@ -121,7 +123,10 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/** Returns records in no order. A planner that saw the array's length would plan each call anew: hence the subselect. */
+/**
+ * Returns records in any order. The subselect hides the array's length, because the planner would otherwise plan each call
+ * anew.
+ */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -152,13 +157,12 @@ export async function findConsent(sql: Sql, accountId: string, id: string): Prom
 
 export interface DeletedState extends StateRow, ConsentJson {
   deleted_at: Date | null
-  /** True if an erasure request covers it; null if that was not recorded. */
+  /** True if an erasure request covers it; null if unknown. */
   erased: boolean | null
-  /** True from the first statement of a purge on. */
+  /** True since the first statement of a purge. */
   is_purged: boolean
 }
 
-/** Returns a record, deleted or not. */
 export async function findDeletedState(sql: Sql, accountId: string, id: string): Promise<DeletedState | undefined> {
   const [row] = await sql<DeletedState[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at, erased,
@@ -179,8 +183,8 @@ const andSitesPolicy = staticFragment(
 )
 
 /**
- * Returns undefined unless the record is at the link's version, and covered by an erasure as it was. One statement, because
- * the driver's transactions are not safe (db/postgres-pool/README.md).
+ * Updates a record; returns undefined if its version or erasure mark has changed. One statement, because the driver's
+ * transactions are not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
@@ -190,7 +194,7 @@ export async function updateConsent(
     /** Undefined keeps it. */
     readonly expiresAt: Date | null | undefined
     readonly wasErased: boolean | null
-    /** True if its policy version must still be that of its site. */
+    /** True if the site must still have the record's policy version. */
     readonly isSitesPolicy?: boolean
   },
   { link, ...entry }: Entry,
@@ -217,8 +221,8 @@ export async function updateConsent(
 }
 
 /**
- * Returns the deleted records. `erased`: an erasure request covers them. Skips those that have changed since they were read,
- * or that another transaction is writing.
+ * Returns the deleted records. Skips records that have changed since they were read, or are locked by another transaction.
+ * `erased` is true if an erasure request covers them.
  */
 export function deleteRecords(
   sql: Sql,
@@ -240,8 +244,8 @@ export function deleteRecords(
 }
 
 /**
- * Returns one row with the first `limit` records of a list, at most 100, newest first. The driver takes as long to parse fifty
- * rows as PostgreSQL to find them.
+ * Returns one row with the first `limit` records (at most 100), newest first. With fifty rows, the driver's parsing would
+ * take as long as the search.
  */
 export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
   const runs = listRuns(sql, accountId, filters)
@@ -255,12 +259,13 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 }
 
 /**
- * The newest records of a list. Most indexes separate live from deleted and accepted from other records, so each of these
- * runs is read in the order of its index and merged with the others. The primary key and a subject's index do not.
+ * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records, so each
+ * combination is one run in the order of its index, and the runs are merged. The primary key and a subject's index do not
+ * separate them.
  *
- * Each run has its own order and limit, because PostgreSQL would otherwise read all of it and sort. The limit is a constant
- * (a page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run has only
- * the columns that the page needs: with more, each record is built twice.
+ * Each run needs an order and a limit, because PostgreSQL would otherwise read and sort all of it. The limit is a literal (a
+ * page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run selects only
+ * the page's columns: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   const { siteId, subjectId, consentId, accepted, imported, includeDeleted } = filters
@@ -285,8 +290,8 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
 }
 
 /**
- * Returns one row with the first `limit` accepted live records that end after `from` and until `to`, soonest first. Each has
- * its `expires_at`.
+ * Returns one row with the first `limit` live accepted records that expire after `from` and until `to`, soonest first, each
+ * with `expires_at`.
  */
 export function findExpiring(
   sql: Sql,
@@ -349,7 +354,7 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
 
 export interface ActorName {
   actor_id: string
-  /** Of a key or a site; of a user the e-mail. */
+  /** Name of a key or a site, or e-mail of a user. */
   name: string
 }
 
@@ -363,7 +368,7 @@ export function findActorNames(sql: Sql, accountId: string, id: string): Promise
     where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
 }
 
-/** Returns what its record hash covers beyond the fields of the record: the address as it is stored, and the notice. */
+/** Returns fields that the record hash covers but a record does not show. */
 export async function findUnshown(
   sql: Sql,
   accountId: string,

@@ -19,14 +19,14 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/** All are hashed and signed at once, each with up to 16 KiB of preferences. */
+/** Limits the data hashed and signed at once: an event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
- * @throws Failure `not_found`, also for a deleted record; `conflict` if there are too many events, or one is back-dated;
- * `internal_error` if the history or the log does not verify. A signature would vouch for it
+ * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a back-dated one;
+ * `internal_error` if the history or the log does not verify, because the signature would vouch for it
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -90,7 +90,7 @@ function consentStates(rows: readonly EventRow[]): ConsentState[] {
   })
 }
 
-/** The rows of a live record that verifies: an imported one has its system and id, and its first entry a file. */
+/** Reads the origin of a verified live record, in which an import has system, id and file. */
 function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt['origin'] {
   const imported = rows.filter(({ action }) => action === 'imported')
   const [first] = imported

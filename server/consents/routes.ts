@@ -33,7 +33,7 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** The routes of the service specification (section 4), the batch, the receipt and the restore. */
+/** Adds the routes of the service specification (section 4), the batch, the receipt and the restore. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps &
@@ -134,7 +134,7 @@ function areImports(rows: readonly unknown[]): boolean {
   throw new Failure('invalid_request', 'records: must all have an origin, or none of them')
 }
 
-/** The batch takes either scope, because its rows decide which one it needs. An owner's session has `write`. */
+/** Checks the scope that the rows need: the endpoint accepts either one. An owner's session has `write`. */
 function requireScope(caller: Caller, scope: 'write' | 'import'): void {
   if (isKeyCaller(caller) ? caller.scopes.includes(scope) : scope === 'write') return
   throw new Failure(
@@ -148,7 +148,7 @@ interface RowText {
   readonly text: string
 }
 
-/** `logFailure` is called with failures that are not the client's. */
+/** Calls `logFailure` for failures that are not the client's. */
 function toRowOutcome(result: CreateResult, logFailure: (failure: Failure) => void): RowText {
   if (!(result instanceof Error)) {
     const { json, isReplayed } = result

@@ -2,13 +2,13 @@ import type { ConsentDraft } from '../../src/contract/index.ts'
 import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
-/** A serialized record (service specification, section 2.1). */
+/** Serialized record (service specification, section 2.1). */
 export interface ConsentJson {
   json: string
 }
 
 export interface PageJson {
-  /** The JSON of each record, joined with commas. */
+  /** JSON of the records, joined with commas. */
   records: string
   /** Id of the last record; null if the page is not full. */
   last: string | null
@@ -16,7 +16,7 @@ export interface PageJson {
 }
 
 export interface ExpiryPageJson extends PageJson {
-  /** When the last record ends; null if the page is not full. */
+  /** Expiry of the last record; null if the page is not full. */
   last_at: Date | null
 }
 
@@ -26,7 +26,7 @@ export interface Created extends Readonly<ConsentJson> {
 
 export type CreateResult = Created | Error
 
-/** Hashes of an Idempotency-Key and its request's body. */
+/** Hashes of an Idempotency-Key and of its request's body. */
 export interface Claim {
   readonly key: string
   readonly bodyHash: Buffer
@@ -35,9 +35,9 @@ export interface Claim {
 export interface Draft {
   readonly draft: ConsentDraft
   readonly claim: Claim | null
-  /** Overrides the place looked up by the draft's IP address. */
+  /** Overrides the place of the draft's IP address. */
   readonly place?: Place | undefined
-  /** True if it came with `Sec-GPC: 1`. */
+  /** True if the request had `Sec-GPC: 1`. */
   readonly gpc?: boolean | undefined
 }
 
@@ -48,20 +48,20 @@ export interface NewRecord extends Identity, State {
   readonly link: Link
   readonly notice_locale: string | null
   readonly notice_entry: number | null
-  /** Null for a refusal, or if the notice does not say how long a consent is valid. */
+  /** Null for a refusal, and if the notice states no validity. */
   readonly expires_at: Date | null
   readonly gpc: true | null
 }
 
-/** An answer that a person gave elsewhere, as the importer tells it. */
+/** Answer given elsewhere, as stated by the importer. */
 export interface ImportedAnswer extends State {
   /** UTC with milliseconds. */
   readonly given_at: string
-  /** Of the file it is from, in hexadecimal. */
+  /** Hash of its source file, in hexadecimal. */
   readonly file_sha256: string
 }
 
-/** Hashes of an origin, and of what it says. */
+/** Hashes of an origin and of the imported row. */
 export interface ImportClaim {
   readonly origin: Buffer
   readonly bodyHash: Buffer
@@ -73,14 +73,13 @@ export interface NewImport {
   readonly identity: Required<Omit<Identity, 'notice_entry'>>
   readonly recordHash: Buffer
   readonly claim: ImportClaim
-  /** Oldest first, one or more. */
   readonly entries: readonly { readonly answer: ImportedAnswer; readonly link: Link }[]
 }
 
-/** In its first state. */
+/** A record's first state. */
 export interface FirstAnswer extends ConsentJson {
   key: string
-  /** Empty after a purge of the record, because it is a hash of personal data. */
+  /** Empty after a purge, because it is a hash of personal data. */
   body_hash: Buffer
 }
 
@@ -95,7 +94,7 @@ export interface EntryRow extends State, FactColumns {
   salt: Buffer | null
   payload_hash: Buffer
   hash: Buffer
-  /** The record's hash, in the entries whose payload contains it. */
+  /** The record's hash, only in entries whose payload contains it. */
   record_hash: Buffer | null
 }
 
@@ -103,11 +102,10 @@ export interface Entry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink
-  /** True of an answer with `Sec-GPC: 1`. Default: false. */
+  /** True if the request had `Sec-GPC: 1`. Default: false. */
   readonly gpc?: boolean
 }
 
-/** Columns needed to extend a record's hash chain. */
 export interface ChainRow {
   id: string
   version: number
@@ -117,7 +115,7 @@ export interface ChainRow {
 
 export interface StateRow extends ChainRow, State {}
 
-/** A link to append to a record that must still be at `version`. */
+/** Link to append to a record that must still be at `version`. */
 export interface BatchLink extends Link {
   readonly id: string
   readonly version: number
@@ -127,11 +125,10 @@ export interface BatchLink extends Link {
 export interface DeletedRow {
   id: string
   site_id: string
-  /** Null while it is live. */
   deleted_at: Date | null
 }
 
-/** An audit entry of a live record, with the record's own columns. */
+/** Audit entry of a live record, with the record's columns. */
 export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
   record_version: number
   record_hash: Buffer
@@ -144,7 +141,7 @@ export interface ExpiryFilters {
   readonly from: Date | null
   /** Inclusive. */
   readonly to: Date
-  /** The last record of the page before. */
+  /** Last record of the previous page. */
   readonly after?: { readonly at: Date; readonly id: string } | undefined
 }
 
@@ -154,7 +151,7 @@ export interface ListFilters {
   readonly consentId?: string | undefined
   readonly accepted?: boolean | undefined
   readonly imported?: boolean | undefined
-  /** Inclusive bounds of the id, and so of `created_at`. */
+  /** Inclusive bounds of the id, and thus of `created_at`. */
   readonly firstId?: string | undefined
   readonly lastId?: string | undefined
   /** Exclusive bound of the id, from the cursor. */

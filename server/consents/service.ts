@@ -12,7 +12,7 @@ import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow }
 
 const maxAttempts = 100
 
-/** No attempt begins later: the client has had its answer by then. */
+/** Time after which no attempt begins, because the client has got a response. */
 const retryBudgetMs = 5000
 
 const maxBackoffMs = 10
@@ -33,7 +33,7 @@ export async function getConsent(
   return row.json
 }
 
-/** A change to the same values writes no audit entry. */
+/** Writes no audit entry if nothing changes. */
 export function updateConsent(deps: Deps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => {
     const accepted = change.accepted ?? row.accepted
@@ -48,7 +48,7 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
-/** Returns audit entries, also of a deleted record, oldest first. @throws Failure `not_found` */
+/** Returns audit entries, oldest first, even of a deleted record. @throws Failure `not_found` */
 export async function getHistory(
   { sql }: Deps,
   { accountId }: Caller,
@@ -67,7 +67,7 @@ export async function getHistory(
   return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
-/** Service specification, section 2.2, with the link in the hash chain. */
+/** Converts to the form of the service specification, section 2.2, plus the link in the hash chain. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -89,8 +89,8 @@ function toAuditEntry(row: EntryRow): AuditEntry {
 }
 
 /**
- * Restores a deleted record; a live one is returned unchanged. @throws Failure `conflict` if it is purged, or if an erasure
- * request covers it and `despite_erasure` is not true
+ * Restores a deleted record; returns a live one unchanged.
+ * @throws Failure `conflict` if it is purged, or if an erasure request covers it without `despite_erasure`
  */
 export function restoreConsent(
   { sql }: Deps,
@@ -119,11 +119,11 @@ function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
 }
 
 interface Change extends Pick<Event, 'action' | 'state'> {
-  /** From when it is changed on: an ISO 8601 duration, null for no end. Undefined leaves the expiry as it is. */
+  /** ISO 8601 duration from this change, null for no end; undefined keeps the expiry. */
   readonly validFor?: string | null
 }
 
-/** Optimistic update: starts again if the record has another version by the write. `next` returns null for no change. */
+/** Updates with optimistic locking: starts again if the version has changed. `next` returns null for no change. */
 async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
   sql: Sql,
   caller: Caller,
@@ -174,7 +174,7 @@ export function deletionLinks(rows: readonly StateRow[], actor: Actor): BatchLin
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
 }
 
-/** Deletes the records that are still as they were read, and returns those. */
+/** Deletes the records unchanged since they were read, and returns those. */
 export function deleteBatch(
   sql: Sql,
   accountId: string,

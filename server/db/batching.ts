@@ -1,23 +1,23 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, dbErrorKind } from './errors.ts'
 
-/** Resolves to results in the order of the items, of which an `Error` rejects the call of its item. */
+/** Resolves to results in the order of the items. An `Error` rejects its item's call. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-/** Errors that a single item can cause; null is an error that is not the database's. */
+/** Errors that a single item can cause; null is an error outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
 
 /** The request deadline, after which no caller waits. */
 const retryBudgetMs = 5000
 
 /**
- * Coalesces calls made in the same turn of the event loop into one statement. If it fails with an error that one item can
+ * Combines calls made in one turn of the event loop into one statement. If it fails with an error that a single item can
  * cause, each item is retried alone.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** Executes `item` with the others of the same key in this turn, by the first call's `execute`. */
+  /** Executes `item` together with others of the same key, using the first call's `execute`. */
   run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
     let loader = this.#loaders.get(key)
     if (!loader) {

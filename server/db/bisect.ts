@@ -1,8 +1,8 @@
 import { dbErrorKind } from './errors.ts'
 
 /**
- * Runs a statement on all rows, and if it fails on each half, down to the single rows that fail, which are given to
- * `onFailure`. Throws errors that are not about a row.
+ * Runs a statement on all rows. If it fails, bisects down to the failing rows, and reports them to `onFailure`. Rethrows
+ * errors that do not concern a row.
  */
 export async function bisect<Row extends { readonly id: string }, Result>(
   rows: readonly Row[],

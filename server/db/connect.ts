@@ -11,7 +11,7 @@ export interface ConnectOptions {
   readonly isReplica?: boolean
 }
 
-/** PostgreSQL's own name, so that `psql -h FOLDER` finds it. */
+/** PostgreSQL's name, so that `psql -h FOLDER` finds it. */
 export const socketName = '.s.PGSQL.5432'
 
 export const filesName = 'postgresql'
@@ -19,7 +19,7 @@ export const filesName = 'postgresql'
 /** In milliseconds: the request deadline. */
 const statement_timeout = 5000
 
-/** Makes a pool, which connects on first use. */
+/** Creates a pool, which connects on first use. */
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })
@@ -37,7 +37,7 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
   return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }
 
-/** On a local socket the driver's own pool is enough, but for its transactions. */
+/** Uses the driver's pool, which suffices on a local socket, except for its transactions. */
 function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { connection: object }): Sql {
   const sql = postgres({
     ...driverOptions,
@@ -51,7 +51,7 @@ function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { 
   return Object.assign(sql, { begin })
 }
 
-/** Splits a URL of several hosts, as libpq has (`postgres://one:5432,other:5433/name`), into one for each. */
+/** Splits libpq's URL of several hosts (`postgres://one:5432,other:5433/name`) into one URL per host. */
 export function splitHosts(url: string): [string, ...string[]] {
   const { before, hosts, after } = splitUrl(url)
   const [first = '', ...more] = hosts.map(host => `${before}${host}${after}`)
@@ -63,7 +63,7 @@ function splitUrl(url: string): { before: string; hosts: string[]; after: string
   return { before, hosts: hosts.split(','), after }
 }
 
-/** Returns true if a host is on another machine, and the URL does not say how to encrypt. */
+/** Returns true if a host is on another machine and the URL does not set encryption. */
 function isRemote(url: string): boolean {
   const isLocal = /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i
   return !splitUrl(url).hosts.every(host => isLocal.test(host)) && !/[?&]ssl(mode)?=/.test(url)

@@ -2,7 +2,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { openPGlite } from './pglite.ts'
 
-/** An empty database, packed by the build. */
 const fresh = new URL('./embedded.tar.gz', import.meta.url)
 
 const db = await openPGlite((workerData as { folder: string }).folder, fresh)

@@ -9,13 +9,16 @@ import type { EmbeddedDatabase } from './pglite.ts'
 /** In bytes: 104 with the final zero on macOS, 108 on Linux. */
 const maxSocketPath = 103
 
-/** In bytes, of PostgreSQL's socket or a lock's. */
+/** Longest name of a socket in the folder, PostgreSQL's or a lock's, in bytes. */
 const maxSocketName = 16
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
-/** Of the write-ahead log before it is checkpointed, about 20,000 creates, so that a start after a power cut is not long. */
+/**
+ * Size of the write-ahead log, about 20,000 creates, that triggers a checkpoint, because a start after a power cut replays
+ * it.
+ */
 const maxLogBytes = 64 * 2 ** 20
 
 export interface EmbeddedOptions {
@@ -27,7 +30,7 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Restarts the thread of the database when it ends by itself.
+ * Starts the database's thread, and restarts it if it ends unexpectedly.
  *
  * @throws OperatorError if another process uses the folder, or the database cannot be opened
  */
@@ -81,7 +84,9 @@ export async function startEmbedded(
   }
 }
 
-/** PostgreSQL leaves this to a process that PGlite does not have: without it the log grows until the next start. */
+/**
+ * Checkpoints a long log. PostgreSQL does this in a process that PGlite lacks, so the log would grow until the next start.
+ */
 async function checkpoint(folder: string): Promise<void> {
   const sql = connect({ target: { folder }, max: 1 })
   try {
@@ -107,7 +112,7 @@ function prepareFolder(folder: string): void {
   }
 }
 
-/** Errors of the system in words, for messages that have only the name of a system call. */
+/** Text for errors whose message is only the name of a system call. */
 const systemErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -116,14 +121,14 @@ const systemErrors: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
 }
 
-/** By the words above and those of PostgreSQL. */
+/** Hints by the messages above and PostgreSQL's. */
 const systemHints: readonly (readonly [reason: RegExp, hint: (folder: string) => string])[] = [
   [/permission denied/i, folder => `let the user of this process own ${folder} and everything in it`],
   [/read-only/i, () => 'make the file system writable, or choose another folder with --data-dir'],
   [/disk is full|disk quota|no space left/i, folder => `make room on the disk of ${folder}`],
 ]
 
-/** The cause may be a structured clone from the thread. */
+/** Describes a cause, which may be a structured clone from the thread. */
 function unusable(problem: string, folder: string, cause: unknown): OperatorError {
   const { message = '', code = '', hint } = cause as { message?: string; code?: string; hint?: string }
   const reason = systemErrors[code] ?? message

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** By its code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
+/** Kind of an error by its code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'
   /** A serialization failure or a deadlock. */
   | 'aborted'
-  /** Rejected before it began. Another connection or a new plan may succeed. */
+  /** Rejected before execution. Another connection or a new plan may succeed. */
   | 'rejected'
   | 'unavailable'
   /** A value that PostgreSQL cannot store, although validation accepted it. */
@@ -30,7 +30,7 @@ const kinds: readonly (readonly [codes: RegExp, kind: DbErrorKind])[] = [
   [/^23503$/, 'missing'],
 ]
 
-/** Returns null for an error that is not the database's, and for a bug such as a syntax error. */
+/** Returns null for errors outside the database, and for bugs such as a syntax error. */
 export function dbErrorKind(error: unknown): DbErrorKind | null {
   const code = dbErrorCode(error)
   return code === null ? null : (kinds.find(([codes]) => codes.test(code))?.[1] ?? null)
@@ -44,9 +44,9 @@ export function wasNotExecuted(error: unknown): boolean {
 }
 
 /**
- * Beginnings of messages with which a Citus coordinator passes on a lost connection to a worker. It sets an error of libpq,
- * which has no SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). A message
- * in another language than English is not recognized.
+ * Prefixes of messages with which a Citus coordinator reports a lost connection to a worker. It sets libpq's errors, which
+ * have no SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). Only English
+ * messages are recognized.
  */
 const lostWorkerMessages = [
   'server closed the connection',
@@ -73,7 +73,7 @@ function isLostWorker({ code, message, where }: { code?: unknown; message?: unkn
   return lostWorkerMessages.some(beginning => String(message).startsWith(beginning))
 }
 
-/** Returns null for an error that is not the database's or the connection's. */
+/** Returns null for errors outside the database and its connection. */
 export function dbErrorCode(error: unknown): string | null {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code !== 'string') return null
@@ -88,11 +88,11 @@ export function dbErrorClass(code: string): string {
 
 const maxRetries: Partial<Record<DbErrorKind, number>> = { aborted: 3, rejected: 1, lost: 1 }
 
-/** Upper bound of the first backoff. It grows by as much with each retry. */
+/** Upper bound of the first backoff, and its increase with each retry. */
 const backoffStepMs = 40
 
 export interface RetryOptions {
-  /** True to retry after a lost connection too, when the first attempt may have been executed. */
+  /** True to retry even after a lost connection, when the first attempt may have been executed. */
   readonly isIdempotent: boolean
   readonly budgetMs: number
   readonly onRetry: (code: string) => void
@@ -101,8 +101,8 @@ export interface RetryOptions {
 /**
  * Runs work, and retries it with full jitter if the kind of its error allows that.
  *
- * If the retry after a lost connection fails, the first error is thrown: otherwise a deletion that was executed before the
- * connection was lost would be answered with "not found" by its own retry.
+ * If the retry after a lost connection fails, rethrows the first error. The retry of an executed deletion would otherwise
+ * report "not found".
  */
 export async function withRetry<T>(
   work: () => Promise<T>,

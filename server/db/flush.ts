@@ -1,4 +1,4 @@
-// Files and their names survive a power cut only if both are flushed.
+// Files survive a power cut only if both their data and their folder are flushed.
 import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
@@ -28,7 +28,7 @@ export function flushFolder(folder: string): void {
   }
 }
 
-/** Creates a folder with its parents. Node's own `recursive` never returns on a file system that rejects folders (/proc). */
+/** Creates a folder with its parents. Node's `recursive` never returns on a file system that rejects folders (/proc). */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))

@@ -20,8 +20,8 @@ import timestamps from './migrations/0018_timestamps.sql'
 import imports from './migrations/0019_imports.sql'
 
 /**
- * In order. A file that was released is never edited. `oldest` names the oldest schema whose programs may start on the tables
- * after this migration, which is stored for them; without it, only programs that know the migration start.
+ * Migrations in order. A released file is never edited. `oldest` is the oldest schema whose programs may start after this
+ * migration, stored in the database for them; without it, only programs that know the migration start.
  */
 const migrations: readonly (readonly [name: string, statements: string, oldest?: string])[] = [
   ['0001_tables', tables],
@@ -43,7 +43,7 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0019_imports', imports, '0010_usage'],
 ]
 
-/** Writes the first entry of the administrators' log of each account without one. */
+/** Writes the first entry of the administrators' log for each account without one. */
 export async function adoptAccounts(tx: ISql): Promise<void> {
   // biome-ignore lint/plugin: a file holds several statements; it is never input.
   await tx.unsafe(adopt)
@@ -53,7 +53,7 @@ export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
 const lock = 7_266_328
 
-/** Keeps other nodes from migrating, and so from starting, until the end of the transaction. */
+/** Blocks migrations by other nodes, and thus their start, until the end of the transaction. */
 export async function lockSchema(tx: ISql): Promise<void> {
   await tx`select pg_advisory_xact_lock(${lock})`
 }
@@ -66,7 +66,7 @@ interface Applied {
 /**
  * Migrates the schema in one transaction.
  *
- * @throws PostgresError, after which the schema is as it was
+ * @throws PostgresError, with the schema unchanged
  * @throws OperatorError if a newer version has migrated it and does not allow this one to run beside it
  */
 export async function migrate(sql: Sql): Promise<void> {
@@ -101,11 +101,10 @@ function rejectNewer(applied: readonly Applied[]): void {
 
 interface Table {
   readonly name: string
-  /** True if its primary key begins with `account_id`. */
   readonly hasTenant: boolean
 }
 
-/** On a Citus cluster, distributes the tables of tenants by account, colocated, and copies every other one to each node. */
+/** Distributes the tenants' tables on a Citus cluster by account, colocated, and copies every other table to each node. */
 async function distribute(tx: TransactionSql): Promise<void> {
   const citus = await tx`select 1 from pg_extension where extname = 'citus'`
   if (citus.length === 0) return
@@ -118,7 +117,7 @@ async function distribute(tx: TransactionSql): Promise<void> {
   for (const { name } of tables) await tx`select truncate_local_data_after_distributing_table(${name})`
 }
 
-/** Returns the tables not distributed yet: `accounts` first, and each after those that it references. */
+/** Returns tables not distributed yet: `accounts` first, and each after those that it references. */
 function findLocal(tx: TransactionSql): Promise<Table[]> {
   return tx<Table[]>`
     with recursive placed as (

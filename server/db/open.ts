@@ -12,16 +12,16 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** So that the public flow cannot block the private API; the same pool on the embedded database. */
+  /** Separate pool, because the public flow must not block the private API. The embedded database has one pool. */
   readonly publicSql: Sql
-  /** So that requests cannot delay what observes the database; the same pool on the embedded database. */
+  /** Separate pool, because requests must not delay the monitor. The embedded database has one pool. */
   readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
 
 interface OpenOptions extends EmbeddedOptions {
-  /** True to connect to the embedded database of a running server, if there is one. */
+  /** True to connect to the embedded database of a running server, if any. */
   readonly share?: boolean
 }
 
@@ -29,7 +29,7 @@ const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
 
-/** A read beside a write that waits. */
+/** One for a read while a write waits. */
 const maxMonitorConnections = 2
 
 /** @throws OperatorError */
@@ -72,7 +72,7 @@ async function openMigrated(
   }
 }
 
-/** Runs the work of a start on the database. @throws OperatorError if the database was lost meanwhile */
+/** Runs work at the start. @throws OperatorError if it loses the database */
 export async function explainLoss<T>({ databaseUrl }: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

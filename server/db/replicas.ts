@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 const maxLagMs = 60_000
 
-/** The lag, and as much for the difference of the clocks of nodes and primary. */
+/** Allows for the lag, and as much for the difference between the clocks of nodes and primary. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
@@ -15,7 +15,6 @@ const unhealthyIntervalMs = 5000
 interface Replica {
   readonly sql: Sql
   isHealthy: Promise<boolean>
-  /** By `performance.now()`. */
   nextCheck: number
 }
 
@@ -54,7 +53,7 @@ export class Replicas {
   }
 }
 
-/** Returns false also if nothing was committed for a minute: a replica that is cut off looks the same. */
+/** Returns false even if only nothing was committed for a minute: a replica that is cut off looks the same. */
 async function isCurrent(sql: Sql): Promise<boolean> {
   const since = new Date(Date.now() - maxLagMs)
   const [row] = await sql<{ is_current: boolean | null }[]>`

@@ -14,15 +14,15 @@ interface Metrics extends TimestampCounts {
   readonly registry: Registry
   readonly observer: Observer
   watchLog(countDropped: () => number): void
-  /** Counts entries that the log took although they are dated before an earlier checkpoint. */
+  /** Counts entries accepted although they are dated before an earlier checkpoint. */
   countBackdated(entries: number): void
   watchMonitor(monitor: Monitor): void
 }
 
-/** Seconds. The deadline of a request is 5. */
+/** Seconds; a request's deadline is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** A registry of its own. No label names a caller or what it asked for. */
+/** Uses a separate registry. No label identifies a caller or the data requested. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -166,7 +166,7 @@ function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Loa
   })
 }
 
-/** Adds a counter of what something else counts. */
+/** Adds a counter that reads its value at collection. */
 function addCounter<L extends string = never>(
   registry: Registry,
   { read, ...options }: { name: string; help: string; labelNames?: readonly L[]; read(counter: Counter<L>): void },
@@ -188,12 +188,12 @@ export interface MetricsServer extends Omit<Metrics, 'registry'> {
 
 const path = '/metrics'
 
-/** Metrics need no credential, so they are served to this machine only. */
+/** Served to this machine only, because metrics need no credential. */
 const host = '127.0.0.1'
 
 /**
- * Serves the text format of Prometheus; port 0 picks a free one.
- * @throws OperatorError if the port is in use.
+ * Serves metrics in Prometheus' text format; port 0 picks a free one.
+ * @throws OperatorError if the port is in use
  */
 export async function startMetrics(port: number): Promise<MetricsServer> {
   const metrics = createMetrics()

@@ -8,11 +8,11 @@ export interface SiteVersion {
 
 /** A published notice whose publication a checkpoint covers. */
 export interface HeldNotice {
-  /** The version of the administrators' entry of its publication. */
+  /** Version of the publication's entry in the administrators' log. */
   readonly entry: number
-  /** ISO 8601. */
+  /** ISO 8601 duration. */
   readonly validFor: string | null
-  /** Of its texts, in order. */
+  /** Languages of its texts, sorted. */
   readonly languages: readonly string[]
 }
 
@@ -25,7 +25,7 @@ interface HeldRow {
   readonly languages: string[]
 }
 
-/** Returns a row for each version of a site that the account has. */
+/** Omits versions of sites that the account does not have. */
 export async function findHeld(
   sql: Sql,
   accountId: string,
@@ -56,7 +56,7 @@ export async function findHeld(
   }))
 }
 
-/** An entry of the administrators' log. */
+/** Entry of the administrators' log. */
 export interface PublicationRow {
   readonly version: number
   readonly document: string

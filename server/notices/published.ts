@@ -4,7 +4,7 @@ import { findHeld, type HeldNotice, type SiteVersion } from './held-queries.ts'
 
 export type { HeldNotice, SiteVersion } from './held-queries.ts'
 
-/** A publication or strictness counts on other nodes within 1 s. */
+/** Publications and changes of strictness take effect on other nodes within 1 s. */
 const ttlMs = 999
 
 const maxEntries = 10_000
@@ -12,15 +12,15 @@ const maxEntries = 10_000
 export interface Found {
   /** Null if the version is not published, or no checkpoint covers its publication yet. */
   readonly notice: HeldNotice | null
-  /** True if the site takes no consent without a notice. */
+  /** True if the site requires a published notice for each consent. */
   readonly isStrict: boolean
 }
 
 const unheld: Found = { notice: null, isStrict: false }
 
 /**
- * Cache of the notices that are held: what is published never changes, so that it has no expiry. A version without a notice
- * is cached for 1 s, counted from the start of its lookup, and not at all on a strict site, whose consents it would reject.
+ * Caches held notices without expiry, because a publication never changes. Caches a version without a notice for 1 s from
+ * the start of its lookup; not at all on a strict site, which would reject consents in that time.
  */
 export class PublishedNotices {
   readonly #held = new LRUCache<string, Found>({ max: maxEntries })
@@ -32,13 +32,12 @@ export class PublishedNotices {
   })
   #generation = 0
 
-  /** Returns what is cached; undefined for what has to be looked up. */
   peek(accountId: string, { siteId, version }: SiteVersion): Found | undefined {
     const key = keyOf(accountId, siteId, version)
     return this.#held.get(key) ?? this.#unheld.get(key)
   }
 
-  /** Looks up what is not cached, in one statement. The order is that of the argument. */
+  /** Looks up what is not cached, in one statement. Returns results in the order of `wanted`. */
   async find(sql: Sql, accountId: string, wanted: readonly SiteVersion[]): Promise<Found[]> {
     const found = wanted.map(one => this.peek(accountId, one))
     if (found.every(one => one !== undefined)) return found
@@ -56,7 +55,7 @@ export class PublishedNotices {
     )
   }
 
-  /** After a publication or a change of strictness on this node. A lookup that is running is not cached. */
+  /** Drops versions without a notice after a change on this node. Running lookups are not cached either. */
   clear(): void {
     this.#generation += 1
     this.#unheld.clear()

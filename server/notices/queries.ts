@@ -55,7 +55,6 @@ export async function hasSite(sql: Sql, accountId: string, siteId: string): Prom
   return rows.length > 0
 }
 
-/** Returns notices, newest version first. */
 export function listNotices(sql: Sql, accountId: string, siteId: string): Promise<NoticeRow[]> {
   return sql<NoticeRow[]>`
     select ${columns(sql)} from ${joined(sql)} where n.account_id = ${accountId} and n.site_id = ${siteId}
@@ -70,8 +69,8 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
 }
 
 /**
- * Writes nothing for an unknown site, a published notice, or one that has these details. The first revision is random, so that
- * a draft that was deleted and made anew has none of those that were read before.
+ * Writes nothing for an unknown site, a published notice, or unchanged details. The first revision is random, so that a
+ * draft deleted and created again repeats no revision.
  */
 export async function upsertDraft(
   sql: Sql,
@@ -175,8 +174,8 @@ export async function findText(
 }
 
 /**
- * Publishes a draft with the entry that says so. Every change of a draft or of its texts increments `revision`, so that the
- * manifest of this revision is what the statement's snapshot has. Returns false if the draft has another one.
+ * Publishes a draft and writes its audit entry. Every change of a draft or its texts increments `revision`, so the manifest
+ * is that of the revision given. Returns false for another revision.
  */
 export async function publishDraft(
   sql: Sql,
@@ -202,7 +201,7 @@ export async function publishDraft(
   return rows.length > 0
 }
 
-/** Condition of the update of a site `s`: its version is lower, and was not changed since the publication's entry. */
+/** Condition to update a site `s`: its policy version is lower, and was not changed after the publication's entry. */
 export function policyVersionIsDue(sql: Sql, { accountId, siteId, version }: NoticeKey, entry: number): Fragment {
   return sql`and s.policy_version < ${version} and not exists (
       select from account_entries e

@@ -14,8 +14,8 @@ interface BoundRecord {
 }
 
 /**
- * Returns the notice of a record as its receipt tells it, from the entry of the publication and not from the tables of
- * notices. @throws Failure `internal_error` unless the log has the entry, before the record and of its site and version
+ * Returns a record's notice for its receipt, from the publication's log entry and not from the tables of notices.
+ * @throws Failure `internal_error` unless the log has the entry, before the record and for its site and version
  */
 export async function findPrivacyNotice(sql: Sql, accountId: string, record: BoundRecord): Promise<PrivacyNotice> {
   const { record_id, site_id, policy_version, notice_locale: locale = null, notice_entry: entry = null } = record
@@ -38,13 +38,13 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
 }
 
 export interface Publication {
-  /** Of its entry, in hexadecimal. */
+  /** Hash of the entry, in hexadecimal. */
   readonly hash: string
   readonly leaf_index: number
   readonly manifest: NoticeManifest
 }
 
-/** Returns null for anything but an entry of a publication as the log has it. */
+/** Returns null unless the row is a publication's entry that matches the log. */
 export function readPublication({ document, hash, leaf_index }: PublicationRow): Publication | null {
   if (leaf_index === null || !sha256(document).equals(hash)) return null
   const { action, after } = JSON.parse(document)
@@ -52,7 +52,10 @@ export function readPublication({ document, hash, leaf_index }: PublicationRow):
   return manifest ? { hash: hash.toString('hex'), leaf_index, manifest } : null
 }
 
-/** True if the publication is of the record's site and version, and in the log before the record, whose leaf may be to come. */
+/**
+ * Returns true if the publication is of the record's site and version, and before the record in the log. The record's leaf
+ * may be missing yet.
+ */
 export function isNoticeOf(
   { leaf_index, manifest }: Publication,
   { site_id, policy_version }: Pick<BoundRecord, 'site_id' | 'policy_version'>,

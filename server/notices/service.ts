@@ -44,7 +44,7 @@ export async function getNotice({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Pro
   return toNotice(await requireNotice(sql, key))
 }
 
-/** Makes or replaces the details of a draft. @throws Failure `not_found`; `conflict` for a published one */
+/** Creates a draft, or replaces its details. @throws Failure `not_found`; `conflict` for a published notice */
 export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
   const { purposes = [], controller = null, valid_for = null, requires_renewal = false, effective_from } = draft
   const details = {
@@ -63,7 +63,7 @@ export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft
   return toNotice(await requireDraft(sql, key))
 }
 
-/** @throws Failure `not_found`; `conflict` for a published one */
+/** @throws Failure `not_found`; `conflict` for a published notice */
 export async function removeDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<null> {
   if (await queries.deleteDraft(sql, key)) return null
   await requireDraft(sql, key)
@@ -124,10 +124,11 @@ export async function getText(
 const maxAttempts = 5
 
 /**
- * Publishes a draft: first its entry, then a checkpoint over it, then the site's policy version, so that a record never has a
- * version whose notice is not held yet. Each step is skipped if it was done before.
+ * Publishes a draft in three steps: its entry, a checkpoint over it, the site's policy version. In this order no record gets
+ * a version whose notice is not held. Skips steps already done.
  *
- * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log covers it
+ * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log covers
+ * it
  */
 export async function publish(
   deps: Deps,
@@ -160,7 +161,7 @@ function requireRevision(row: NoticeRow, revision: number | undefined): void {
 const coverIntervalMs = 50
 const maxCovers = 20
 
-/** Another node may be appending to the log at the same time. */
+/** Retries, because another node may be appending to the log. */
 async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
   let present = row
   for (let attempt = 0; present.leaf_index === null; attempt += 1) {
@@ -176,7 +177,7 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
   return effective_from === null || effective_from.getTime() <= Date.now()
 }
 
-/** Unless the version was changed since the publication, because repeating that must not undo a later decision. */
+/** Skips a version changed since the publication, because a repeated call must not undo a later decision. */
 async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,
@@ -190,7 +191,7 @@ async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey,
   await updateSite(sql, { accountId: key.accountId, id: key.siteId }, change, administrator(caller), isDue)
 }
 
-/** @throws Failure `not_found` for what is not a version: it gets the same response as an unknown version */
+/** @throws Failure `not_found` for text that is not a version, as for an unknown version */
 export function parseVersion(text: string): number {
   const parsed = PolicyVersion.safeParse(/^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0)
   if (!parsed.success) throw noNotice()
@@ -209,7 +210,7 @@ async function requireDraft(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
   throw new Failure('conflict', 'The notice is published: nothing can change it. Publish another version.')
 }
 
-/** Earlier than the year 1000 there is no policy. */
+/** Rejects years outside 1000 to 9999, which no policy has. */
 function toDate(instant: string): Date {
   const at = new Date(parseInstant(instant) ?? 0)
   if (at.getUTCFullYear() >= 1000 && at.getUTCFullYear() <= 9999) return at

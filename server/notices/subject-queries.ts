@@ -6,16 +6,16 @@ export interface SubjectPage {
   /** NoticeSubjects as JSON, separated by commas; null for an unknown site. */
   records: string | null
   has_more: boolean
-  /** The id of the last one, if there are more. */
+  /** Id of the last record of the page, if there are more. */
   last: string | null
-  /** The id of the last record that was examined, if there may be more to examine. */
+  /** Id of the last record examined, if more may remain. */
   examined: string | null
 }
 
 /**
- * Returns one row. Reads live accepted records of the site by an index, newest first, and takes those of the version that
- * have the newest answer of their subject there, which is two looks into other indexes for each. It stops when the page is full.
- * The number to examine (`examinedRecordsLimit`) is a constant, because for a parameter the planner assumes a tenth of the table.
+ * Returns one row. Reads the site's live accepted records by index, newest first, and takes those of the version that are
+ * the newest answer of their subject, which costs two more index lookups each. Stops when the page is full. The number to
+ * examine (`examinedRecordsLimit`) is a literal, because the planner assumes a tenth of the table for a parameter.
  */
 export async function findNoticeSubjects(
   sql: Sql,

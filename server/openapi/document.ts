@@ -38,7 +38,7 @@ has an \`X-Request-Id\` and must not be cached.
 for each further page of a stream and each further row of a batch (of imports each further hundred). The usage and the list of sites
 take none. The erasure of a subject and the register of requests are never rejected for quota: if no unit is left they take none.`
 
-/** Open to anyone. Built at the first request. */
+/** Serves the description to anyone. Builds it at the first request. */
 export function openapiRoutes(app: FastifyInstance): void {
   let text: string | undefined
   app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {
@@ -47,7 +47,7 @@ export function openapiRoutes(app: FastifyInstance): void {
   })
 }
 
-/** OpenAPI 3.1 (https://spec.openapis.org/oas/v3.1.1). */
+/** Builds the OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1). */
 export function describeApi(): object {
   const operations = listOperations()
   const input = describeInput(operations.flatMap(({ endpoint }) => endpoint.body ?? []))
@@ -162,7 +162,7 @@ function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {
   return { [json]: { schema, example } }
 }
 
-/** Binary data has no schema (https://spec.openapis.org/oas/v3.1.1#working-with-binary-data). */
+/** Describes media types. Binary data has no schema (https://spec.openapis.org/oas/v3.1.1#working-with-binary-data). */
 function describeMedia(media: readonly string[], example = ''): Record<string, object> {
   return Object.fromEntries(
     media.map(type => [type, type.startsWith('text/') ? { schema: { type: 'string' }, example } : {}]),
@@ -189,7 +189,7 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
   }
 }
 
-/** They respond whatever state the database is in. */
+/** Endpoints that respond regardless of the database. */
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
@@ -242,7 +242,7 @@ const securitySchemes = {
   },
 } as const
 
-/** An API key is listed with the scope that it needs, once for each that is enough. */
+/** Lists an API key once for each scope that is sufficient. */
 function describeSecurity({ access, scope }: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
   const sessions = [{ session: [] }, { sessionOnLocalhost: [] }]
   switch (access) {

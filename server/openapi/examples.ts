@@ -7,7 +7,10 @@ const ids: Readonly<Record<string, string>> = {
   actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
 }
 
-/** By field name: a field means the same everywhere in the API. Undefined is left out, or null where it is required and may be, because few records have it. */
+/**
+ * Examples by field name, because a field has one meaning in the whole API. Undefined omits a field that few records have,
+ * or makes it null if it is required.
+ */
 const values: Readonly<Record<string, unknown>> = {
   given_at: undefined,
   origin: undefined,
@@ -116,8 +119,8 @@ const values: Readonly<Record<string, unknown>> = {
 type Components = Readonly<Record<string, JsonSchema>>
 
 /**
- * Takes a schema's own example, else one by field name, else by type.
- * @throws Error if there is none.
+ * Uses a schema's own example, else one by field name, else by type.
+ * @throws Error if there is none
  */
 export function makeExample(schema: JsonSchema, components: Components, name = ''): unknown {
   const { $ref, examples, enum: choices, const: only, format, anyOf } = schema

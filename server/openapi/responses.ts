@@ -56,14 +56,13 @@ type CommonHeader = keyof typeof commonHeaders
 /** Sent once the quota is checked. */
 export const quotaHeaders = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'] as const
 
-/** Every response has the request's id. */
 export function describeHeaders(names: readonly string[]): Record<string, { $ref: string }> {
   return Object.fromEntries(['X-Request-Id', ...names].map(name => [name, refTo('headers', name)]))
 }
 
 interface ErrorResponse {
   readonly code: ErrorCode
-  /** Other codes of the same status. */
+  /** Other codes with the same status. */
   readonly alternatives?: readonly ErrorCode[]
   readonly status?: number
   readonly description: string
@@ -183,7 +182,7 @@ export function codesOf({ code, alternatives = [] }: ErrorResponse): ErrorCode[]
   return [code, ...alternatives]
 }
 
-/** Returns the one with the code's own status. */
+/** Returns the response with the code's default status. */
 export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   const names = Object.keys(errorResponses) as ErrorResponseName[]
   const name = names.find(one => errorResponses[one].code === code)
@@ -191,7 +190,6 @@ export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   return name
 }
 
-/** Each has the two fields of ErrorBody, and its own codes. */
 export function describeErrorResponses(): Record<string, object> {
   return Object.fromEntries(
     Object.entries(errorResponses).map(([name, response]) => {

@@ -21,7 +21,7 @@ export function describeInput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'input', isStrict, keepGivenType)
 }
 
-/** Describes this service; the contract accepts more from other instances. */
+/** Describes this service only; the contract accepts more from other instances. */
 export function describeOutput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'output', schema => !isStrict(schema), tightenOutput)
 }
@@ -57,19 +57,19 @@ function describe(
   }
 }
 
-/** In the contract only the schemas of requests are strict. */
+/** Recognizes schemas of requests: no others in the contract are strict. */
 function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** Such a union has several forms for the client's callers, but one in a request. */
+/** Removes unions that accept several forms from the client's callers, but have one form in a request. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }
 
 /**
- * This service leaves out only fields that nobody requested (`onRequest`), and returns null only for a missing value. Fallbacks in the contract (`catch`,
- * `default`, `nullable: false`) are for other instances.
+ * Makes fields required, because this service omits only those that are on request (`onRequest`), and returns null only for
+ * a missing value. Removes fallbacks of the contract (`catch`, `default`, `nullable: false`), which are for other instances.
  */
 const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def

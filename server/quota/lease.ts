@@ -6,22 +6,22 @@ import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeL
 /** Time that a node holds leased units before it returns the unspent ones. */
 export const leaseMs = 1000
 
-/** Time that other nodes wait for a lease to end: returning units takes time too. */
+/** Time that other nodes wait for the end of a lease, which includes returning its units. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
-/** Interval at which a node without units looks for returned ones, and if the database is still writable. */
+/** Interval at which a waiting node checks for returned units and a writable database. */
 const pollMs = 50
 
-/** Time that a node refuses without asking again, after nothing was left. */
+/** Time that a node refuses without a new query, after no unit was left. */
 const refusalMs = 200
 
-/** An account's limit as the last lease or read found it. */
+/** An account's limit at the last lease or read. */
 export interface KnownLimit {
   /** Units a month; null is unlimited. */
   units: number | null
-  /** By `performance.now()`; -Infinity if it is not known yet. */
+  /** `performance.now()`; -Infinity if not read yet. */
   readAt: number
 }
 
@@ -29,14 +29,14 @@ interface LeaseOptions {
   /** Shared by the leases of an account. */
   readonly limit: KnownLimit
   readonly now: () => Date
-  /** False while the database is read-only: then nothing is returned. */
+  /** False while the database is read-only. Units are not returned then. */
   readonly canWrite: () => boolean
   /** Called when nothing is held or owed. */
   readonly onIdle: () => void
 }
 
 /**
- * Per-node lease on an account's quota of one month: takes units in batches, larger the faster they are spent and single
+ * Per-node lease on an account's quota of one month. Takes units in batches, larger the faster they are spent and single
  * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end,
  * because they may return units.
  */
@@ -50,11 +50,11 @@ export class Lease {
   /** Negative if units were spent on credit. */
   #left = 0
   #used = 0
-  /** Units spent within the last lease, and so the size of the next. */
+  /** Units spent in the last lease: the size of the next. */
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
-  /** Ends before the statement does if that is stuck in a lock. */
+  /** Ends before the statement if a lock blocks that. */
   #waitingForLease: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0
@@ -75,8 +75,8 @@ export class Lease {
   }
 
   /**
-   * Spends at most `wanted` units and returns the number: 0 if none is left, null as soon as the database turns out to be
-   * read-only. Rejects with the database's errors.
+   * Spends at most `wanted` units. Returns their number, 0 if none is left, or null if the database is read-only. Rejects
+   * with the database's errors.
    */
   async spend(wanted = 1): Promise<number | null> {
     while (this.#left <= 0) {
@@ -115,7 +115,7 @@ export class Lease {
     }
   }
 
-  /** Spends units that are not held, to be counted later. */
+  /** Spends units that are not held. They are counted later. */
   spendOnCredit(units: number): void {
     this.#left -= units
     this.#settleLater()
@@ -136,7 +136,7 @@ export class Lease {
     return this.#left
   }
 
-  /** Ends the lease. Resolves when its unspent units, and those of earlier leases, are returned. */
+  /** Ends the lease. Resolves when the unspent units, including those of earlier leases, are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -202,8 +202,8 @@ export class Lease {
   }
 
   /**
-   * Keeps what was certainly not written, to be settled later, and what is owed: it may be counted twice. Gives up the rest:
-   * no unit may be granted twice.
+   * Restores a settlement that failed. What is certainly unwritten is settled later, and so is debt, which may then be
+   * counted twice. Drops the rest, because no unit may be granted twice.
    */
   #restore(error: unknown, settled: number, unspent: number): never {
     const isCertain = wasNotExecuted(error)

@@ -8,9 +8,9 @@ export interface Period {
 
 export interface LeaseRequest {
   readonly wanted: number
-  /** Units of `wanted` that are spent immediately. */
+  /** Units of `wanted` that are spent at once. */
   readonly needed: number
-  /** Other nodes wait until then for returned units. */
+  /** End of the lease, until which other nodes wait for returned units. */
   readonly until: Date
   /** Units of the previous lease that this one settles. */
   readonly settled: number
@@ -19,14 +19,14 @@ export interface LeaseRequest {
 export interface UsageRow {
   /** Units a month; null is unlimited. */
   monthly_quota: number | null
-  /** Granted, spent or held. */
+  /** Units spent or held. */
   used: number
-  /** Held by nodes and not settled. */
+  /** Units held by nodes and not settled. */
   held: number
   held_until: Date | null
 }
 
-/** A lease takes at most 1/64 of what is left in advance, so that nodes do not compete for the last units. */
+/** A lease takes at most 1/64 of the rest in advance, so that nodes do not compete for the last units. */
 const share = 64
 
 const unlimited = Number.MAX_SAFE_INTEGER
@@ -38,9 +38,9 @@ export interface TakenLease {
 }
 
 /**
- * Takes at most the units wanted and a part of what is left, but at least those needed while there are any. The account's
- * row has the limit, so all leases together never exceed it. A single unit is spent at once. Returns undefined if nothing
- * is left.
+ * Leases the units wanted, limited to a share of the rest, but at least those needed while any are left. The account's row
+ * contains the limit, so all leases together never exceed it. A single unit counts as spent at once. Returns undefined if
+ * nothing is left.
  */
 export async function takeLease(
   sql: Sql,
@@ -79,7 +79,7 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** Settles a lease of which fewer than no units are unspent: the others were spent on credit. */
+/** Settles a lease with a negative number of unspent units: they were spent on credit. */
 export async function settleDebt(
   sql: Sql,
   { accountId, month }: Period,

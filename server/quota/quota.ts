@@ -4,7 +4,7 @@ import { readOnly } from '../failure.ts'
 import { type KnownLimit, Lease, remember } from './lease.ts'
 import { findLimit } from './queries.ts'
 
-/** Returns the first day of the month in UTC, as `2026-11-01`. */
+/** Returns the first day of the month in UTC, `2026-11-01`. */
 export function monthOf(instant: Date): string {
   return `${instant.toISOString().slice(0, 7)}-01`
 }
@@ -27,30 +27,28 @@ export function quotaHeaders(limit: number | null, used: number, now: Date): Rec
 export interface Units {
   readonly count: number
   readonly headers: Record<string, string>
-  /** Refunds units (default: all), because that part of the request failed in the service. */
+  /** Refunds units (default: all) after a failure of the service. */
   giveBack(count?: number): void
 }
 
-/** Limits of other accounts without a lease are forgotten, and read again. */
 const maxKnownLimits = 10_000
 
-/** Without a lease, a limit is believed as long as this. */
+/** Time that a limit read without a lease is valid. */
 const limitTtlMs = 60_000
 
 export interface QuotaOptions {
-  /** Decides the month. */
   readonly now?: () => Date
-  /** False while the database is read-only: then units are not leased. */
+  /** False while the database is read-only. Units are not leased then. */
   readonly canWrite?: () => boolean
 }
 
-/** An account without a limit is counted, and its requests have no headers. */
+/** Spends the units of accounts. Usage of an account without a limit is counted, without headers. */
 export class Quota {
   readonly #sql: Sql
   readonly #options: Required<QuotaOptions>
   readonly #limits = new LRUCache<string, KnownLimit>({ max: maxKnownLimits })
   readonly #leases = new Map<string, Lease>()
-  /** Present leases, and past ones until they are settled. */
+  /** Current leases, and earlier ones until they are settled. */
   readonly #live = new Set<Lease>()
 
   constructor(sql: Sql, { now = () => new Date(), canWrite = () => true }: QuotaOptions = {}) {
@@ -61,8 +59,8 @@ export class Quota {
   /**
    * Spends at most `wanted` units; returns null if none is left.
    *
-   * While the database is read-only, an account with a limit spends what this node holds of its lease: more could exceed
-   * the limit. Units of an account without a limit are counted afterwards.
+   * While the database is read-only, an account with a limit spends only units that this node holds, so as not to exceed it.
+   * Units of an account without a limit are counted later.
    * @throws Failure `read_only` if the lease has fewer units
    */
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
@@ -80,7 +78,6 @@ export class Quota {
     return lease.spendHeld(wanted) ? this.#units(lease, wanted) : null
   }
 
-  /** Of a request for which no unit is left. */
   exhaustedHeaders(accountId: string): Record<string, string> {
     const limit = this.#limitOf(accountId).units ?? 0
     return quotaHeaders(limit, limit, this.now())
@@ -117,7 +114,7 @@ export class Quota {
     return lease?.period.month === month ? lease.unspent : 0
   }
 
-  /** Returns all unspent units, when the node stops. */
+  /** Returns all unspent units when the node stops. */
   async settle(): Promise<void> {
     await Promise.allSettled([...this.#live].map(lease => lease.settle()))
   }
@@ -147,7 +144,10 @@ export class Quota {
   }
 }
 
-/** Leases until it has enough units or none is left; returns null, and spends nothing, if the rest cannot be leased now. */
+/**
+ * Leases repeatedly until it has enough units or none is left. Returns null, and spends nothing, if the rest cannot be
+ * leased now.
+ */
 async function spendFrom(lease: Lease, wanted: number): Promise<number | null> {
   let count = 0
   try {

@@ -4,7 +4,7 @@ import { Failure } from '../failure.ts'
 import type { Audit, RequestState } from './queries.ts'
 
 interface ChangeContext {
-  /** Of the identifiers of the change. */
+  /** HMACs of the new subject ids. */
   readonly hmacs: string[] | undefined
   readonly at: Date
   readonly holidays: Holidays
@@ -13,8 +13,8 @@ interface ChangeContext {
 type Changed = { readonly state: RequestState; readonly action: Audit['action'] }
 
 /**
- * Returns the state after a change; null if that is what it was. @throws Failure `conflict` if the state does not allow it;
- * `invalid_request` if the change is incomplete
+ * Returns the state after a change; null if nothing changes.
+ * @throws Failure `conflict` if the state does not allow it; `invalid_request` if the change is incomplete
  */
 export function applyChange(row: RequestState, change: RequestChange, context: ChangeContext): Changed | null {
   requireWhole(change)
@@ -50,7 +50,7 @@ function correct(state: RequestState, change: RequestChange, { hmacs }: ChangeCo
   if (state.state !== 'closed') state.subject_ids = subject_ids ?? null
 }
 
-/** GDPR Art. 12(3): within one month of receipt, and once. */
+/** Extends the period, within one month of receipt and only once (GDPR Art. 12(3)). */
 function extend(state: RequestState, row: RequestState, reason: string, { at, holidays }: ChangeContext): void {
   if (row.extension_reason === reason) return
   if (row.extended_at !== null) throw new Failure('conflict', 'The period can be extended once, and it was.')
@@ -73,7 +73,7 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
 
 type Values = Record<string, unknown>
 
-/** Returns the changed fields, without identifiers in clear: their HMACs stand for them. */
+/** Returns the changed fields, with HMACs instead of identifiers in clear. */
 export function diff(
   before: RequestState | null,
   after: RequestState,

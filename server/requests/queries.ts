@@ -3,7 +3,6 @@ import type { DataSubjectRequest, RequestKind, RequestOutcome } from '../../src/
 import type { Caller } from '../auth/caller.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
 
-/** Fields that a change can set. */
 export interface RequestState {
   kind: RequestKind
   state: DataSubjectRequest['state']
@@ -28,7 +27,7 @@ export interface RequestRow extends RequestState {
   updated_at: Date
 }
 
-/** Stored of a change beside the new state. Holds no identifier in clear. */
+/** Audit entry of a change. Contains no identifier in clear. */
 export interface Audit {
   readonly action: 'created' | 'updated' | 'extended' | 'closed'
   readonly caller: Caller
@@ -61,7 +60,7 @@ const columns = staticFragment(
     extended_at, outcome, outcome_reason, closed_at, receipts, version, created_at, updated_at`,
 )
 
-/** The account's row is joined so that Citus writes the entry on the account's node. */
+/** Writes the audit entry. The join with the account's row lets Citus insert it on the account's node. */
 function entry(sql: Sql, { action, caller, at, before, after }: Audit): Fragment {
   return sql`entry as (
       insert into subject_request_entries (
@@ -132,7 +131,6 @@ export async function findByTicket(sql: Sql, accountId: string, ticket: string):
   return row
 }
 
-/** Returns requests, newest first. */
 export function listRequests(
   sql: Sql,
   accountId: string,

@@ -21,7 +21,7 @@ import * as queries from './queries.ts'
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'holidays'>
-  /** Keys the HMAC that stands for a subject. */
+  /** Key of the HMAC that stands for a subject. */
   readonly subjectSecret: Uint8Array
 }
 
@@ -34,8 +34,8 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * The same draft again returns the request that it made. @throws Failure `conflict` if another one has its ticket;
- * `invalid_request` if it was received in the future
+ * Creates a request, or returns the one that the same draft created before.
+ * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
 export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
   const { sql, config } = deps
@@ -112,8 +112,8 @@ export async function getRequest(
 }
 
 /**
- * Optimistic update. A change to what is there writes nothing. @throws Failure `not_found`; `conflict` if the request's
- * state does not allow it; `invalid_request`
+ * Changes a request with optimistic locking. Writes nothing if nothing changes.
+ * @throws Failure `not_found`; `conflict` if the request's state does not allow it; `invalid_request`
  */
 export async function changeRequest(
   deps: Deps,
@@ -137,7 +137,7 @@ export async function changeRequest(
   throw unavailable('The request is being changed by too many callers at once.')
 }
 
-/** Every place of the world has the day of tomorrow in UTC at the latest. */
+/** Allows tomorrow in UTC, because it has begun in some time zones. */
 function requirePast(received: string, at: Date): void {
   const tomorrow = new Date(at.getTime() + 86_400_000).toISOString().slice(0, 10)
   if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')

@@ -6,15 +6,15 @@ export interface Question {
   readonly subjectId: string
   readonly purpose: string
   readonly siteId: string | undefined
-  /** True if imported answers do not count. */
+  /** True to ignore imported answers. */
   readonly onlyWitnessed: boolean
-  /** Null for the present state, whatever the clocks of the nodes say. */
+  /** Null for the current state, regardless of the nodes' clocks. */
   readonly at: { readonly instant: Date; readonly lastId: string } | null
-  /** The time of the answer. */
+  /** Time of the check. */
   readonly now: Date
 }
 
-/** A record that decides, its notice, and the newest notice that requires a renewal. */
+/** The deciding record, its notice, and the newest notice that requires a renewal. */
 export interface DecidingRow {
   id: string
   site_id: string
@@ -23,18 +23,18 @@ export interface DecidingRow {
   policy_version: number
   version: number
   created_at: Date
-  /** By the importer's word if the answer is. */
+  /** Stated by the importer for an imported answer. */
   stated_at: Date
-  /** True if the answer for the purpose was given to the service. */
+  /** True if this service witnessed the answer for the purpose. */
   witnessed: boolean
-  /** Of an imported record: the last answer that was imported, of those until then. */
+  /** Time of the last imported answer; null if the record has none. */
   given_at: Date | null
   origin_system: string | null
   origin_id: string | null
   origin_evidence: string | null
   /** True if an earlier state of the record consented. */
   was_given: boolean
-  /** As it is stored of the present state. */
+  /** Stored expiry of the current state. */
   expires_at: Date | null
   notice_locale: string | null
   notice_entry: number | null
@@ -49,7 +49,7 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-/** The newest answer of each site, and of these the newest that names the purpose, else the newest. */
+/** Selects the newest answer of each site; among them the newest that names the purpose, else the newest. */
 function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
   const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`

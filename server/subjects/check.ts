@@ -57,12 +57,11 @@ function allowedBy(reason: CheckReason): boolean | null {
   return reason === 'no_record' || reason === 'purpose_not_answered' ? null : false
 }
 
-/** Of a state of before: what the record has is about its present one. */
+/** Computes the expiry of an earlier state, because the record stores that of the current one. */
 function expiryOf({ accepted, stated_at, valid_for }: DecidingRow): Date | null {
   return accepted ? endOfConsent(stated_at, valid_for) : null
 }
 
-/** The first reason that applies. */
 function decide(
   row: DecidingRow,
   { purpose, now, expiresAt }: { readonly purpose: string; readonly now: Date; readonly expiresAt: Date | null },

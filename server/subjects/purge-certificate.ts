@@ -9,8 +9,9 @@ import { inspectRecords } from '../verify/records.ts'
 import { type Deps, signingTime } from './service.ts'
 
 /**
- * Tells the states of records, and certifies those that are purged and verify with their histories. `until` is a deadline
- * (`performance.now()`). @throws Failure `unavailable` when it is over
+ * Returns the states of records, and certifies those that are purged and verify with their histories. `until` is the
+ * deadline (`performance.now()`).
+ * @throws Failure `unavailable` at the deadline
  */
 export async function certifyPurge(
   { sql, signer }: Pick<Deps, 'sql' | 'signer'>,
@@ -48,10 +49,10 @@ export async function certifyPurge(
   }
 }
 
-/** Share of the time to purge in: the rest is for the certificate. */
+/** Share of the time for the purge; the rest is for the certificate. */
 const purgeShare = 0.4
 
-/** Purges the deleted ones of the records until the time is over, and certifies what is purged. Can be retried. */
+/** Purges the deleted records among `ids` until the time is over, and certifies the purged ones. Can be retried. */
 export async function purgeSubject(
   deps: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
@@ -73,7 +74,7 @@ export async function purgeSubject(
   return { records, certificate, complete, dry_run }
 }
 
-/** A long purge removes the data of the oldest entries first, and sets its time when all are done. */
+/** Returns `purged` only if it is complete: a long purge strips the oldest entries first, and sets its time at the end. */
 function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' | 'deleted' | 'purged' {
   const { subject_id, consent_id, user_agent, ip_network, notice_locale } = record
   const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)

@@ -2,7 +2,7 @@ import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
 
-/** All records of a subject, those with given ids, or those with ids greater than one. */
+/** All records of a subject, optionally only those with given ids or with ids after one. */
 export interface Selection {
   readonly subjectId: string
   readonly ids: readonly string[] | undefined
@@ -13,7 +13,7 @@ export interface SiteCount {
   site_id: string
   live: number
   selected: number
-  /** Deleted, not purged yet. */
+  /** Deleted and not purged. */
   deleted: number
 }
 
@@ -22,7 +22,7 @@ function isSelected(sql: Sql, { ids, after }: Selection): Fragment {
   return after === undefined ? isNamed : sql`(${isNamed} and id > ${after}::uuid)`
 }
 
-/** Returns selected live records, oldest first, without those to skip. */
+/** Returns selected live records, oldest first, except `skip`. */
 export function findLive(
   sql: Sql,
   accountId: string,
@@ -44,7 +44,7 @@ export function listLive(sql: Sql, accountId: string, selection: Selection, limi
     order by id limit ${limit}`
 }
 
-/** Returns records that are deleted, of the subject and not purged yet. */
+/** Returns those of the records that are deleted and still have the subject: they are not purged. */
 export function findDeleted(
   sql: Sql,
   accountId: string,
@@ -67,7 +67,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Marks the subject's records that were deleted before: the request covers them too, and a restore has to say so. */
+/** Marks records deleted earlier: the request covers them too, and a restore must warn about it. */
 export async function markErased(sql: Sql, accountId: string, subjectId: string): Promise<void> {
   await sql`
     update consents set erased = true
@@ -75,7 +75,7 @@ export async function markErased(sql: Sql, accountId: string, subjectId: string)
       and erased is distinct from true`
 }
 
-/** Returns the records of a batch whose audit entries were written, purged ones too. */
+/** Returns the records of a batch whose audit entries were written, including purged ones. */
 export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     select c.id, c.site_id, h.created_at as deleted_at
@@ -86,8 +86,9 @@ export function findWritten(sql: Sql, accountId: string, links: readonly BatchLi
 }
 
 /**
- * The form in which near matches are compared, as in the index `consents_by_near_subject`, which has only identifiers that are
- * written otherwise. Case without the locale, which differs between databases; ASCII takes the short way.
+ * Folds an identifier for the comparison of near matches, as the index `consents_by_near_subject` does, which contains only
+ * identifiers that differ from their folded form. Folds case without the locale, which differs between databases. ASCII
+ * takes a faster path.
  */
 const folded = (sql: Sql, id: Fragment): Fragment => sql`left(lower(btrim(
     case when octet_length(${id}) = length(${id}) then ${id}
@@ -101,13 +102,12 @@ const foldedSubject = staticFragment(sql => folded(sql, sql`subject_id`))
 export interface NearMatchRow {
   subject_id: string
   live: number
-  /** Not purged yet. */
   deleted: number
-  /** Of all near matches. */
+  /** Number of all near matches. */
   total: number
 }
 
-/** Returns the first `limit` identifiers that fold to the same as one, without itself. */
+/** Returns the first `limit` other identifiers with the same folded form. */
 export function findNearMatches(
   sql: Sql,
   accountId: string,

@@ -34,19 +34,18 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'purgeAfterDays'>
   readonly signer: Signer
-  /** Keys the HMAC that stands for a subject in certificates. */
+  /** Key of the HMAC that stands for a subject in certificates. */
   readonly subjectSecret: Uint8Array
 }
 
-/** Progress shared by a request's retries, so that the response names what an earlier attempt deleted. */
+/** Progress shared by a request's retries, so that the response names all deletions of earlier attempts. */
 export interface Progress {
   readonly requestId: string
   /** Deadline of the response (`performance.now()`). */
   readonly until: number
   readonly erased: Map<string, DeletedRow>
-  /** Batches that may or may not have been written. */
+  /** Batches whose statements got no response: they may have been written. */
   readonly unanswered: Set<readonly BatchLink[]>
-  /** Records that cannot be deleted. */
   readonly skipped: Set<string>
   readonly onSkipped: (error: unknown) => void
 }
@@ -57,12 +56,14 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the time left: to find out if the certificate could be signed, and then to delete. The rest is to sign it. */
+/**
+ * Shares of the time left for the check that the certificate can be signed, and then for deletion. The rest is for signing.
+ */
 const shares = { readiness: 0.4, deletion: 0.3 } as const
 
 /**
- * Deletes selected live records of a subject in batches of one statement, until none is left, the response is full or the
- * time is over; then certifies the state. Can be retried with the same progress.
+ * Deletes a subject's selected live records in batches of one statement, until none is left, the response is full or the
+ * time is over; then certifies the result. Can be retried with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
@@ -141,7 +142,7 @@ async function deleteSelected(
   }
 }
 
-/** Returns what the request has deleted. Audit entries tell if an unanswered batch was written. */
+/** Returns the request's deletions. Audit entries show whether an unanswered batch was written. */
 async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
   const all = new Map(erased)
   for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)
@@ -177,12 +178,12 @@ interface Done {
   readonly counts: readonly SiteCount[]
 }
 
-/** Milliseconds, so that the response still says what is wrong with the signature. */
+/** Returns milliseconds, less a reserve for the response if signing fails. */
 export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns the HMAC of a subject for the account: only the service, and its answers to erasures, can test a guess. */
+/** Returns the HMAC of a subject for the account. Only the service, and its responses to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,
@@ -196,7 +197,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
   const { caller, erasure, progress, erased, sites: erasedBySite, counts } = done
   const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
-  // Records may be purged as soon as they are deleted: then their site is not counted.
+  // A record may be purged right after its deletion, so `counts` may lack its site.
   for (const { site_id, records } of erasedBySite)
     sites.set(site_id, { site_id, erased: records, deleted: 0, remaining: 0 })
   for (const { site_id, live, deleted } of counts)

@@ -13,7 +13,7 @@ import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
-/** Exports a database as of the moment this begins, with or without a running server. */
+/** Exports the database as of this moment, even while a server uses it. */
 export function exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred> {
   return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) => exportAll(sql, order, done))
 }

@@ -1,12 +1,12 @@
-// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the hash of everything before. Rows are
-// JSON as PostgreSQL writes it and are never parsed here, so that no number or time changes.
+// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the SHA-256 of all lines before. Rows are
+// PostgreSQL's JSON and are never parsed here, so that no number or time changes.
 
 import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
- * Every table except `migrations`, after the tables it references, each in the order of its primary key, which does not
- * depend on the collation. A test compares them with the schema.
+ * Tables except `migrations`, each after the tables that it references, with a unique order that does not depend on the
+ * collation. A test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -43,12 +43,12 @@ function isTable(name: string): name is TableName {
   return Object.hasOwn(tables, name)
 }
 
-/** Incremented with every change of the format. */
+/** Incremented by every change of the format. */
 export const formatVersion = 1
 
 const Header = z.object({
   consentctl_export: z.number(),
-  /** Last migration. */
+  /** Name of the last migration. */
   schema: z.string(),
   created_at: z.string(),
   columns: z.record(z.string(), z.array(z.string())),
@@ -59,7 +59,7 @@ export type Header = z.output<typeof Header>
 const End = z.strictObject({
   end: z.strictObject({
     rows: z.record(z.string(), z.number()),
-    /** Of all bytes before this line, in hexadecimal. */
+    /** Hash of all bytes before this line, in hexadecimal. */
     sha256: z.string(),
   }),
 })
@@ -104,9 +104,8 @@ function parse(line: string): unknown {
 const maxLineBytes = 16 * 1024 * 1024
 
 export interface Line {
-  /** From 1. */
   readonly number: number
-  /** Includes the line feed, if there is one. */
+  /** Includes the line feed, if any. */
   readonly bytes: Buffer
 }
 

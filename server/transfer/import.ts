@@ -25,8 +25,8 @@ type Entry =
 type Row = Extract<Entry, { kind: 'row' }>
 
 /**
- * Yields the end only if it is the last line and the hash fits: nothing may be committed before. @throws OperatorError for
- * anything else
+ * Yields the end only if it is the last line and the hash matches: nothing may be committed before.
+ * @throws OperatorError for an invalid export
  */
 async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Entry> {
   const hash = createHash('sha256')
@@ -74,7 +74,7 @@ function requireRow(text: string, line: number, name: string): Row {
   return { kind: 'row', ...row, line }
 }
 
-/** Rejects a line without a line feed. */
+/** Rejects a last line without a line feed. */
 async function* readWholeLines(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Line> {
   try {
     for await (const line of readLines(source)) {
@@ -94,15 +94,13 @@ function decode(bytes: Buffer, number: number, name: string): string {
   }
 }
 
-/** Rows of one statement. */
 const maxRows = 1000
 
-/** Approximate characters of the rows of one statement. */
 const maxText = 1024 * 1024
 
 /**
- * Fills an empty database in one transaction, committed only if the counts and the hash fit. @throws OperatorError if
- * nothing was imported
+ * Fills an empty database in one transaction, committed only if the counts and the hash match.
+ * @throws OperatorError if nothing was imported
  */
 export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
   await sql.begin(async tx => {
@@ -159,7 +157,7 @@ async function insertBatch(tx: ISql, batch: readonly Row[], columns: Columns, na
     )
   } catch (cause) {
     const code = dbErrorCode(cause) ?? ''
-    // PostgreSQL's message may quote rows. A cluster passes on errors of its nodes as XX000.
+    // PostgreSQL's message may quote rows. A cluster reports errors of its nodes as XX000.
     if (!/^((22|23|54)...|XX000)$/.test(code)) throw cause
     throw invalidExport(
       name,
@@ -180,12 +178,12 @@ async function requireEmpty(tx: ISql): Promise<void> {
 type Columns = Readonly<Record<string, readonly string[]>>
 
 /**
- * The schema of version 0.1.0. Later migrations may only add tables, and columns that can be missing: so rows of older ones can
- * be imported as they are.
+ * Schema of version 0.1.0. Later migrations may only add tables and nullable or defaulted columns, so that older rows can be
+ * imported unchanged.
  */
 const oldestSchema = '0006_keys'
 
-/** Returns the columns that the export has. @throws OperatorError if they are not among those of this database */
+/** Returns the export's columns. @throws OperatorError if this database lacks one of them */
 function requireSchema({ schema, columns }: Header, known: Record<TableName, string[]>, name: string): Columns {
   const hint = 'export it again with this version of consentctl, which migrates that database first'
   if (schema < oldestSchema || schema > schemaVersion)
@@ -198,7 +196,7 @@ function requireSchema({ schema, columns }: Header, known: Record<TableName, str
   return columns
 }
 
-/** Compares the columns of a table. An older export may lack some, or all. */
+/** Compares the columns of a table. An older export may lack some or all. */
 function isSame(own: readonly string[] = [], known: readonly string[], isOlder: boolean): boolean {
   const isKnown = new Set(known)
   return own.every(column => isKnown.has(column)) && (isOlder || new Set(own).size === known.length)

@@ -3,7 +3,7 @@ import { auditEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
-/** Removes the timeouts of a transaction and fixes the formats of values, whatever the database's settings. */
+/** Removes a transaction's timeouts and fixes value formats, whatever the database's settings. */
 export async function configure(tx: ISql): Promise<void> {
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
@@ -39,7 +39,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
   await tx`close exported`
 }
 
-/** Names every column, because another database may have another order. */
+/** Names every column, because their order differs between databases. */
 export async function insertRows(
   tx: ISql,
   table: TableName,
@@ -70,7 +70,7 @@ export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   return undefined
 }
 
-/** Writes into the log of each account which export it comes from. */
+/** Records in each account's log the export that it comes from. */
 export async function recordImport(
   tx: ISql,
   { exportedAt, sha256 }: { readonly exportedAt: string; readonly sha256: string },

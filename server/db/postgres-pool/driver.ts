@@ -3,7 +3,9 @@ import postgres, { type Options, type PostgresType, type Sql } from 'postgres'
 import { CheckedSocket } from './messages.ts'
 import { SecureSocket, type TlsSettings } from './tls.ts'
 
-/** Serializers that can be applied twice, as the driver does when it prepares a statement anew (README.md, #1197). */
+/**
+ * Serializers that can be applied twice, because the driver does so when it prepares a statement again (README.md, #1197).
+ */
 const types: Record<string, PostgresType> = {
   boolean: {
     to: 16,
@@ -11,7 +13,7 @@ const types: Record<string, PostgresType> = {
     serialize: (value: unknown) => (value === true || value === 't' ? 't' : 'f'),
     parse: (text: string) => text === 't',
   },
-  // `2026-11-20`: the driver would make an instant of it.
+  // `2026-11-20`, which the driver would turn into an instant.
   date: {
     to: 1082,
     from: [1082],
@@ -33,7 +35,7 @@ const types: Record<string, PostgresType> = {
   },
 }
 
-/** README.md has the reasons. */
+/** README.md gives the reasons. */
 export const driverOptions = {
   connect_timeout: 3,
   /** In seconds. By default a query can wait two minutes for a database that is down. */
@@ -51,19 +53,19 @@ interface Target {
   readonly path?: string | undefined
 }
 
-/** Opens the driver's connections, which begins to write at once. */
+/** Opens a connection; the driver writes at once. */
 function openSocket(tls: TlsSettings | null) {
   return ({ host: [host = ''], port: [port = 0], path }: Target) => {
     const to = path ? { path } : { host, port }
     if (tls) return new SecureSocket(new Socket().connect(to), { ...tls, host, port })
-    // The driver reads the names of the server from its sockets.
+    // The driver reads the server's name from its socket.
     return Object.assign(new CheckedSocket(), { host, port }).connect(to)
   }
 }
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
-/** Makes a driver's pool. TLS is as its URL and its options say, but not negotiated by the driver. */
+/** Creates a driver's pool. The driver reads the TLS settings from URL and options, but does not negotiate TLS. */
 export function openDriver(url: string, options: DriverOptions): Sql {
   const { ssl, sslnegotiation } = postgres(url, options).options as unknown as Partial<TlsSettings>
   const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 
-/** A driver's pool of a single connection, discarded when that closes. */
+/** A driver's pool of one connection, discarded when that closes. */
 export interface Connection {
   readonly sql: Sql
   isClosed: boolean
@@ -8,28 +8,28 @@ export interface Connection {
 
 export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
-/** Shared equally by the hosts. */
+/** Divided equally among the hosts. */
 const connectTimeoutMs = 5000
 
-/** Hosts of a database, of which one accepts connections at a time: a primary among its standbys. */
+/** Hosts of a database, one of which accepts connections at a time: a primary among its standbys. */
 export class Hosts {
   readonly #opens: [Open, ...Open[]]
   readonly #isReplica: boolean
 
-  /** `isReplica`: connects to a standby only, otherwise to a primary only. */
+  /** `isReplica` selects a standby, otherwise a primary. */
   constructor(opens: readonly [Open, ...Open[]], isReplica: boolean) {
     this.#opens = [...opens]
     this.#isReplica = isReplica
   }
 
-  /** Makes a pool that never connects, to build statements with. */
+  /** Creates a pool that never connects, for building statements. */
   openIdle(): Sql {
     return this.#opens[0]({ onclose: () => {}, prepare: true })
   }
 
   /**
-   * Tries the host of the last connection first. Calls `discard` with each connection that fails or closes. Throws the error of
-   * the last host.
+   * Tries the host of the last connection first. Calls `discard` with each connection that fails or closes. Throws the last
+   * host's error.
    */
   async connect(discard: (connection: Connection) => void, prepare: boolean): Promise<Connection> {
     let lastError: unknown
@@ -54,7 +54,10 @@ export class Hosts {
   }
 }
 
-/** The driver's own check (`target_session_attrs`) ends the process if the connection is lost during it (README.md). */
+/**
+ * Replaces the driver's check (`target_session_attrs`), which ends the process if the connection is lost during it
+ * (README.md).
+ */
 async function requireRole(sql: Sql, isReplica: boolean): Promise<void> {
   const [row] = await sql<{ is_standby: boolean }[]>`select pg_is_in_recovery() as is_standby`
   if (row?.is_standby === isReplica) return

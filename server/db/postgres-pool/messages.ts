@@ -1,15 +1,15 @@
 import { Socket } from 'node:net'
 
-/** A message that is not as section "Message Formats" of PostgreSQL's manual has it, or not at its place. */
+/** A message that violates "Message Formats" of PostgreSQL's manual, or is out of place. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage'
-  /** One of the connection's codes, because the statement may have been executed. */
+  /** Counts as a connection's code, because the statement may have been executed. */
   readonly code = 'CONNECTION_MALFORMED'
 }
 
 /**
- * A socket on which the driver sees whole, well-formed messages only. A malformed message destroys it with an error: the
- * driver would loop forever, wait, or return a wrong row.
+ * A socket on which the driver sees only complete, well-formed messages. A malformed message destroys it with an error,
+ * because the driver would loop forever, hang, or return a wrong row.
  */
 export class CheckedSocket extends Socket {
   readonly #messages = new MessageCheck()
@@ -28,32 +28,31 @@ export class CheckedSocket extends Socket {
 
 const headerLength = 5
 
-/** Far beyond every row of the service. */
+/** Far longer than any row of the service. */
 const maxMessageLength = 2 ** 26
 
 const emptyBuffer: Buffer = Buffer.alloc(0)
 
-/** Lengths of messages that have only one, without the byte of the type. */
+/** Lengths of messages that have a fixed one, without the type byte. */
 const lengths: Partial<Record<string, number>> = { 1: 4, 2: 4, n: 4, I: 4, Z: 5, K: 12 }
 
-/** Others that the service can get, which uses neither COPY nor cursors. */
+/** Other types that the service can receive. It uses neither COPY nor cursors. */
 const others = new Set('RSENAvtTDC')
 
-/** Checks the messages of one connection. */
 export class MessageCheck {
   #rest: Buffer = emptyBuffer
-  /** True from BindComplete until the end of the statement's rows. */
+  /** True from BindComplete to the end of the statement's rows. */
   #isExecuting = false
-  /** True if the statement sequence up to ReadyForQuery has had a BindComplete. */
+  /** True if the sequence up to ReadyForQuery has had a BindComplete. */
   #wasBound = false
-  /** True if the sequence has had an end: CommandComplete, an error, or the authentication. */
+  /** True if the sequence has had a CommandComplete, an error, or an authentication. */
   #hasEnded = false
   #rows = 0
   #isConnected = false
-  /** True from the parameters of a statement until its columns. Without them the driver returns rows without values. */
+  /** True between a statement's parameters and its columns. Without columns the driver returns rows without values. */
   #lacksColumns = false
 
-  /** Returns the messages that are complete with this chunk. @throws MalformedMessage */
+  /** Returns the messages that this chunk completes. @throws MalformedMessage */
   read(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let start = 0
@@ -110,7 +109,7 @@ export class MessageCheck {
     this.#wasBound = true
   }
 
-  /** A statement of the simple protocol can return no rows although it counts them. */
+  /** Compares the row count, except in the simple protocol, where a statement can count rows without returning any. */
   #complete(message: Buffer): void {
     const tag = /^([A-Z ]+?)((?: \d+){0,2})\0$/.exec(message.toString('latin1', headerLength))
     if (!tag) throw new MalformedMessage('the tag of a command is malformed')
@@ -150,7 +149,7 @@ function readCount(message: Buffer): number {
   return message.readUInt16BE(headerLength)
 }
 
-/** In bytes, of a column's description behind its name. */
+/** Bytes of a column's description after its name. */
 const columnLength = 18
 
 function checkColumns(message: Buffer): void {
@@ -158,7 +157,7 @@ function checkColumns(message: Buffer): void {
   for (let left = readCount(message); left > 0; left -= 1) {
     const end = message.indexOf(0, index)
     if (end < 0) throw new MalformedMessage('the name of a column has no end')
-    // Where a name goes on into its description, the columns after it can be whole again.
+    // If a name runs on into its description, the columns after it can look well-formed again.
     if (/[^ -~]/.test(message.toString('latin1', index, end))) throw new MalformedMessage('a name is not one of ours')
     index = end + 1 + columnLength
   }

@@ -4,21 +4,20 @@ import { connectionError, endsConnection, inTransaction, type Statement } from '
 
 interface Waiting {
   readonly statement: Statement
-  /** By `performance.now()`. */
   readonly deadline: number
 }
 
-/** After which a statement that waits for a connection fails. */
+/** Time that a statement waits for a connection. */
 const queueTimeoutMs = 5000
 
-/** After which a connection is discarded. The database's own statement timeout is 5 s. */
+/** Time after which a connection is discarded. The database's statement timeout is 5 s. */
 const answerTimeoutMs = 5500
 
 /**
- * Replaces the driver's pool (README.md says why). A connection that has failed is never used again.
+ * Replaces the driver's pool (README.md gives the reasons). A connection that has failed is never used again.
  *
- * Statements are prepared until the database does not know one. Then a pooler in between assigns a backend per transaction,
- * and the driver would leave one more copy of each statement in each backend.
+ * Statements are prepared until the database does not recognize one. This indicates a pooler that assigns a backend per
+ * transaction, where the driver would leave another copy of each statement in each backend.
  */
 export class Pool {
   readonly #hosts: Hosts
@@ -65,7 +64,7 @@ export class Pool {
     connection = await this.#hosts.connect(discard, this.#isPrepared)
     const { sql } = connection
     try {
-      // The driver may never answer the statement during which the connection is lost.
+      // The driver may never settle a statement during which the connection is lost.
       return await Promise.race([inTransaction(sql, work, () => connection?.isClosed === true), lost])
     } finally {
       this.#discard(connection)
@@ -97,7 +96,7 @@ export class Pool {
     }
   }
 
-  /** If no connection can be opened, the statement that it was opened for fails. */
+  /** Opens a connection for a statement, which fails if that is impossible. */
   async #addConnection(waiting: Waiting): Promise<void> {
     this.#connecting += 1
     try {
@@ -130,7 +129,7 @@ export class Pool {
       await statement
     } catch (error) {
       if (endsConnection(error)) this.#discard(connection)
-      // The driver counts the rows of a failed statement in the next one, until a statement completes.
+      // The driver adds the rows of a failed statement to the next one, until a statement completes.
       else await connection.sql`select 1`.catch(() => this.#discard(connection))
     } finally {
       clearTimeout(timer)
@@ -158,7 +157,7 @@ function handlerOf(sql: Sql): Statement['handler'] {
   return (sql`` as unknown as Statement).handler
 }
 
-/** Returns true if the backend did not know a statement that was prepared on its connection. */
+/** Returns true if the backend did not know a statement prepared on its connection. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

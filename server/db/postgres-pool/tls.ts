@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { MalformedMessage, MessageCheck } from './messages.ts'
 
-/** As the driver reads them from a URL (`sslmode`, `sslnegotiation`) and its options. */
+/** Settings as the driver reads them from a URL (`sslmode`, `sslnegotiation`) and its options. */
 export interface TlsSettings {
   readonly ssl: string | boolean | ConnectionOptions
   readonly sslnegotiation: string | null
@@ -14,8 +14,8 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const acceptsTls = 'S'.charCodeAt(0)
 
 /**
- * A connection over TLS on which the driver sees whole, well-formed messages only. It negotiates TLS as the driver would, which
- * would read from a socket of its own. What is written before that is done waits until the certificate is verified.
+ * A TLS connection on which the driver sees only complete, well-formed messages. Negotiates TLS like the driver, which would
+ * need to read from the raw socket. Delays writes until the certificate is verified.
  */
 export class SecureSocket extends Duplex {
   readonly host: string
@@ -37,7 +37,7 @@ export class SecureSocket extends Duplex {
     this.#settings = settings
   }
 
-  /** The driver asks before it ends a connection. */
+  /** Read by the driver before it ends a connection. */
   get readyState(): string {
     return this.destroyed ? 'closed' : 'open'
   }
@@ -65,12 +65,12 @@ export class SecureSocket extends Duplex {
     this.#stream.on('end', () => this.push(null)).on('data', chunk => this.#pass(chunk))
   }
 
-  /** Returns false if the server has no TLS and need not have it. */
+  /** Returns false if the server has no TLS and `sslmode` allows that. */
   async #negotiates(): Promise<boolean> {
     if (this.#settings.sslnegotiation === 'direct') return true
     this.#raw.write(sslRequest)
     const answer = await eventOf(this.#raw, 'data')
-    // More could only be from somebody in between, for the driver to take as sent over TLS.
+    // An attacker could have inserted further bytes, which the driver would take as sent over TLS.
     if (answer.length !== 1) throw new MalformedMessage('the answer to a request for TLS is not one byte')
     return answer[0] === acceptsTls || this.#settings.ssl !== 'prefer'
   }
@@ -88,7 +88,7 @@ export class SecureSocket extends Duplex {
     this.#stream.resume()
   }
 
-  /** An event of the stream tells of failures. */
+  /** Reports success at once: failures arrive as events of the stream. */
   override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
     this.#stream.write(chunk, () => callback())
   }
@@ -103,7 +103,7 @@ export class SecureSocket extends Duplex {
   }
 }
 
-/** The driver's: `require` and others below `verify-full` encrypt, and trust any certificate. */
+/** Follows the driver: modes below `verify-full`, such as `require`, encrypt, but trust any certificate. */
 function toOptions({ ssl, sslnegotiation }: TlsSettings, host: string): ConnectionOptions {
   return {
     ...(isIP(host) === 0 && { servername: host }),
@@ -113,7 +113,7 @@ function toOptions({ ssl, sslnegotiation }: TlsSettings, host: string): Connecti
   }
 }
 
-/** Returns the value of an event. @throws Error if the socket fails or closes before it */
+/** Returns an event's value. @throws Error if the socket fails or closes before it */
 function eventOf(socket: Socket, name: 'connect' | 'secureConnect' | 'data'): Promise<Buffer> {
   const closed = Object.assign(new Error('the database closed the connection'), { code: 'ECONNRESET' })
   return new Promise((resolve, reject) => {

@@ -1,16 +1,16 @@
 import type { ReservedSql, Sql } from 'postgres'
 
-/** A statement of the driver. It is passed to its handler when it is first awaited. */
+/** A driver's statement, passed to its handler when first awaited. */
 export interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
-  /** The error after which the driver prepared it anew and sent it again. */
+  /** Error after which the driver prepared it and sent it again. */
   readonly retried?: { readonly code?: unknown }
 }
 
 /**
- * Replaces the driver's `begin`, which needs pipelining. Not for requests (README.md). Nothing is sent once the connection
- * is lost, because the driver would then end the process, or never answer.
+ * Replaces the driver's `begin`, which needs pipelining. Not for requests (README.md). Sends nothing once the connection is
+ * lost, because the driver would then end the process or hang.
  */
 export async function inTransaction<T>(
   sql: Sql,
