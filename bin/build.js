@@ -1,5 +1,5 @@
-// Bundles the client into one file beside rarely used libraries. Bundles the server without libraries, because PGlite
-// finds its WebAssembly next to its own files.
+// Bundles the client without rarely used libraries, and the server without any: PGlite finds its WebAssembly next to
+// its own files.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ import { client, shared } from './bundle.js'
 import { buildDashboard } from './dashboard.js'
 import { emptyDatabase } from './empty-database.js'
 
-/** Bundled separately, because reading them at each start would cost more than the rest. */
+/** Separate files, because reading them at each start would cost more than the rest. */
 const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici', 'yauzl']
 
 const used = new Set()
@@ -24,14 +24,14 @@ const apart = {
 }
 
 const dist = join(client.absWorkingDir, 'dist')
-/** A draft folder per process, because another process may be building, or running the files in dist. */
+/** One draft per process, because another may be building, or running dist. */
 const draft = join(client.absWorkingDir, `dist.${process.pid}`)
 process.on('exit', () => rmSync(draft, { recursive: true, force: true }))
 await build({
   ...client,
   outdir: join(draft, 'client'),
   plugins: [...client.plugins, apart],
-  // Node's own CommonJS wrapper, added here because wrapping the text at each start would copy it.
+  // Node's CommonJS wrapper: adding it at each start would copy the text.
   banner: { js: '(function (exports, require, module, __filename, __dirname) {' },
   footer: { js: '})' },
 })
@@ -71,7 +71,6 @@ await build({
 writeFileSync(join(draft, 'server', 'db', 'embedded.tar.gz'), await emptyDatabase())
 await buildDashboard(join(draft, 'server', 'dashboard', 'built'))
 
-// Bundles the generators for generate.js.
 await build({
   ...client,
   entryPoints: undefined,
@@ -98,7 +97,7 @@ function replace() {
       if (existsSync(dist)) renameSync(dist, old)
       return renameSync(draft, dist)
     } catch (error) {
-      if (attempt === 10) throw error // else another build was first
+      if (attempt === 10) throw error // otherwise another build was first
     } finally {
       rmSync(old, { recursive: true, force: true })
     }

@@ -12,7 +12,7 @@ export const shared = {
   logLevel: 'warning',
 }
 
-/** commander requires node:child_process for executable subcommands, which do not exist here; loading it costs 6 ms. */
+/** commander requires it for executable subcommands, which do not exist here; loading it costs 6 ms. */
 const noSubprocesses = {
   name: 'no subprocesses',
   setup({ onResolve, onLoad }) {
@@ -23,7 +23,7 @@ const noSubprocesses = {
   },
 }
 
-/** Reduces package.json to its version, because each start would evaluate all of it. */
+/** Keeps only the version of package.json, because each start evaluates it. */
 const versionOnly = {
   name: 'version only',
   setup({ onLoad }) {

@@ -15,13 +15,13 @@ const {
 const { dirname, isAbsolute, join } = require('node:path')
 const { Script } = require('node:vm')
 
-/** Number of hexadecimal digits of the digest that the build appends to the script. */
+/** Hexadecimal digits that the build appends to the script. */
 const digestLength = 40
 
 /**
  * Runs a script that the build wrapped in a CommonJS function, and returns its exports. Relative paths resolve from
- * this folder, because `createRequire` would load node:module. Call `keep` once the needed functions are compiled: it
- * writes the cache.
+ * this folder, because `createRequire` would load node:module. Call `keep`, which writes the cache, once the needed
+ * functions are compiled.
  */
 function runCached(filename) {
   const source = readFileSync(filename, 'latin1') // the build writes ASCII only
@@ -36,8 +36,8 @@ function runCached(filename) {
 }
 
 /**
- * Returns a path among the user's caches, because others could place code in a shared temporary folder. Null without
- * such a folder, or if the user disables Node's cache.
+ * Returns a path among the user's caches: others could place code in a shared temporary folder. Null without such a
+ * folder, or if the user disables Node's cache.
  */
 function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, HOME }) {
   if (NODE_DISABLE_COMPILE_CACHE) return null
@@ -47,7 +47,7 @@ function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, H
   return isOwnFolder(HOME) ? join(HOME, '.cache', 'consentctl', name) : null
 }
 
-/** Returns false for another user's home folder, in which root must not create files. */
+/** Root must not create files in another user's home folder. */
 function isOwnFolder(home) {
   const found = home && statSync(home, { throwIfNoEntry: false })
   return Boolean(found) && found.uid === process.getuid()
@@ -55,8 +55,8 @@ function isOwnFolder(home) {
 
 /**
  * Returns null for data that others could have written or that is damaged. V8 does not check its data, so the file
- * has it twice: comparing takes a tenth of the time of a checksum in JavaScript, and Node's checksums are in modules
- * that take longer to load.
+ * has it twice: comparing takes a tenth of the time of a checksum in JavaScript, and loading Node's checksums takes
+ * longer.
  */
 function readCache(file, digest) {
   let descriptor
@@ -88,7 +88,7 @@ function writeCache(file, digest, script) {
     })
     renameSync(draft, file)
   } catch {
-    unlink(draft, () => {}) // without the cache, a start is only slower
+    unlink(draft, () => {}) // a start without the cache is only slower
   }
 }
 

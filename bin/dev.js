@@ -1,4 +1,4 @@
-// Builds and runs the service with an account; repeats that after each change.
+// Builds and runs the service with an account, and repeats that after each change.
 import { spawn, spawnSync } from 'node:child_process'
 import { watch } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +19,7 @@ function start() {
   })
 }
 
-/** Stops the previous service first, because both need its port and the lock of its data folder. */
+/** Stops the previous service first: both need its port and the lock of its data folder. */
 function restart() {
   if (!build()) return
   if (service.exitCode !== null || service.signalCode !== null) return start()

@@ -19,7 +19,7 @@ import { createTar } from 'nanotar'
 const library = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'))
 const { version } = JSON.parse(readFileSync(library, 'utf8'))
 
-/** Returns a .tar.gz, cached in node_modules/.cache for each version of PGlite. */
+/** Returns a .tar.gz, cached for each version of PGlite. */
 export async function emptyDatabase() {
   const folder = fileURLToPath(new URL('../node_modules/.cache/embedded/', import.meta.url))
   const file = join(folder, `${version}.tar.gz`)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs a program with its output on stderr. Returns true if it exits with 0. */
+/** Returns true if the program exits with 0. Its output goes to stderr. */
 export function run(command, args, env = {}) {
   const options = { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 2, 2] }
   const shell = command === 'npm' && process.platform === 'win32'

@@ -2,7 +2,7 @@
 import { CliError, exit } from '../src/errors/errors.ts'
 import { main } from '../src/main.ts'
 
-process.exitCode = exit.failure // the code if the event loop ends before `main` does
+process.exitCode = exit.failure // the exit code if `main` never settles
 main(process, () =>
   Promise.reject(
     new CliError('no_server', exit.usage, 'this executable is the client only', {

@@ -1,4 +1,4 @@
-// Prepares a fresh clone: installs and builds, each only if necessary. Uses only Node and npm.
+// Prepares a fresh clone with Node and npm alone: installs and builds, each only if necessary.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -25,12 +25,12 @@ if (!existsSync(digestFile) || readFileSync(digestFile, 'utf8') !== digest) {
   writeFileSync(digestFile, digest)
 }
 
-/** Returns milliseconds since 1970; 0 for a missing file. */
+/** Returns 0 for a missing file. */
 function changedAt(file) {
   return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Digests Node's version and the files' names and contents; not times, which a checkout changes. */
+/** Digests names, contents and Node's version; not times, which a checkout changes. */
 function digestOf(paths) {
   const hash = createHash('sha256').update(process.version)
   const files = paths.flatMap(path =>

@@ -20,23 +20,23 @@ type Methods = { readonly [Name in keyof typeof consents]: Method<(typeof consen
 
 /** The service's API. Every method rejects with a CallError. */
 export interface Client {
-  /** Sends a fresh Idempotency-Key unless one is given, so that a create can be retried. */
+  /** Sends a fresh Idempotency-Key unless one is given. */
   readonly consents: Omit<Methods, 'create'> & {
     create(
       input: Parameters<Methods['create']>[0] & { idempotencyKey?: string | undefined },
     ): ReturnType<Methods['create']>
   }
-  /** Creates several records with one request; requires an instance that supports it. */
+  /** Sends one request; the instance must support it. */
   createRows(rows: readonly Row[]): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
-  /** Returns the text of a signed response unchanged; checks only that it is JSON. */
+  /** Returns the text of a signed response unchanged. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
   /** Returns the body of an endpoint with `media`. */
   bytes<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Buffer>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
-  /** Sends one GET without retries, and returns the response with any status. */
+  /** Sends one GET without retries; accepts any status. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  /** Looks in the instance's OpenAPI description, which is read once. */
+  /** Reads the instance's OpenAPI description once. */
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   /** Drops the connections and aborts running requests. */
   close(): Promise<void>

@@ -1,14 +1,14 @@
 export interface Call {
   readonly method: string
-  /** The contract's path, with `:name` for each parameter. */
+  /** Has `:name` for each parameter. */
   readonly path: string
   readonly url: string
-  /** True if sending it twice has the same effect as once (RFC 9110 section 9.2.2). */
+  /** RFC 9110 section 9.2.2. */
   readonly idempotent: boolean
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** The setting or file that the API key came from; null if a user signs in. */
+  /** Setting or file that the API key came from; null if a user signs in. */
   readonly keySource: string | null
   /** `shown` omits the credentials; `source` is the variable that names the proxy. */
   readonly proxy: { readonly shown: string; readonly source: string } | null
@@ -17,7 +17,7 @@ export interface Call {
 export interface ResponseHead {
   readonly status: number
   readonly requestId: string | null
-  /** Seconds before the next attempt (RFC 9110 section 10.2.3). */
+  /** Seconds (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
   readonly location: string | null
 }
@@ -50,7 +50,6 @@ export class ApiError extends ResponseError {
   }
 }
 
-/** A call without a complete response: unreachable instance, broken connection or timeout. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   readonly call: Call
@@ -66,12 +65,12 @@ export class NetworkError extends Error {
   }
 }
 
-/** Returns true if no request of the call reached the instance, so later calls would fail too. */
+/** Returns true if no request reached the instance, so later calls would fail too. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof NetworkError && !error.maybeDone
 }
 
-/** A response that does not match the contract: an HTML page, other JSON, a redirect. */
+/** A response that is not this service's: an HTML page, other JSON, a redirect. */
 export class ContractError extends ResponseError {
   override readonly name = 'ContractError'
   readonly location: string | null
@@ -100,7 +99,7 @@ export function isCallError(error: unknown): error is CallError {
   return error instanceof ApiError || error instanceof NetworkError || error instanceof ContractError
 }
 
-/** Unwraps the AggregateError without a message that Node throws if all addresses of a host fail. */
+/** Node wraps the errors of a host's addresses in an AggregateError without a message. */
 function innermost(cause: unknown): { code: string; message: string } {
   const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: unknown; errors?: unknown[] }
   if (Array.isArray(errors) && errors.length > 0 && !message) return innermost(errors[0])

@@ -3,8 +3,8 @@ import type { Consent, ConsentPage } from '../contract/consents.ts'
 type Fields<T> = readonly (readonly [name: keyof T & string, isValid: (value: unknown) => boolean, canLack?: true])[]
 
 /**
- * Returns true if a body from JSON.parse has exactly the fields of a ConsentPage, in this service's order and types.
- * Parsing such a body with `ConsentPage` would return it unchanged and double the time of a list.
+ * Returns true if a parsed body has exactly the fields of a ConsentPage, in this service's order and types. Parsing
+ * it with `ConsentPage` would change nothing and double the time of a list.
  */
 export function isExactPage(body: unknown): body is ConsentPage {
   return hasFields(body, pageFields)

@@ -2,22 +2,21 @@ import type { Consent, ConsentPage, ConsentQuery } from '../contract/index.ts'
 import { EndlessListError, NetworkError } from './errors.ts'
 
 export interface Extent {
-  /** Number of records. */
   readonly limit: number
   readonly maxRequests: number
-  /** True to request pages early: as one stream if the instance supports it, else one page ahead. */
+  /** Requests pages early: as a stream if the instance supports it, else one page ahead. */
   readonly readAhead?: boolean
 }
 
 export interface WalkedPage {
   readonly records: readonly Consent[]
-  /** Cursor of the next page; null on the last one. */
+  /** Null on the last page. */
   readonly next: string | null
 }
 
 export interface PageResponse {
   readonly first: ConsentPage
-  /** Further pages of a stream; throws a NetworkError if the connection is cut. Null if not streamed. */
+  /** Further pages of a stream. Throws a NetworkError if the connection is cut. */
   readonly rest: AsyncGenerator<ConsentPage> | null
 }
 
@@ -28,8 +27,8 @@ const largestPage = 100
 
 /**
  * Yields the pages of a list. Continues a cut stream from the last cursor, so no record is lost or repeated. Does not
- * stream with a limit, because the last page must end where its cursor continues, and extra pages cost quota. Sends
- * the second request only after the first page is used, because many readers stop there.
+ * stream with a limit: the last page must end where its cursor continues, and extra pages cost quota. Sends the
+ * second request only after the first page is used, because many readers stop there.
  *
  * @throws EndlessListError if a cursor is repeated
  */
@@ -79,13 +78,13 @@ async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGe
   }
 }
 
-/** Waits until a request is sent. Its error is thrown where the caller awaits it. */
+/** Waits until a request is sent; its error is thrown where it is awaited. */
 async function departure(request: Promise<unknown>): Promise<void> {
   request.catch(() => {})
   await new Promise(setImmediate)
 }
 
-/** Detects a cycle of cursors by comparing with the 1st, 2nd, 4th, 8th … (Brent 1980), in constant memory. */
+/** Detects repeated cursors in constant memory, by comparing with the 1st, 2nd, 4th, 8th … (Brent 1980). */
 function cycleDetector(first: string | undefined): (cursor: string | undefined) => void {
   let kept = first
   let since = 0

@@ -11,7 +11,7 @@ export async function repeat(endpoint: Endpoint, input: Input, deliver: Deliver)
   return await deliver(endpoint, input)
 }
 
-/** Returns the resource if it has the change already: sending it again could undo another caller's change. */
+/** Returns the resource if it has the change already: sending it again could undo another caller's. */
 async function repeatChange(endpoint: Endpoint, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     const present = await deliver({ ...endpoint, method: 'GET' }, { params: input.params })

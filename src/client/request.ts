@@ -6,24 +6,24 @@ import type { Headers, Received } from './http.ts'
 export interface Connection {
   /** Without a slash at the end. */
   readonly baseUrl: string
-  /** Null if a user signs in; the session's cookies are kept in memory. */
+  /** Null if a user signs in; the session's cookies stay in memory. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** `shown` omits the credentials of `url`; `source` is the variable that names the proxy. */
+  /** `shown` omits the credentials; `source` is the variable that names it. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** All trusted certificate authorities, in PEM; null for Node's own. */
+  /** Trusted certificate authorities in PEM; null for Node's own. */
   readonly ca: readonly string[] | null
   /** Milliseconds; null for the defaults. */
   readonly timeout: number | null
-  /** Longest wait between attempts, in seconds. */
+  /** Seconds. */
   readonly maxWait: number
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
-  /** Aborted when the user interrupts: changes already sent finish, everything else is aborted. */
+  /** Aborted when the user interrupts: changes already sent finish, everything else ends. */
   readonly interruption: AbortSignal
   readonly trace: Trace | null
 }
 
-/** Observes all requests. It receives secrets and personal data, and must not show them. */
+/** Receives secrets and personal data, and must not show them. */
 export interface Trace {
   /** Calls `send` once. */
   follow(
@@ -38,12 +38,12 @@ export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
-  /** A body that is not JSON, or is already serialized. */
+  /** A body that is not JSON, or already serialized. */
   readonly upload?: { readonly bytes: Uint8Array; readonly type: string }
   readonly idempotencyKey?: string | undefined
-  /** RFC 7240 preference, which an instance may ignore. */
+  /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** Form of the result instead of a parsed value; `pages` gives a PageResponse. */
+  /** `pages` returns a PageResponse. */
   readonly as?: 'text' | 'bytes' | 'pages'
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
   /** Called for every failed attempt that the instance may have carried out. */
@@ -55,7 +55,7 @@ export interface Input {
 export interface ResponseInfo {
   readonly status: number
   readonly requestId: string | null
-  /** The Date header, in milliseconds since 1970. */
+  /** The instance's clock, in milliseconds since 1970. */
   readonly at: number | null
 }
 
@@ -84,7 +84,7 @@ export function ownHeaders({ body, upload, idempotencyKey, prefer, as }: Input):
   }
 }
 
-/** POSTs that are idempotent with any body. */
+/** Idempotent with any body. */
 const idempotentPosts = new Set([
   '/api/v1/consents/:id/restore',
   '/api/v1/subjects/purge',
@@ -93,7 +93,7 @@ const idempotentPosts = new Set([
 
 const nearMatchesPath = '/api/v1/subjects/near-matches'
 
-/** A sign-in counts as idempotent, because repeating it only makes another session. */
+/** A sign-in counts as idempotent: repeating it only makes another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
   endpoint: Endpoint,
@@ -117,7 +117,7 @@ export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: E
   return !key && method === 'POST' && access === 'anyone'
 }
 
-/** Returns a response's cookies (RFC 6265 section 5.2) as the header for later requests. */
+/** Returns a response's cookies (RFC 6265 section 5.2) for later requests. */
 export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}

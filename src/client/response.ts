@@ -8,7 +8,7 @@ import { header, type Received } from './http.ts'
 import type { PageResponse } from './pages.ts'
 import type { Input } from './request.ts'
 
-/** @throws ApiError; ContractError for a response that does not match the contract */
+/** @throws ApiError; ContractError for a response that is not this service's */
 export function readResponse(endpoint: Endpoint, call: Call, received: Received, as?: Input['as']): unknown {
   if (as === 'pages') return readPages(call, received)
   if (as === 'bytes' && received.bytes) return readBytes(endpoint, call, { ...received, bytes: received.bytes })
@@ -16,7 +16,7 @@ export function readResponse(endpoint: Endpoint, call: Call, received: Received,
   return as === 'text' ? received.text : body
 }
 
-/** @throws ContractError for another media type, such as an older instance's or a proxy's page */
+/** @throws ContractError for another media type, such as a proxy's page */
 function readBytes(
   { media = [] }: Endpoint,
   call: Call,
@@ -59,7 +59,7 @@ function isExact(schema: z.ZodType, body: unknown): boolean {
   return (schema === ConsentPage && isExactPage(body)) || (schema === Consent && isExactConsent(body))
 }
 
-/** Parses a JSON body or a line of NDJSON; null if empty. */
+/** Parses JSON or a line of NDJSON; null if empty. */
 function parseBody({ headers, text, rest }: Received): { body?: unknown; problem?: string } {
   if (text.trim() === '') return { body: null }
   const type = header(headers, 'content-type')

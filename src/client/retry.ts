@@ -3,7 +3,7 @@ import { ApiError, type CallError, isCallError, NetworkError } from './errors.ts
 export const maxAttempts = 4
 
 export interface Backoff {
-  /** Longest wait in seconds. A call is not retried if the instance asks for a longer one. */
+  /** Seconds. A call is not retried if the instance asks for a longer wait. */
   readonly maxWait: number
   /** Rejects if the user interrupts. */
   readonly pause: (seconds: number) => Promise<void>
@@ -17,8 +17,8 @@ interface RetryOptions extends Backoff {
 }
 
 /**
- * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated` is true if the instance may
- * have carried out an earlier attempt.
+ * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have
+ * been carried out.
  *
  * @throws the first error after which the call may have been carried out, if it must not be repeated: later errors
  * say nothing about that attempt. Otherwise the last error.
@@ -48,7 +48,7 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Returns the seconds before the next attempt; null for no retry. */
+/** Returns null for no retry. */
 export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)

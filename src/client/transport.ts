@@ -41,7 +41,7 @@ export interface Parameter {
 
 const idempotencyKey: Parameter = { in: 'header', name: 'Idempotency-Key' }
 
-/** The methods reject with a CallError, or with the reason of the user's interruption. */
+/** The methods reject with a CallError, or if the user interrupts. */
 export async function openTransport(connection: Connection): Promise<Transport> {
   const { baseUrl, proxy, ca, maxWait, trace, interruption, key } = connection
   const http = proxy ? await openProxied(proxy.url, ca) : await openDirect(baseUrl.startsWith('https:'), ca)
@@ -104,7 +104,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   return { send, createRows, probe, supports, close }
 }
 
-/** Returns a function that sends a request once. It keeps a sign-in's cookies for later requests. */
+/** The returned function sends a request once, and keeps a sign-in's cookies for later ones. */
 function createDeliver(
   connection: Connection,
   http: HttpClient,
@@ -140,7 +140,7 @@ function jsonOf({ upload }: Input): string | undefined {
   return upload?.type === jsonType ? Buffer.from(upload.bytes).toString() : undefined
 }
 
-/** Returns null if the instance serves no OpenAPI description. */
+/** Returns null if the instance serves none. */
 async function readDescription(send: Deliver): Promise<unknown> {
   const { api } = await import('../contract/api.ts')
   try {

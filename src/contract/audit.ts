@@ -20,7 +20,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** `admin`: a command on the server's machine; `system`: the service itself. */
+/** `admin`: a command on the server's machine. */
 export const auditActors = ['user', 'api_key', 'admin', 'system'] as const
 
 export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice'] as const

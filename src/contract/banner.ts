@@ -2,10 +2,9 @@ import * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** One message for all unusable tokens. */
 export const invalidConsentToken = 'is not valid, or no longer: record the consent without it'
 
-/** The site comes from the site token; address and user agent come from the connection. */
+/** The connection gives site, address and user agent. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true }).extend({
   consent_token: z
     .string(invalidConsentToken)

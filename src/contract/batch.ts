@@ -17,7 +17,7 @@ export type BatchRow = z.output<typeof BatchRow>
 
 const size = `must have from 1 to ${batchLimits.rows} rows`
 
-/** Rows are validated one by one, because an invalid row must not stop the others. */
+/** Rows are validated one by one, so that an invalid row does not stop the others. */
 export const ConsentBatch = z.strictObject({
   records: z
     .array(
@@ -61,13 +61,13 @@ export type RowOutcome = z.output<typeof RowOutcome>
 export const BatchOutcome = z.object({ results: z.array(RowOutcome) })
 export type BatchOutcome = z.output<typeof BatchOutcome>
 
-/** Checks only the id, because validating every field would take most of the time of an import. */
+/** Checks only the id: validating every field would take most of an import's time. */
 const RowId = z.custom<{ readonly status: 201; readonly consent: z.output<typeof RecordId> }>(row => {
   const { status, consent } = Object(row)
   return status === 201 && typeof Object(consent).id === 'string'
 })
 
-/** Answer for `rows` rows, of which only the ids are read. */
+/** The answer for `rows` rows; reads only their ids. */
 export function idsOf(rows: number) {
   return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
 }

@@ -5,7 +5,7 @@ import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
 import { Count, Id, Instant, PolicyVersion, pageQuery, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
-/** A field that instances may leave out or set to null; parsed as null. */
+/** A field that instances may leave out; parsed as null. */
 function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
@@ -14,7 +14,6 @@ function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
 }
 
-/** The origin of an imported record, as its importer stated it. */
 export const RecordOrigin = z.object({
   system: z.string(),
   id: z.string().nullable(),
@@ -95,7 +94,7 @@ export function isRange({ from, to }: Range): boolean {
   return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
 }
 
-/** Repeats the form of the notices' schemas, because evaluating those would slow the start of every command. */
+/** Repeats the notices' form, because evaluating their schemas would slow the start of every command. */
 const Expiry = z
   .string()
   .regex(
@@ -136,7 +135,7 @@ function hex(bytes: number) {
 
 /**
  * An entry of the audit trail (service specification section 2.2): the state after the event. `action` and the fields
- * after `created_at` are this service's additions, with which the response alone verifies the hash chain.
+ * after `created_at` are this service's additions, which make the hash chain verifiable from the response.
  */
 export const AuditEntry = z.object({
   id: Id,
@@ -211,7 +210,7 @@ const HistoryQuery = z.strictObject({
 const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** The six routes of service specification section 4. Instances may answer a removal in any form. */
+/** Service specification section 4. Instances may answer a removal in any form. */
 export const consents = {
   create: endpoint({
     summary: 'Create a consent record',

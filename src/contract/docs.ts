@@ -21,7 +21,7 @@ import { statsDocs } from './stats.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
 
-/** The prose of every resource. Only the server imports it. */
+/** Only the server imports this. */
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
   consents: {
     ...consentsDocs,

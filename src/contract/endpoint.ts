@@ -4,13 +4,10 @@ import type { ErrorCode } from './errors.ts'
 export const scopes = ['read', 'write', 'erase', 'notices', 'import'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Scopes of a key that is created without any. */
+/** Scopes of a key created without any. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'erase']
 
-/**
- * `account`: an API key or a dashboard session; `session`: a session only; `site_token`: a browser with a site's
- * token.
- */
+/** `account`: an API key or a dashboard session; `site_token`: a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
 
 export interface Endpoint<
@@ -23,19 +20,13 @@ export interface Endpoint<
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   readonly access: Access
-  /**
-   * Scope that an API key needs; one of several is enough. An owner's session has all, a reader's `read` and every
-   * GET.
-   */
+  /** Scopes for API keys; one is enough. Owners' sessions have all, readers' have `read` and every GET. */
   readonly scope?: Scope | readonly Scope[]
-  /** True if a reader may call it although it changes something, which must be the reader's own. */
+  /** True if a reader may call it although it changes the reader's own data. */
   readonly allowsReader?: boolean
-  /**
-   * Monthly quota for API keys. Default: takes a unit, rejected if none is left. `optional`: takes a unit if one is
-   * left. `free`: takes none.
-   */
+  /** Monthly quota for API keys. Default: takes a unit, or is rejected. `optional`: takes a unit if one is left. */
   readonly unit?: 'optional' | 'free'
-  /** True if it writes nothing but states the present time: it is rejected while the service's clock is wrong. */
+  /** True if it states the present time without writing: rejected while the service's clock is wrong. */
   readonly statesTime?: boolean
   readonly params?: Params
   readonly query?: Query
@@ -44,11 +35,11 @@ export interface Endpoint<
   readonly bodyMedia?: readonly string[]
   readonly status: 200 | 201 | 204
   readonly response: Response
-  /** Media types of a success that is not JSON; `response` is then not used. */
+  /** Media types of a success that is not JSON; `response` is unused. */
   readonly media?: readonly string[]
-  /** True if `Accept: application/x-ndjson` returns this and all further pages as lines. */
+  /** True if `Accept: application/x-ndjson` returns all further pages as lines. */
   readonly streams?: boolean
-  /** Errors in addition to those of access, parameters and body. */
+  /** Errors besides those of access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }
 
@@ -59,7 +50,7 @@ export interface HeaderDocs {
   readonly example: string | number
 }
 
-/** Markdown for the OpenAPI document. Separate from the endpoint, so that bundling the client drops it. */
+/** Markdown for the OpenAPI document; separate, so that bundling the client drops it. */
 export interface EndpointDocs {
   readonly description?: string
   /** Default: `Done.`, or `Created.` for 201. */
@@ -75,7 +66,6 @@ export interface ResourceDocs<Resource> {
   readonly endpoints?: { readonly [Name in keyof Resource]?: EndpointDocs }
 }
 
-/** Returns the endpoint unchanged; infers the types of its schemas. */
 export function endpoint<
   Params extends z.ZodType = z.ZodUndefined,
   Query extends z.ZodType = z.ZodUndefined,
@@ -85,7 +75,7 @@ export function endpoint<
   return declaration
 }
 
-/** Accepts any text, because the server answers `not_found` to an id that is not a UUID. */
+/** Accepts any text: the server answers `not_found` to an id that is not a UUID. */
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 
 export const NoQuery = z.strictObject({})

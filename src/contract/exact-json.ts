@@ -1,15 +1,15 @@
 const maxDepth = 32
 
 /**
- * Parses JSON (RFC 8259). Rejects anything that JSON.parse would silently change: repeated keys, `__proto__`, numbers
- * that a double cannot hold.
+ * Parses JSON (RFC 8259). Rejects what JSON.parse would silently change: repeated keys, `__proto__`, numbers that a
+ * double cannot hold.
  * @throws SyntaxError with a message that completes "The body …"
  */
 export function parseExactJson(text: string): unknown {
   const value = parse(text)
-  /** The keys of each open object; null for an open array. */
+  /** Keys of each open object; null for an array. */
   const open: (Set<string> | null)[] = []
-  /** The keys of the innermost object, if a key is next. */
+  /** Keys of the innermost object, if a key is next. */
   let keys: Set<string> | null | undefined = null
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at] as string
@@ -69,7 +69,7 @@ export function isExactNumber(value: number): boolean {
 }
 
 function isKept(token: string): boolean {
-  if (/^-?[1-9]\d{0,14}$/.test(token)) return true // fast path: most numbers are integers below 2^53
+  if (/^-?[1-9]\d{0,14}$/.test(token)) return true // most numbers are integers below 2^53
   const value = Number(token)
   if (!isExactNumber(value) || Object.is(value, -0)) return false
   const digits = significant(token)

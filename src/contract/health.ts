@@ -8,7 +8,7 @@ export const ReadOnly = z.object({
   reason: z.string().meta({ examples: ['the database is read-only'] }),
 })
 
-/** `live`: the process responds. `ready`: its database responds too. `writable`: the database also accepts writes. */
+/** `ready`: the database responds too; `writable`: it also accepts writes. */
 export const health = {
   live: endpoint({
     summary: 'Check that the process responds',

@@ -1,9 +1,9 @@
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * Parses an RFC 3339 date-time with an offset into milliseconds since 1970. A finer fraction counts as half a
- * millisecond, so that lower bounds can be rounded up and upper bounds down. Null if invalid, which includes `24:00`,
- * leap seconds, 30 February and the year 0000.
+ * Parses an RFC 3339 date-time into milliseconds since 1970. A finer fraction counts as half a millisecond, so that
+ * lower bounds can be rounded up and upper bounds down. Null if invalid, which includes `24:00`, leap seconds and the
+ * year 0000.
  */
 export function parseInstant(value: string): number | null {
   const parts = rfc3339.exec(value)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { isExactNumber } from './exact-json.ts'
 import { storable } from './values.ts'
 
-/** `bytes` in UTF-8; `depth` counts the object itself; `keys` in all levels together. */
+/** `depth` counts the object itself; `keys` counts all levels. */
 export const preferenceLimits = { bytes: 16_384, depth: 8, keys: 256 } as const
 
 /** A JSON object that JSON and PostgreSQL store unchanged. */
@@ -43,7 +43,7 @@ function scalarProblem(value: unknown): string | null {
   return null
 }
 
-/** PostgreSQL expands numbers in scientific notation: 1e-300 becomes 300 zeros. */
+/** PostgreSQL writes scientific notation out: 1e-300 takes 300 zeros. */
 function zerosOf(value: unknown): number {
   if (typeof value !== 'number') return 0
   return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))
@@ -51,7 +51,7 @@ function zerosOf(value: unknown): number {
 
 function sizeProblem(root: object, zeros: number): string | null {
   const text = JSON.stringify(root)
-  if (3 * text.length + zeros <= preferenceLimits.bytes) return null // no UTF-16 code unit takes more than 3 bytes in UTF-8
+  if (3 * text.length + zeros <= preferenceLimits.bytes) return null // at most 3 bytes of UTF-8 per code unit
   const bytes = new TextEncoder().encode(text).length + zeros
   return bytes > preferenceLimits.bytes ? `must be at most ${preferenceLimits.bytes} bytes of JSON` : null
 }

@@ -4,7 +4,6 @@ import { Id, Instant, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/keys'
 
-/** The key's text is shown once, at creation. */
 export const ApiKey = z.object({
   id: Id,
   name: z.string(),
@@ -32,7 +31,7 @@ export type KeyDraft = z.output<typeof KeyDraft>
 export const NewApiKey = ApiKey.extend({ key: z.string().meta({ pattern: '^sk-' }) })
 export type NewApiKey = z.output<typeof NewApiKey>
 
-/** The access `session` prevents a key from creating another. */
+/** Only sessions have access, so that a key cannot create another. */
 export const keys = {
   list: endpoint({
     summary: 'List the API keys of the account, newest first',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type EndpointDocs, endpoint } from './endpoint.ts'
 import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
-/** Most live accepted records of the site that one page examines. */
+/** Most live accepted records that one page examines. */
 export const examinedRecordsLimit = 500
 
 export const NoticeSubject = z.object({
@@ -36,7 +36,6 @@ export const NoticeSubjectPage = pageOf(
 )
 export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
 
-/** Separate from the other routes of notices, which need none of it. */
 export const noticeSubjects = endpoint({
   summary: 'List who agreed to a policy version and to nothing newer, newest record first',
   method: 'GET',

@@ -8,7 +8,6 @@ export type NoticeMediaType = (typeof noticeMediaTypes)[number]
 
 export const maxNoticeTextBytes = 1024 * 1024
 
-/** Most texts of one notice. */
 export const maxNoticeTexts = 100
 
 const duration = /^P(?:(\d{1,4})W|(?=\d)(?:(\d{1,3})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})D)?)$/
@@ -42,7 +41,7 @@ const ValidFor = z
 const purposeTitle = 'Marketing by e-mail'
 const purposeIri = 'https://w3id.org/dpv#DirectMarketing'
 
-/** A purpose has one entry for each language of its title. */
+/** One entry for each language of the title. */
 export const NoticePurpose = z.object({
   key: z
     .string()
@@ -135,7 +134,7 @@ export const NoticeDraft = z.strictObject({
   purposes: Purposes.optional(),
   controller: text(1, 1000).nullable().optional(),
   valid_for: ValidFor.nullable().optional(),
-  // A later version can correct false, but nothing can take back true.
+  // A later version can correct false, but cannot take back true.
   requires_renewal: z.boolean('must be true or false').optional().describe('Default: false.'),
   effective_from: Instant.nullable().optional(),
 })

@@ -4,10 +4,7 @@ export interface OriginFacts {
   readonly files: readonly string[]
 }
 
-/**
- * Returns the sentence of a receipt on an imported record. Quotes the system as JSON, so that its text cannot end the
- * quotes.
- */
+/** Quotes the system as JSON, so that its text cannot end the quotes. */
 export function describeOrigin({ system, imported_at, files }: OriginFacts): string {
   return `as told by ${JSON.stringify(system)}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
 }

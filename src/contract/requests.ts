@@ -13,7 +13,6 @@ export type RequestOutcome = (typeof requestOutcomes)[number]
 
 export const requestStates = ['open', 'extended', 'closed'] as const
 
-/** Documents that prove the answer to a request. */
 export const proofTypes = ['erasure_receipt', 'export_manifest'] as const
 
 const dayForm = 'must be a day, such as 2026-01-31'
@@ -37,7 +36,7 @@ const Kind = z.enum(requestKinds, `must be one of ${requestKinds.join(', ')}`)
 
 const Digest = z.string().meta({ pattern: '^[\\da-f]{64}$' })
 
-/** A data subject's request in the register. Days are in UTC. */
+/** Days are in UTC. */
 export const DataSubjectRequest = z.object({
   id: Id,
   ticket: z.string().describe('Unique in the account.'),

@@ -4,11 +4,11 @@ import type { Role } from './session.ts'
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
 export interface DatabaseFinding {
-  /** Null for a finding about all accounts. */
+  /** Null for all accounts. */
   readonly account_id: string | null
-  /** Null for a finding about the account's log. */
+  /** Null for the account's log. */
   readonly consent_id: string | null
-  /** Null for a finding about several audit entries. */
+  /** Null for several audit entries. */
   readonly version: number | null
   readonly problem: Problem
   readonly detail: string
@@ -34,7 +34,6 @@ export interface Inspection {
   readonly kept: readonly string[]
   /** PEM file of the timestamps' authority, to verify them too. */
   readonly tsaCa?: string | undefined
-  /** Aborts the work, which then throws the signal's reason. */
   readonly signal: AbortSignal
 }
 
@@ -46,13 +45,13 @@ export interface Inspected {
   timestamps: number
 }
 
-/** Verifies page by page while its findings are read. */
+/** Verifies while its findings are read. */
 export interface Verification {
   readonly findings: AsyncIterable<readonly DatabaseFinding[]>
   readonly inspected: Readonly<Inspected>
 }
 
-/** Each account's latest signed checkpoint, and any contradictions to checkpoints stored elsewhere. */
+/** Each account's latest signed checkpoint, and contradictions to checkpoints stored elsewhere. */
 export interface TakenCheckpoints {
   readonly checkpoints: readonly string[]
   readonly findings: readonly DatabaseFinding[]
@@ -74,7 +73,7 @@ export interface ImportOrder {
   readonly signal: AbortSignal
 }
 
-/** The URL of a PostgreSQL server, or else the folder of the embedded database. */
+/** A PostgreSQL URL, or the folder of the embedded database. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string | undefined
   readonly dataDir?: string | undefined
@@ -113,21 +112,21 @@ export interface AccountRow {
   readonly plan: string
   /** Null is unlimited. */
   readonly monthly_quota: number | null
-  /** Units used in this month (UTC), including held ones. */
+  /** Units used this month (UTC), including held ones. */
   readonly used: number
   readonly remaining: number | null
   readonly created_at: string
 }
 
 export interface QuotaOrder {
-  /** Id of the account, or e-mail of one of its users. */
+  /** Account id, or e-mail of a user. */
   readonly account: string
   /** Null is unlimited. */
   readonly monthlyQuota: number | null
 }
 
 export interface UserDraft {
-  /** Id of the account, or e-mail of one of its users; default: the only account. */
+  /** Account id, or e-mail of a user; default: the only account. */
   readonly account?: string | undefined
   readonly email: string
   readonly role: Role
@@ -166,7 +165,7 @@ export interface PurgeOrder {
   readonly olderThan?: number | undefined
   /** Called with the numbers first; false cancels the purge. */
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
-  /** Called for each record that is kept because its history does not verify. */
+  /** Called for each record kept because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
   /** Called for a failure that does not stop the purge. */
   readonly onProblem: (problem: string) => Promise<void>
@@ -185,15 +184,15 @@ export interface RunningServer {
 
 export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Called with the reason, and with null at the end of the wait. */
+  /** Called with the reason; with null at the end. */
   readonly onWait?: (what: string | null) => void
-  /** Called if the embedded database is used because no database was given. */
+  /** Called if no database was given. */
   readonly onDefault?: (what: string) => void
   /** Called before `serve` opens the embedded database. */
   readonly onEmbedded?: (what: string) => void
 }
 
-/** The server's bundle, which the executable loads and the client never imports. */
+/** The executable loads it; the client never imports it. */
 export interface ServerModule {
   serve(options: ServeOptions, host: ServerHost): Promise<RunningServer>
   createAccount(options: DatabaseOptions, draft: AccountDraft, host: ServerHost): Promise<NewAccount>
@@ -203,7 +202,7 @@ export interface ServerModule {
   addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser>
   /** `account`: id, or e-mail of a user; undefined for all. */
   listUsers(options: DatabaseOptions, account: string | undefined, host: ServerHost): Promise<readonly UserInfo[]>
-  /** Also ends the user's sessions. Rejects for the last owner of an account. */
+  /** Also ends the user's sessions. Rejects for an account's last owner. */
   removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo>
   /** Also ends the user's sessions. */
   resetPassword(
@@ -213,14 +212,14 @@ export interface ServerModule {
   ): Promise<NewPassword>
   /** Deletes expired records, and personal data of deleted ones. Yields each account's numbers. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** Needs no running server, and may run beside one. */
+  /** Works with or without a running server. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
   /** Signs new checkpoints, and compares the log with those stored elsewhere. */
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
   revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
-  /** Starts a new chain of keys, which adopts the database's keys. */
+  /** Starts a new chain of keys, which adopts the existing ones. */
   restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]>
-  /** The export includes the secrets. */
+  /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   /** The database must be empty, and stays empty on failure. */
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
@@ -228,7 +227,6 @@ export interface ServerModule {
 
 export type OperatorErrorCode = 'settings' | 'unavailable' | 'invalid' | 'conflict' | 'not_found'
 
-/** A problem that the operator can fix, such as a port in use. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
   readonly code: OperatorErrorCode
@@ -241,7 +239,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** Compares the name, because the server's bundle has another copy of the class. */
+/** Compares the name, because the server's bundle has its own copy of the class. */
 export function isOperatorError(error: unknown): error is OperatorError {
   return error instanceof Error && error.name === 'OperatorError'
 }

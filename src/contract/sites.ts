@@ -22,7 +22,7 @@ export const Site = z.object({
 })
 export type Site = z.output<typeof Site>
 
-/** An origin in the form of browsers (RFC 6454 section 6.2): scheme, host, and port unless it is the default. */
+/** An origin as browsers send it (RFC 6454 section 6.2). */
 export const Origin = z
   .string('must be text')
   .max(255, 'must have at most 255 characters')
@@ -117,7 +117,6 @@ export const sites = {
   }),
 }
 
-/** Letters, digits, `-`, `_` and dots, or an IPv6 address; then a port. */
 const originForm = /^https?:\/\/([a-z\d_]([\w.-]*[a-z\d_])?|\[[\da-f:]+\])(:[1-9]\d*)?$/
 
 function isOrigin(value: string): boolean {

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { parseInstant } from './instant.ts'
 import { uuidPattern } from './uuid.ts'
 
-/** Text that PostgreSQL and JSON keep unchanged: well-formed Unicode without NUL. Lengths are in code points. */
+/** Text that PostgreSQL and JSON keep unchanged. Lengths are in code points. */
 export function text(min: number, max: number) {
   return z
     .string('must be text')
@@ -25,14 +25,13 @@ function characters(value: string): number {
   return count
 }
 
-/** A UUID, converted to lower case. */
 export const Uuid = z
   .string('must be a UUID')
   .regex(uuidPattern, 'must be a UUID')
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** Accepts any text, because other instances may have other ids; this service returns UUIDs. */
+/** Accepts any text, because other instances may have other ids. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
 /** Largest PostgreSQL `integer`. */
@@ -59,7 +58,7 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** Accepts any text, like ids; this service returns UTC with three decimals of a second. */
+/** Accepts any text, like `Id`; this service returns UTC with milliseconds. */
 export const Timestamp = z
   .string()
   .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })

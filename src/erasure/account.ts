@@ -6,7 +6,7 @@ import { askForErasable, findStates, listHolding } from './records.ts'
 
 /**
  * Checks that a resumed job has the same account, because another account's key sees all its records as gone. If the
- * instance names no account, the key must see one of the job's records.
+ * instance names no account, the key must see one of the records.
  * @throws CliError other_account (exit 10)
  */
 export async function requireSameAccount(api: Client, state: JobState, { account_id }: Identity): Promise<void> {
@@ -22,7 +22,7 @@ export async function requireSameAccount(api: Client, state: JobState, { account
   })
 }
 
-/** Looks for live records first, because that takes few requests unless all are deleted. */
+/** Looks for live records first, because few requests find one. */
 async function seesAny(api: Client, { header, targets }: JobState): Promise<boolean> {
   const ask = header.deletes_by === 'subject' ? askForErasable : listHolding
   const { live } = await ask(api, header.subjects)

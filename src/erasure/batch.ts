@@ -6,7 +6,7 @@ import { commandForOrigin } from '../settings/settings.ts'
 import type { ErasureHeader } from './job.ts'
 import type { Target } from './records.ts'
 
-/** The erasure of all people in a file. Each person's job starts when the batch reaches them. */
+/** The erasure of all people in a file. Each person's job starts when their turn comes. */
 const BatchHeader = z.object({
   version: z.literal(1),
   job: z.string(),
@@ -45,7 +45,7 @@ export function erasureBatches({ settings, host }: Pick<Context, 'settings' | 'h
   })
 }
 
-/** Writes the plan of all people to disk. Nobody is erased before it is complete. */
+/** Nobody is erased before all plans are on disk. */
 export async function createBatch(
   ctx: Pick<Context, 'settings' | 'host'>,
   header: BatchHeader,
@@ -62,7 +62,7 @@ export async function createBatch(
   return { held, people, done: new Set() }
 }
 
-/** Returns null if the plan is not complete, after removing the batch. */
+/** Removes the batch and returns null if its plan is not complete. */
 export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: string): Promise<Batch | null> {
   const held = await erasureBatches(ctx).resume(job)
   const people: PlannedPerson[] = []

@@ -15,7 +15,7 @@ export interface Deletion {
   readonly error: unknown
 }
 
-/** Records in one call, and so in one line of the journal and one certificate. */
+/** Records in one call, one line of the journal and one certificate. */
 const batchSize = 200
 
 /** @throws CallError */
@@ -116,9 +116,8 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
 }
 
 /**
- * Lets the service mark identifiers that have only deleted records as erased, so that a restore must confirm that it
- * overrides the erasure. Erasing live records marks their identifiers itself. `onAnswer` gets the certificate of each
- * call.
+ * Marks identifiers that have only deleted records as erased, so that a restore must confirm that it overrides the
+ * erasure. Erasing live records marks their identifiers itself.
  * @throws CallError
  */
 export async function markErased(

@@ -12,8 +12,8 @@ import { showsDeleted, type Target } from './records.ts'
 import { type ErasureRun, mayBeDeleted, restOf } from './state.ts'
 
 /**
- * Deletes the remaining records of the plan, and yields outcomes in batches. Does not throw if one record fails,
- * because the outcomes of the others must be reported.
+ * Deletes the remaining records of the plan. Does not throw if one record fails, because the outcomes of the others
+ * must be reported.
  * @throws CallError if a call for several records fails
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
@@ -64,7 +64,7 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
         mayBeOwn = true
       },
     })
-    isAbsent = response?.status === 404 // only a repeated call returns normally with 404
+    isAbsent = response?.status === 404 // only a repeated call resolves with 404
   } catch (error) {
     isAbsent = exitOf(error) === exit.notFound
     if (!isAbsent) {

@@ -8,17 +8,14 @@ import type { Signer } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
 import { exportTexts } from './export-text.ts'
 
-/** The two temporary files of an export, which are renamed when complete. */
+/** The temporary files of an export, renamed when complete. */
 export interface ExportFiles {
   readonly path: string
   readonly data: OutFile
   readonly manifest: OutFile
 }
 
-/**
- * Opens both files; the caller must commit or abandon them. @throws CliError usage (exit 2) if one of the files
- * exists
- */
+/** The caller must commit or abandon the files. @throws CliError usage (exit 2) if one of them exists */
 export async function openExport(path: string, flag: string): Promise<ExportFiles> {
   const data = await openOutFile(path, flag)
   try {
@@ -29,7 +26,6 @@ export async function openExport(path: string, flag: string): Promise<ExportFile
   }
 }
 
-/** Removes the files that are not complete. */
 export async function abandonExport({ data, manifest }: ExportFiles): Promise<void> {
   await Promise.all([data.abandon(false), manifest.abandon(false)])
 }
@@ -38,7 +34,7 @@ export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }
 
-/** Writes records with their histories as one JSON document and the signed manifest beside it, in constant memory. */
+/** Writes the records with their histories, and the signed manifest, in constant memory. */
 export async function writeExport(
   api: Client,
   request: ExportRequest,

@@ -26,15 +26,15 @@ export const ErasureHeader = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
-  /** `subject`: with the service's own erasure; `record`: one record at a time. */
+  /** `subject`: by the service's own erasure; `record`: one by one. */
   deletes_by: z.enum(['subject', 'record']),
-  /** Null if the instance does not say, or if an earlier version wrote the job. */
+  /** Null if the instance or an earlier version did not say. */
   account_id: z.string().nullable().default(null),
   /** Date from the register of requests; null to compute it. */
   due_at: z.string().nullable().default(null),
-  /** Id of the request in the register, which gets the receipt's digest. */
+  /** Id in the register of requests, which gets the receipt's digest. */
   request_id: z.string().nullable().default(null),
-  /** The batch that the job is part of. */
+  /** The job of the batch. */
   batch: z.string().optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
@@ -47,13 +47,13 @@ export interface RunningJob {
   readonly held: HeldJob<ErasureHeader, ErasureEvent>
 }
 
-/** Writes an event to disk before applying it, so that a killed process loses nothing it acted on. */
+/** Writes to disk first, so that a killed process loses nothing it acted on. */
 export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
   await held.append(event)
   apply(state, event)
 }
 
-/** Writes the plan. Deletion starts only after the `P` event; a job killed before it is discarded. */
+/** Deletion starts only after `P`; a job killed before it is discarded. */
 export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
   await Promise.all(targets.map(target => record(job, ['p', target])))
   await record(job, ['P'])
@@ -76,12 +76,12 @@ export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
   return `consentctl subject resume ${job}`
 }
 
-/** Returns the profile's jobs that have no receipt and that no process holds. */
+/** Returns the profile's jobs without a receipt that no process holds. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
   const jobs = erasureJobs(ctx)
   const headers: ErasureHeader[] = []
   for (const job of await jobs.list()) {
-    const header = await jobs.readHeader(job).catch(() => null) // another process holds it or has just finished it
+    const header = await jobs.readHeader(job).catch(() => null) // another process holds or has just finished it
     if (header?.profile === ctx.settings.profile.value) headers.push(header)
   }
   return headers

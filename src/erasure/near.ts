@@ -11,8 +11,8 @@ export interface NearMatch {
 }
 
 /**
- * Returns the near matches of a person's identifiers (not these identifiers, no duplicates); null if the instance
- * does not support it. An instance returns at most 100 for each identifier.
+ * Returns other identifiers close to a person's; null if the instance does not support it. An instance returns at
+ * most 100 for each.
  */
 export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
   if (!(await api.supports(subjectEndpoints.nearMatches))) return null
@@ -26,7 +26,7 @@ export async function findNearMatches(api: Client, subjects: readonly string[]):
   return [...found.values()]
 }
 
-/** Counts near matches. Returns null also if the key may not read, because a receipt can be made without. */
+/** Returns null also if the key may not read: a receipt can be made without. */
 export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
   try {
     return (await findNearMatches(api, subjects))?.length ?? null

@@ -6,7 +6,6 @@ import type { Target } from './records.ts'
 import { type RecordSeen, recordSentences } from './sentences.ts'
 import type { ErasureRun, ErasureState } from './state.ts'
 
-/** The instance's answer about a record. */
 export interface RecordAnswer {
   readonly target: Target
   /** False if the instance says that this call deleted the record. */
@@ -35,7 +34,7 @@ export function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecor
     site_id: target.site_id,
     result,
     deleted_at: deleted_at ?? (isOwn ? new Date().toISOString() : null),
-    request_id: isOwn ? requestId : null, // a request that found the record absent deleted nothing
+    request_id: isOwn ? requestId : null, // a request that found it absent deleted nothing
     deleted_at_by: deleted_at !== null ? 'service' : isOwn ? 'local' : null,
   }
 }
@@ -52,7 +51,7 @@ function isBefore({ header, clockOffset }: ErasureState, instant: string): boole
   return localMs < Date.parse(header.started_at) - clockToleranceSeconds * 1000
 }
 
-/** Records the clock's offset once. A response's Date has whole seconds and is slightly old. */
+/** Records the offset once. A response's Date has whole seconds and is slightly old. */
 export async function recordClock({ state, record }: ErasureRun, response: ResponseInfo | undefined): Promise<void> {
   if (!response || response.at === null || state.clockOffset !== null) return
   const seconds = Math.round((Date.now() - response.at) / 1000)

@@ -17,7 +17,7 @@ const PlannedRecord = z.strictObject({
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** A file that one person creates and another executes. It names the subjects in clear. */
+/** One person creates it, another executes it. It names the subjects in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -80,7 +80,7 @@ export async function readPlan(path: string): Promise<PlanFile> {
 
 type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
-/** @throws CliError changed (exit 10) unless the records are exactly the planned ones, unchanged */
+/** @throws CliError changed (exit 10) unless the records are exactly the planned ones */
 export function requireAsPlanned(planned: readonly Known[], present: readonly Known[]): void {
   const differences = describeDifferences(planned, present, ({ sha256: digest }) => digest)
   if (differences === '') return

@@ -20,7 +20,6 @@ export function orderPurge(api: Client): Ask {
   }
 }
 
-/** Returns the state of each record by id. */
 export async function previewPurge(api: Client, ids: readonly string[]): Promise<Map<string, string>> {
   const states = new Map<string, string>()
   for (let start = 0; start < ids.length; start += erasedRecordsLimit) {

@@ -5,7 +5,7 @@ import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
 
-/** Returns the receipt of an erasure's purge, which may be the given receipt; null if there is none. */
+/** Returns the receipt of an erasure's purge, which may be the given one, or null. */
 export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
   if ('purge' in given.receipt && given.receipt.purge) return given
   const digest = sha256(given.bytes)
@@ -14,7 +14,7 @@ export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt
   return null
 }
 
-/** Appends the receipt of the erasure again, with the service's purge certificates. */
+/** Appends the erasure's receipt again, with the purge certificates. */
 export async function makePurgeReceipt(
   { store, key, who, host }: Signer,
   { receipt: erasure, bytes }: StoredReceipt,

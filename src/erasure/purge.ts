@@ -11,7 +11,7 @@ export interface PurgeProof extends PurgeSeen {
   readonly certificates: readonly string[]
 }
 
-/** Asks which records are purged. A record counts only if a certificate signed by one of `keys` names it. */
+/** A record counts as purged only if a certificate signed by one of `keys` names it. */
 export async function findPurged(
   ask: Ask,
   receipt: AnyErasureReceipt,
@@ -38,7 +38,7 @@ export async function findPurged(
   }
 }
 
-/** Returns the ids that a certificate names; a string says what is wrong with it. */
+/** Returns the ids that a certificate names, or what is wrong with it. */
 function readNamed(
   { certificate }: PurgeAnswer,
   { account_id }: AnyErasureReceipt,

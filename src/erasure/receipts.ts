@@ -41,14 +41,14 @@ export async function loadReceipt(path: string): Promise<StoredReceipt> {
   return readReceipt(path, await readOperand(path))
 }
 
-/** Reads a file that the user named. @throws CliError usage (exit 2) if it cannot be read */
+/** @throws CliError usage (exit 2) if it cannot be read */
 export async function readOperand(path: string): Promise<Buffer> {
   return await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`)
   })
 }
 
-/** Yields the profile's receipts, newest first; an error for each that cannot be read. */
+/** Yields the receipts, newest first; an error for each that cannot be read. */
 export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
   for (const number of (await listNumbers(store)).reverse())
     yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {
@@ -57,7 +57,7 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** Returns the receipt of a job's erasure, not of its purge. @throws CliError if none matches and one cannot be read */
+/** Finds an erasure's receipt, not its purge's. @throws CliError if none matches and one cannot be read */
 export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
@@ -74,7 +74,7 @@ function isOfPurge({ receipt }: StoredReceipt): boolean {
 
 const receiptNumber = /^[1-9]\d{0,14}$/
 
-/** Returns a ticket's receipts, newest first. @throws CliError if none matches and one cannot be read */
+/** Returns the newest first. @throws CliError if none matches and one cannot be read */
 export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
   const all: StoredReceipt[] = []
   let unread: CliError | null = null
@@ -86,7 +86,7 @@ export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string):
   return all
 }
 
-/** Finds a receipt by number, job id, `last`, or newest of a ticket. @throws CliError not_found (exit 3) */
+/** `wanted`: a number, a job id, `last`, or a ticket, for its newest. @throws CliError not_found (exit 3) */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })

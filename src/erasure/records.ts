@@ -18,7 +18,7 @@ export interface Target {
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Successive pages without a new record before the list counts as endless. */
+/** Successive pages without a new record before a list counts as endless. */
 const longestRunOfStalePages = 500
 
 /**
@@ -68,14 +68,14 @@ export function showsDeleted(
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
-/** Returns true if the instance deletes a subject's records in one call, which needs no quota. */
+/** Returns true if the instance can delete a subject's records in one call, without quota. */
 export function erasesSubjects(api: Client): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
 export interface Holding {
   readonly live: readonly Target[]
-  /** Deleted but not purged records; null if the instance does not show them. */
+  /** Null if the instance does not show them. */
   readonly deleted: number | null
 }
 
@@ -105,7 +105,7 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
 
 /**
  * Returns the HMAC of a subject in this account's certificates. Null if the instance does not say, if the key is of
- * another account, or if the receipt has several identifiers, because its certificates may be about any of them.
+ * another account, or if the receipt has several identifiers: its certificates may be about any of them.
  */
 export async function findSubjectHmac(
   api: Client,
@@ -131,13 +131,10 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** `unknown`: not visible to the key, because the record is another account's or left no trace. */
+/** `unknown`: another account's record, or one without a trace. */
 export type RecordState = 'live' | 'deleted' | 'unknown'
 
-/**
- * Returns what the key sees of each record. A record counts as deleted only if it or its history shows that.
- * @throws CallError
- */
+/** A record counts as deleted only if it or its history shows that. @throws CallError */
 export async function findStates(api: Client, ids: readonly string[]): Promise<Map<string, RecordState>> {
   const isShown = await showsDeleted(api, consents.get)
   const find = async (id: string): Promise<RecordState> => {
@@ -175,7 +172,7 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   )
 }
 
-/** A longer id comes from no known instance, and would make the journal unreadable. */
+/** A longer id would make the journal unreadable. */
 const longestId = 255
 
 function requireSubject(subject: string, records: readonly Consent[]): void {

@@ -2,21 +2,20 @@ import type { Context } from '../context.ts'
 import { openSigner, type Signer } from '../receipts/signer.ts'
 
 export interface SubjectRequest {
-  /** Identifiers of one person, without duplicates. */
+  /** One person's identifiers, without duplicates. */
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
   /** Dates such as `2026-01-31`. */
   readonly received_at: string | null
-  /** Null to compute it; otherwise from the register of requests. */
+  /** Date from the register of requests; null to compute it. */
   readonly due_at?: string | null | undefined
-  /** Id in the service's register of requests, which gets the receipt's digest. */
+  /** Id in the register of requests, which gets the receipt's digest. */
   readonly request_id?: string | null | undefined
 }
 
 /** Made once before any record is read; later code reads it instead of the settings. */
 export interface ErasureRequest extends SubjectRequest, Signer {
-  /** True if the receipt names the subjects in clear. */
   readonly shows_subject: boolean
 }
 

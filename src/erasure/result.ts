@@ -22,13 +22,13 @@ export function toOutcome(state: ErasureState, verification: Verification): Eras
   }
 }
 
-/** Returns the days from deletion to purge in the newest certificate; undefined if it does not say. */
+/** Undefined if the newest certificate does not say. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
   try {
     const days: unknown = Object(JSON.parse(certificates.at(-1) ?? '{}')).purge_after_days
     return days === null || (Number.isSafeInteger(days) && (days as number) >= 0) ? (days as number | null) : undefined
   } catch {
-    return undefined // another service's certificate may be anything, and failing would leave the deletion without a receipt
+    return undefined // must not fail on another service's certificate: the deletion needs its receipt
   }
 }
 
@@ -39,7 +39,7 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
     const record = done.get(id)
     if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
     if (listed.has(id)) return { ...record, result: 'remaining', deleted_at: null, deleted_at_by: null }
-    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // earlier versions did not record it
+    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // missing in earlier versions
   })
 }
 

@@ -8,15 +8,15 @@ import type { Sentence } from '../receipts/sentence.ts'
 
 export interface RecordSeen {
   readonly answer: 'deleted' | 'absent'
-  /** Deletion time relative to the start of the job; null if the instance does not say. */
+  /** Relative to the start of the job; null if the instance does not say. */
   readonly deletedAt: 'before' | 'since' | null
-  /** True if the job may have deleted the record, because the answer to an earlier deletion was lost. */
+  /** True if the job may have deleted the record, because an earlier answer was lost. */
   readonly mayBeOwn: boolean
   /** True if the verification listed the record as live. */
   readonly isListed: boolean
 }
 
-/** Values of `records[].result`; exactly one holds for each record. */
+/** `records[].result`; exactly one holds. */
 export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen>>> = {
   deleted: {
     entitledBy:
@@ -49,11 +49,11 @@ export interface ErasureSeen {
   /** Live records before the deletion. */
   readonly found: number
   readonly live: number
-  /** Deleted but not purged records in the verification; null if the instance does not show them. */
+  /** Null if the instance does not show them. */
   readonly deleted: number | null
 }
 
-/** Values of `result`; exactly one holds for each erasure. */
+/** `result`; exactly one holds. */
 export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence<ErasureSeen>>> = {
   erased: {
     entitledBy: 'records were found, and none was live when it was verified',
@@ -75,7 +75,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
 
 type Verification = ErasureReceipt['verification']
 
-/** The page shows all that hold. */
+/** All that hold are shown. */
 export const verificationSentences: Readonly<
   Record<string, Sentence<Verification> & { text(seen: Verification): string }>
 > = {
@@ -115,7 +115,7 @@ const isFound = ({ result }: Told) => result === 'erased' || result === 'remaini
 const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** Names the searched records, because a key sees only its account's. */
+/** Names the account, because a key sees only its records. */
 export function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
@@ -192,7 +192,7 @@ export function describeOnPage(receipt: Told): string {
     .join(' ')
 }
 
-/** `where` is the instance as `profile@host`. */
+/** `where` is `profile@host`. */
 export function describeOnTerminal(receipt: Told, where: string): string {
   return holding(receipt)
     .map(phrase => phrase.terminal(receipt, where))
@@ -218,7 +218,7 @@ function isOtherAccount({ receipt, account_id }: LiveSeen): boolean {
   return receipt.account_id !== null && account_id !== null && receipt.account_id !== account_id
 }
 
-/** Results of `subject verify --live`; exactly one holds. */
+/** `subject verify --live`; exactly one holds. */
 export const liveSentences = {
   otherAccount: {
     entitledBy: 'the service says that the key is of another account than the one that the receipt names',
@@ -254,7 +254,7 @@ export interface CertificatesSeen {
   readonly unnamed: number
 }
 
-/** Results of `subject verify --live` for certificates that passed every check; exactly one holds. */
+/** `subject verify --live`, for certificates that passed every check; exactly one holds. */
 export const certificateSentences = {
   named: {
     entitledBy:
@@ -273,13 +273,13 @@ export const certificateSentences = {
 
 export interface PurgeSeen {
   readonly purged: readonly string[]
-  /** Records that the service has but does not certify as purged. */
+  /** Records that the service has but does not certify. */
   readonly others: readonly string[]
   /** Records that the key cannot see. */
   readonly unknown: readonly string[]
 }
 
-/** Results of `subject verify --purged`; exactly one holds. */
+/** `subject verify --purged`; exactly one holds. */
 export const purgeSentences = {
   purged: {
     entitledBy: 'the service signed, with a key that it publishes, that personal data of each record is gone',

@@ -4,7 +4,7 @@ import type { Target } from './records.ts'
 
 export interface ServiceAnswer {
   readonly certificate: string | null
-  /** True if the instance may have carried out an earlier attempt. */
+  /** True if an earlier attempt may have been carried out. */
   readonly isLost: boolean
   readonly records: readonly ErasedRecord[]
   /** Records that were neither deleted nor found absent. */
@@ -13,8 +13,8 @@ export interface ServiceAnswer {
 
 /**
  * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about
- * to be deleted. d: the outcome of one record. a: the service's answer for several. f: the deletion of these records
- * failed with this code. c: seconds that the local clock is ahead.
+ * to be deleted. d: the outcome of one record. a: the service's answer for several. f: their deletion failed with
+ * this code. c: seconds that the local clock is ahead.
  */
 export type ErasureEvent =
   | readonly ['p', target: Target]
@@ -25,13 +25,12 @@ export type ErasureEvent =
   | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
   | readonly ['c', seconds: number]
 
-/** The part of the confirmed order that the deletion needs. */
 export interface ErasureOrder {
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
   readonly started_at: string
-  /** `subject`: with the service's own erasure; `record`: one record at a time. */
+  /** `subject`: by the service's own erasure; `record`: one by one. */
   readonly deletes_by: 'subject' | 'record'
 }
 
@@ -39,7 +38,7 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   readonly header: Order
   readonly targets: Map<string, Target>
   isPlanned: boolean
-  /** Records whose deletion may have been sent and has no outcome yet. */
+  /** Records without an outcome whose deletion may have been sent. */
   readonly sent: Set<string>
   /** Records that may be deleted although their deletion failed or got no answer. */
   readonly lost: Set<string>
@@ -83,7 +82,7 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
       break
     case 's':
       for (const id of event[1]) {
-        if (state.sent.has(id)) state.lost.add(id) // an earlier run was killed before it knew the outcome
+        if (state.sent.has(id)) state.lost.add(id) // an earlier run was killed before the outcome
         state.sent.add(id)
       }
       if (isBySubject) state.lostAnswers += 1

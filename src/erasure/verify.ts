@@ -10,7 +10,7 @@ import type { ReceiptKey } from '../receipts/keys.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { readReceipt, type StoredReceipt } from './receipts.ts'
 
-/** Returns null if none of these keys signed the receipt. */
+/** Returns null if none of these keys is the receipt's. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
@@ -23,8 +23,8 @@ export function isAbout(receipt: AnyErasureReceipt, subject: string, key: Receip
 }
 
 /**
- * Checks the profile's chain of receipts and a receipt's place in it. Each receipt must be signed, have the number of
- * its file, and name the digest of the previous one; the chain must contain the head. Returns what is wrong, or null.
+ * Checks the profile's chain and a receipt's place in it. Each receipt must be signed, have the number of its file,
+ * and name the previous one's digest; the chain must contain the head. Returns what is wrong, or null.
  */
 export async function findChainFault(
   store: ReceiptStore,
@@ -86,15 +86,14 @@ type Certificate = z.output<typeof Certificate>
 
 interface Certified {
   readonly fault: string | null
-  /** Certificates that name no records, so that only ticket and count tie them to the receipt. */
+  /** Certificates tied to the receipt only by ticket and count. */
   readonly unnamed: number
 }
 
 /**
- * Checks a receipt's certificates: a published key must have signed each, for the receipt's account. A certificate
- * that names records must name exactly those that its request deleted according to the receipt; one that only counts
- * must be for the receipt's ticket. `subjectHmac` is the service's HMAC of the receipt's only subject; null if not
- * known.
+ * Checks a receipt's certificates: a published key must have signed each, for the receipt's account. One that names
+ * records must name exactly those that its request deleted; one that only counts must be for the receipt's ticket.
+ * `subjectHmac` is the service's HMAC of the receipt's only subject; null if not known.
  */
 export function verifyCertificates(
   receipt: AnyErasureReceipt,
@@ -133,7 +132,7 @@ function findBindingFault(
   return null
 }
 
-/** Checks that each deleted record is certified, by id or by count, unless answers were lost. */
+/** Each deleted record must be certified, by id or by count, unless answers were lost. */
 function findCoverFault(certificates: readonly Certificate[], receipt: AnyErasureReceipt): string | null {
   const { counts, records, answers_lost } = receipt
   const named = new Set(certificates.flatMap(({ records = [] }) => records.map(({ id }) => id)))
@@ -163,7 +162,7 @@ function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): C
   return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
 }
 
-/** Returns a document signed by the service; a string completes "the document …" with what is wrong. */
+/** Returns a document signed by the service, or what is wrong: completes "the document …". */
 export function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))

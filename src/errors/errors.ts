@@ -1,4 +1,4 @@
-/** Exit codes. They change only in a major version, because scripts rely on them. */
+/** Exit codes. Scripts rely on them, so only a major version may change them. */
 export const exit = {
   done: 0,
   /** A bug, or a local failure such as a full disk. */
@@ -15,7 +15,7 @@ export const exit = {
   declined: 9,
   /** The state changed since the command was planned. */
   changed: 10,
-  /** Result of `check` without consent. That command never exits with `changed`, which has the same number. */
+  /** Result of `check` without consent, which never exits with `changed`. */
   no: 10,
   /** The response to a request that is not idempotent was lost. */
   unknown: 11,
@@ -29,7 +29,6 @@ export type Exit = (typeof exit)[keyof typeof exit]
 
 export class CliError extends Error {
   override readonly name = 'CliError'
-  /** The `error.code` in JSON output. */
   readonly code: string
   readonly exit: Exit
   readonly hint: string | undefined
@@ -62,7 +61,7 @@ export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, { hint })
 }
 
-/** An early stop that `command` resumes. */
+/** Stopped early; `command` resumes. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string

@@ -95,7 +95,7 @@ const exitByCode: Record<ErrorCode, Exit> = {
   read_only: exit.temporary,
 }
 
-/** Exit codes for responses of other software: a proxy's 404 does not mean that a record is missing. */
+/** Used for responses of other software: a proxy's 404 does not mean that a record is missing. */
 const exitByForeignStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
@@ -103,7 +103,7 @@ const exitByForeignStatus: Record<number, Exit> = {
   429: exit.temporary,
 }
 
-/** Exit codes for error codes that this version does not know. */
+/** Used for error codes that this version does not know. */
 const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
@@ -137,7 +137,7 @@ function whyRejected(call: Call): string | undefined {
 
 const importHint = 'consentctl keys create --name import --scope import,read'
 
-/** The scopes `notices` and `import` are given only on request. */
+/** Keys have the scopes `notices` and `import` only on request. */
 function scopeHint(message: string): string {
   if (/\bscope import\b/.test(message)) return `make a key for this with ${importHint}`
   if (/\bor import\b/.test(message)) return `use a key with the scope write; for an import make one with ${importHint}`
@@ -302,7 +302,7 @@ const destructive = new Set([
   'unset',
 ])
 
-/** Drops destructive commands from a suggestion, so that `undelete` does not suggest `delete`. */
+/** Drops destructive commands, so that `undelete` does not suggest `delete`. */
 function harmless(suggestion: string): string | undefined {
   const [, names] = /^\(Did you mean (?:one of )?(.*)\?\)$/.exec(suggestion) ?? []
   if (names === undefined) return suggestion.replace(/^\((.*)\)$/, '$1')

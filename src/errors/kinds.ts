@@ -8,7 +8,7 @@ export interface Kind {
   readonly message: string | null
 }
 
-/** Returns a function that classifies errors in bounded memory. A message may contain `subject`, which is removed. */
+/** Returns a function that classifies errors in bounded memory. It removes `subject` from the message. */
 export function openKinds(): (error: unknown, subject?: string) => Kind {
   const known = new Set<string>()
   return (error, subject = '') => {

@@ -18,7 +18,7 @@ interface ReportContext {
 const maxExamples = 3
 
 /**
- * Reports many errors briefly: the first three of each kind, a hint with the first, then the number of others.
+ * Reports many errors briefly: the first three of each kind, a hint with the first, and the number of others.
  * Messages of one kind differ only in numbers, ids and quoted text.
  */
 export function reportsByKind(ctx: ReportContext & { readonly warn: (text: string) => Promise<void> }) {
@@ -40,7 +40,6 @@ export function reportsByKind(ctx: ReportContext & { readonly warn: (text: strin
   }
 }
 
-/** Codes that add nothing to their message. */
 const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
 /** Writes at most four lines of text, or one line of JSON. `subject`, such as an id, precedes the message. */
@@ -75,12 +74,12 @@ function wantsJson({ globals, host }: ReportContext): boolean {
   return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 
-/** Masks keys and tokens, because an instance may repeat the key that it rejects. */
+/** An instance may repeat the key that it rejects. */
 function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }
 
-/** Formats an error for --debug without messages, because a message may quote a response or a file. */
+/** Omits messages, which may quote a response or a file. */
 function stackLines(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 5) return []
   const { name, stack = '', cause } = error

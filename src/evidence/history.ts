@@ -29,7 +29,7 @@ interface ChainRecord {
   readonly isPurged?: boolean
 }
 
-/** Verifies the whole history of a record; `entries` are oldest first. */
+/** `entries` are the whole history, oldest first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
@@ -55,15 +55,14 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
 }
 
 interface ExpectedPayload {
-  /** True if a purge has removed the personal data that the payload hash covers. */
+  /** True if a purge removed the personal data that the payload hash covers. */
   readonly isStripped: boolean
-  /** True if the entry has personal data despite its purge. */
   readonly isRestored: boolean
-  /** Returns the expected payload hash; null if the state cannot be hashed. */
+  /** Returns null if the state cannot be hashed. */
   readonly payloadHash: (hashVersion: HashVersion) => Buffer | null
 }
 
-/** `purge` is the index of the purge's entry; -1 if none. */
+/** `purge` is the index of the purge's entry, or -1. */
 function expectPayload(
   { recordHash, isPurged }: ChainRecord,
   entries: readonly ChainEntry[],
@@ -81,7 +80,7 @@ function expectPayload(
   return { isStripped: false, isRestored, payloadHash: each => expectedPayloadHash(each, entry, hashes) }
 }
 
-/** Most hashes computed for an entry whose hash was changed: two versions after each of two previous hashes. */
+/** Two hash versions after each of two previous hashes. */
 const maxComputed = 4
 
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
@@ -99,10 +98,7 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/**
- * Checks the order of actions and times, and that only the service has no actor id, because null and zeros hash
- * alike.
- */
+/** Checks the order of actions and times. Only the service may have no actor id, because null and zeros hash alike. */
 function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   for (const [index, entry] of entries.entries()) {
@@ -136,8 +132,7 @@ function changed({ version }: ChainEntry, detail: string): Finding {
 }
 
 /**
- * Checks that facts belong to their action, and that imported entries have one time and are in the order of their
- * answers.
+ * Checks that facts belong to their action. Imported entries must have one time and be in the order of their answers.
  */
 function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
   return entries.flatMap((entry, index) => {
@@ -165,7 +160,7 @@ function* verifyWitnessed(facts: Facts): Generator<string> {
   if ('given_at' in facts || 'file_sha256' in facts) yield 'says when or from which file it is, and was not imported'
 }
 
-/** Returns true for UTC with milliseconds. For the years 0 to 9999 the order of such texts is that of their times. */
+/** Returns true for UTC with milliseconds. For the years 0 to 9999 such texts sort by time. */
 function isInstant(text: string): boolean {
   const at = new Date(text)
   return !Number.isNaN(at.getTime()) && at.toISOString() === text && text.length === 24
@@ -182,25 +177,28 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   restored_despite_erasure: ['updated', 'deleted'],
 }
 
-/** Returns the time of a UUID version 7 (RFC 9562 section 5.7), in milliseconds since 1970. */
+/** Returns milliseconds since 1970 from a UUID version 7 (RFC 9562 section 5.7). */
 function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
 interface Previous {
   readonly version: number
-  /** Hashes that the entry may have had. */
+  /** Possible hashes of the entry. */
   readonly hashes: readonly (Buffer | null)[]
 }
 
 /** An entry, read with one hash version. */
 interface Link {
   readonly hashVersion: HashVersion
-  /** True if the hash follows from the previous entry and the stored payload hash, or if a gap prevents the check. */
+  /**
+   * True if the hash follows from the previous entry and the stored payload hash. True after a gap, which prevents
+   * the check.
+   */
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** Hashes that follow from the entry's payload. */
+  /** Possible hashes by the payload. */
   readonly computed: readonly Buffer[]
 }
 
@@ -283,7 +281,7 @@ export interface Verified {
   readonly detail: string | null
 }
 
-/** Verifies the history in an API response. `id` must be in lower case. */
+/** Verifies the history of an API response. `id` must be in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {

@@ -6,36 +6,33 @@ import { keyIdOf, publicKeyOf } from './keys.ts'
 import { MerkleTree } from './merkle.ts'
 import { type Claimed, readSigned, type SignedCheckpoint, type SignedFields } from './signed.ts'
 
-/** A key for verifying documents. */
 export interface TrustedKey {
   readonly publicKey: KeyObject
   /** Returns why the key cannot prove a document of that time, or null. Completes "the key …". */
   findProblem(time: string): string | null
 }
 
-/** A key of the service in its chain. */
 export interface ChainKey extends TrustedKey {
   readonly keyId: string
   /** Earliest time of a document that the key may sign. */
   readonly notBefore: string
-  /** Text of the key's statement; null if the key is from before the chain. */
+  /** Null if the key is from before the chain. */
   readonly statement: string | null
   readonly revocation: { readonly at: string; readonly isCompromised: boolean; readonly text: string } | null
 }
 
 export interface KeyChain {
-  /** Keys by id. Empty if the anchor has no statement. */
+  /** Empty if the anchor has no statement. */
   readonly keys: ReadonlyMap<string, ChainKey>
-  /** Id of the newest key; null if there is none. */
   readonly newest: string | null
-  /** The given documents that are statements and revocations of the chain, in the given order. */
+  /** The given documents that belong to the chain. */
   readonly documents: readonly string[]
 }
 
 /**
- * Returns the keys that chain to the anchor in both directions: earlier keys back to the first one and those it
- * adopted, and later keys. The previous key and the new one both sign each statement. If an earlier key introduces a
- * second successor, the chain excludes it, because a thief of that key could have signed it.
+ * Returns the keys that chain to the anchor in both directions: earlier keys, with those that the first one adopted,
+ * and later keys. The previous key and the new one sign each statement. A second successor of an earlier key is
+ * excluded, because a thief of that key could have signed it.
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)
@@ -98,8 +95,8 @@ export function findKeyLogProblem(documents: readonly string[], checkpoint: AnyC
 }
 
 /**
- * Returns why a document's signature does not prove it at its time, or null. The key must be known and valid then,
- * and the signature good. Completes "the document …".
+ * Returns why a document's signature does not prove it, or null. The key must be known and valid at that time.
+ * Completes "the document …".
  */
 export function findSignatureProblem(
   { key_id, time, isSignedBy }: { readonly key_id: string; readonly time: string } & Pick<Claimed, 'isSignedBy'>,
@@ -145,8 +142,8 @@ export interface PublishedKey {
 }
 
 /**
- * Returns the keys of a published set by id. All must chain to the first one, unless no key has a statement, as in
- * sets from before the chain.
+ * Returns the keys of a published set by id. All must chain to the first one, unless none has a statement, as in sets
+ * from before the chain.
  */
 export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
   const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
@@ -175,7 +172,7 @@ interface Statement {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** Returns none unless the new key's `proof` is good. Does not verify the previous key's signature. */
+/** Verifies `proof`, but not yet the previous key's signature. Returns none if that fails. */
 function readStatement(text: string): Statement[] {
   const signed = tryRead(text, SigningKeyStatement)
   if (!signed) return []
@@ -190,7 +187,7 @@ interface Revocation extends NonNullable<ChainKey['revocation']> {
   readonly keyId: string
 }
 
-/** Returns none unless a key after the revoked one has signed it. */
+/** Returns none unless a later key signed it. */
 function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   const signed = tryRead(text, KeyRevocation)
   if (!signed) return []
@@ -202,7 +199,7 @@ function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
 }
 
-/** Prefers a compromise to `superseded`, then the earlier one. */
+/** Prefers a compromise, then the earlier one. */
 function worst(revocations: readonly Revocation[], keyId: string): Revocation | null {
   const own = revocations.filter(revocation => revocation.keyId === keyId)
   const order = own.toSorted(
@@ -231,7 +228,7 @@ function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyO
   return key && keyIdOf(key) === kid ? key : null
 }
 
-/** An adopted key has a statement if it is from an earlier chain, which was lost. */
+/** An adopted key has a statement if it is from a lost chain. */
 function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): Link[] {
   const publicKey = readKey(key)
   if (!publicKey) return []

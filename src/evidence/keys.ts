@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { jcs } from './canonical.ts'
 
-/** Prefix of an Ed25519 private key in PKCS #8 (RFC 8410 section 7), before its 32 bytes. */
+/** Prefix of a 32-byte Ed25519 private key in PKCS #8 (RFC 8410 section 7). */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 export function newSigningKey(): KeyObject {
@@ -45,7 +45,7 @@ export function privatePem(key: KeyObject): string {
   return key.export({ format: 'pem', type: 'pkcs8' }).toString()
 }
 
-/** Returns the thumbprint of the JWK (RFC 7638, RFC 8037 appendix A.3), in base64url. */
+/** Returns the JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), in base64url. */
 export function keyIdOf(key: KeyObject): string {
   const jwk = { crv: 'Ed25519', kty: 'OKP', x: publicBytes(key).toString('base64url') }
   return createHash('sha256').update(jcs(jwk)).digest('base64url')

@@ -53,7 +53,7 @@ export class MerkleTree {
     return this.#roots.slice(0, -1).reduceRight((right, left) => nodeHash(left, right), last)
   }
 
-  /** Roots of the largest full subtrees: 32 bytes for each 1 in the binary size. */
+  /** 32 bytes for each 1 in the binary size. */
   get frontier(): Buffer {
     return Buffer.concat(this.#roots)
   }

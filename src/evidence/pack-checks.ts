@@ -13,14 +13,14 @@ import { isConsistent, rootOfInclusion } from './proofs.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
 
-/** A check of a pack. `run` returns a description for "valid; …". @throws NotValid */
+/** `run` returns a description for "valid; …". @throws NotValid */
 export interface PackCheck {
   readonly file: string
   readonly type: string
   run(): string
 }
 
-/** Files that require another file, which says what they belong to. */
+/** Files that require another file. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^consistency\.json$/, 'newer-checkpoint.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
@@ -30,7 +30,7 @@ const dependent: readonly (readonly [name: RegExp, other: string])[] = [
 
 type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
 
-/** Compares the files with the list of `pack.json`. @throws NotValid for the first difference */
+/** @throws NotValid for the first difference from `pack.json` */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   requireSame(files, list, listFile)
   const sums = { name: listFile, sha256: sha256(requireFile(files, listFile)).toString('hex') }
@@ -38,7 +38,7 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
     throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
 }
 
-/** Compares the files with the `SHA256SUMS` of a pack without `pack.json`, and returns their number. @throws NotValid */
+/** Checks a pack without `pack.json`; returns the number of files. @throws NotValid */
 export function requireSums(files: PackFiles): number {
   const text = requireFile(files, sumsFile).toString('latin1')
   const list = [...text.matchAll(/^([\da-f]{64}) {2}(.+)$/gm)].map(([, sha256 = '', name = '']) => ({ name, sha256 }))
@@ -64,10 +64,7 @@ function requireSame(files: PackFiles, list: readonly Digest[], listName: string
   }
 }
 
-/**
- * Returns the checks of all files except signed documents. `list` is null without a signed `pack.json`; `keys` are
- * the service's.
- */
+/** Returns the checks of all files except signed documents. `list` is null without a signed `pack.json`. */
 export function packChecks(
   pack: Pack,
   list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
@@ -136,7 +133,7 @@ function checkHistory(pack: Pack, id: string, isSealed: boolean): string {
   return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack, isSealed)}`
 }
 
-/** A proof of the last entry does not show that no entry follows, because an earlier entry has one too. */
+/** An inclusion proof does not show that no entry follows: an earlier entry has one too. */
 function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   need('receipt.json', isSealed || isEndShown({ history, receipt }), 'is missing: later entries may have been cut off')
   const action = history.at(-1)?.action
@@ -145,7 +142,7 @@ function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   return 'that they are all is the word of who signed pack.json; later changes are not known'
 }
 
-/** Compares the record with its hash, which covers the person, the site and the notice. */
+/** Compares with the record hash, which covers the person, the site and the notice. */
 function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: string): string {
   const file = 'record.json'
   const last = history.at(-1) as AuditEntry
@@ -173,7 +170,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   return 'the person, the site and the notice are those of the hash in its history'
 }
 
-/** Compares facts of the importer and the browser, which the hashes of the entries cover. */
+/** Compares the facts that the entries' hashes cover. */
 function requireSameFacts(record: Pack['record'], history: Pack['history']): void {
   const file = 'record.json'
   const imported = history.findLast(({ action }) => action === 'imported')
@@ -205,7 +202,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   return 'it is of this record, and has the events of its history'
 }
 
-/** Does nothing for receipts before version 3, which do not name the notice. */
+/** Receipts before version 3 do not name the notice. */
 function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['receipt']>['privacy_notice']): void {
   const file = 'receipt.json'
   need(file, said.locale === (record.notice_locale ?? null), 'names another language than record.json')
@@ -217,7 +214,7 @@ function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['rec
   need(file, detailsOf(said) === detailsOf(notice.manifest), 'says something else of the notice than notice.json')
 }
 
-/** Does nothing for receipts before version 4, which have no origin. */
+/** Receipts before version 4 have no origin. */
 function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNullable<Pack['receipt']>): void {
   const file = 'receipt.json'
   const { system, id, evidence, files } = origin ?? {}
@@ -240,7 +237,7 @@ function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
   return [event_id, event_time, entity_id, changed_by, event_state, preferences]
 }
 
-/** Names the events of a history as README.md, "Consent receipts", says. */
+/** Names events as README.md, "Consent receipts", says. */
 function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
   let wasGiven = false
   return history.map((entry, index) => {
@@ -305,7 +302,7 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
   return `published at ${entry.at}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
-/** Rejects texts that were not published with this version, which would be invented evidence. */
+/** Rejects texts that were not published with this version. */
 function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['manifest']): void {
   const expected = new Map(texts.map(text => [textFile(text), text]))
   for (const [name, { size, sha256 }] of expected) {
@@ -322,7 +319,7 @@ function checkNoNotice({ noticeEntry, files }: Pack): string {
   return 'the service tied no published notice to the record when it wrote it'
 }
 
-/** Compares the checkpoint and its proofs with their copies in the C2SP formats. */
+/** Compares the checkpoint and proofs with their C2SP copies. */
 function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<TrustedKey>): string {
   const file = 'checkpoint.tlog'
   const note = requireFile(files, file).toString()

@@ -7,12 +7,15 @@ export const sumsFile = 'SHA256SUMS'
 const listed =
   /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
-/** Returns true for the name of a file of a pack, except its lists of files. */
+/** Returns true for a pack's files, except its lists of files. */
 export function isPackFile(name: string): boolean {
   return listed.test(name)
 }
 
-/** Returns true if a history shows its end without a signed list of files: no receipt is signed for a deleted record. */
+/**
+ * Returns true if a history shows its end without a signed list of files. A deletion does, because no receipt is
+ * signed for a deleted record.
+ */
 export function isEndShown(pack: { readonly receipt: unknown; readonly history: readonly AuditEntry[] }): boolean {
   return pack.receipt !== null || isDeletion(pack.history.at(-1)?.action)
 }
@@ -25,7 +28,7 @@ export function proofOf(file: string): string {
   return file.replace(/json$/, 'inclusion.json')
 }
 
-/** Extensions by media type. HTML gets a second extension, because a browser would run an operator's upload. */
+/** HTML gets a second extension, because a browser would run an operator's upload. */
 const extensions: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
   'text/markdown': 'md',

@@ -9,10 +9,10 @@ import { sha256 } from './bytes.ts'
 import { listFile, proofOf, sumsFile } from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
 
-/** Content by name, with `/` between folder and file. README.md has the format. */
+/** `/` separates folder and file. README.md has the format. */
 export type PackFiles = ReadonlyMap<string, Buffer>
 
-/** The message completes "it …", about a file. */
+/** Its message completes "it …", about a file. */
 export class NotValid extends Error {
   readonly file: string
 
@@ -49,7 +49,6 @@ const Manifest = z.looseObject({
 })
 export type NoticeManifest = z.output<typeof Manifest>
 
-/** An account's audit entry with its inclusion proof. */
 export interface ProvedEntry {
   readonly file: string
   /** SHA-256 of the entry's bytes. */
@@ -58,29 +57,28 @@ export interface ProvedEntry {
   readonly proof: InclusionProof
 }
 
-/** Unverified content of a pack's files. */
+/** A pack, not verified. */
 export interface Pack {
   readonly files: PackFiles
-  /** Ed25519 keys. */
   readonly keys: readonly { readonly kid: string; readonly pem: string }[]
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
-  /** Version of the entry that published the notice; null if the record has no notice. */
+  /** Version of the entry that published the notice; null without a notice. */
   readonly noticeEntry: number | null
   /** Null if the service signed none. */
   readonly receipt: ConsentReceipt | null
   readonly checkpoint: AnyCheckpoint
   readonly first: InclusionProof
   readonly last: InclusionProof
-  /** Null if the log did not grow while the pack was made. */
+  /** Null if the log did not grow meanwhile. */
   readonly newer: { readonly checkpoint: AnyCheckpoint; readonly proof: ConsistencyProof } | null
   readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
-  /** Other audit entries of the account, oldest first. */
+  /** Other audit entries, oldest first. */
   readonly administration: readonly ProvedEntry[]
 }
 
-/** @throws NotValid for a missing file or one of the wrong form */
+/** @throws NotValid for a missing or malformed file */
 export function readPack(files: PackFiles): Pack {
   const { data, ip_network, notice_entry } = readJson(files, 'history.json', History)
   const [created, ...later] = data
@@ -126,7 +124,7 @@ function readNotice(files: PackFiles): Pack['notice'] {
   return { ...readEntry(files, 'notice.json'), manifest: readManifest(files) }
 }
 
-/** Returns the notice that `notice.json` says was published. @throws NotValid */
+/** @throws NotValid */
 export function readManifest(files: PackFiles): NoticeManifest {
   const manifest = Manifest.safeParse(readJson(files, 'notice.json', AccountEntry)['after'])
   if (!manifest.success) throw new NotValid('notice.json', 'has no list of texts')

@@ -25,7 +25,7 @@ export interface Consistency {
   readonly path: readonly Buffer[]
 }
 
-/** Returns true if the second tree begins with the leaves of the first one (RFC 9162 section 2.1.4.2). */
+/** Returns true if the second tree begins with the first one's leaves (RFC 9162 section 2.1.4.2). */
 export function isConsistent({ first, second, path }: Consistency): boolean {
   if (first.size < 1 || first.size > second.size) return false
   if (first.size === second.size) return path.length === 0 && first.root.equals(second.root)
@@ -44,7 +44,7 @@ export function isConsistent({ first, second, path }: Consistency): boolean {
   return walk.isDone && one.equals(first.root) && other.equals(second.root)
 }
 
-/** The path from a node to the root, with the last node's beside it: `fn` and `sn` in RFC 9162. */
+/** `fn` and `sn` in RFC 9162: a node's path to the root, and the last node's. */
 class Walk {
   #node: number
   #last: number
@@ -58,15 +58,15 @@ class Walk {
     return this.#last === 0
   }
 
-  /** Skips the levels on which the node is a right child. */
+  /** Skips levels on which the node is a right child. */
   skipRight(): void {
     while (this.#node % 2 === 1) this.#ascend()
   }
 
-  /** Moves up past the next node of the proof. Returns true if that node is on the left. */
+  /** Moves up past the proof's next node. Returns true if that is on the left. */
   passesLeft(): boolean {
     const isLeft = this.#node % 2 === 1 || this.#node === this.#last
-    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling at these levels
+    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling here
     this.#ascend()
     return isLeft
   }
@@ -78,13 +78,13 @@ class Walk {
 }
 
 /**
- * Most time that an entry may be dated before the checkpoint that first covers it. An entry is dated when made and
- * visible when committed, up to 5 s later (the statement timeout). Clocks of nodes and of `admin purge` may differ by
- * 30 s from the database's. The rest is for machines that are paused in between.
+ * Most time that an entry may be dated before its checkpoint. An entry is dated when made and visible when committed,
+ * up to 5 s later (the statement timeout). Clocks of nodes and of `admin purge` may differ by 30 s from the
+ * database's. The rest is for machines that are paused in between.
  */
 export const backdatingToleranceMs = 10 * 60_000
 
-/** New leaves of each checkpoint of a run except the last, which has fewer. Part of the log's format. */
+/** New leaves of each checkpoint of a run except the last. Part of the log's format. */
 export const entriesPerCheckpoint = 2000
 
 export function isBackdated(at: Date, checkpoint: Date): boolean {

@@ -1,13 +1,12 @@
 // Imports nothing from Node.js, because the dashboard uses this too.
 
-/** Leaves of a log, by index. */
 export interface Range {
   readonly from: number
   /** Exclusive. */
   readonly to: number
 }
 
-/** Returns the subtrees whose roots are a leaf's inclusion proof, in its order (RFC 9162 section 2.1.3.1). */
+/** Returns the subtrees of a leaf's inclusion proof, in its order (RFC 9162 section 2.1.3.1). */
 export function inclusionRanges(index: number, size: number): Range[] {
   const ranges: Range[] = []
   let [from, to] = [0, size]
@@ -20,7 +19,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
   return ranges
 }
 
-/** Returns the subtrees whose roots are the consistency proof of two sizes, in its order (RFC 9162 section 2.1.4.1). */
+/** Returns the subtrees of a consistency proof, in its order (RFC 9162 section 2.1.4.1). */
 export function consistencyRanges(first: number, second: number): Range[] {
   const ranges: Range[] = []
   let [from, to] = [0, second]
@@ -33,7 +32,7 @@ export function consistencyRanges(first: number, second: number): Range[] {
   return from === 0 || from === to ? ranges : [{ from, to }, ...ranges]
 }
 
-/** Returns the largest power of two below the size, which must be above 1. */
+/** Returns the largest power of two below a size above 1. */
 function leftWidth(size: number): number {
   let width = 1
   while (width * 2 < size) width *= 2

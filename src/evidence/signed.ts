@@ -2,17 +2,17 @@ import { type KeyObject, sign, verify } from 'node:crypto'
 import { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 
-/** Last line of a signed document: 64 bytes in canonical base64. */
+/** 64 bytes in canonical base64. */
 const lastLine = /\n"signature":"([A-Za-z\d+/]{85}[AQgw]==)"\}\n$/
 
 export interface SignedFields {
   readonly type: string
   readonly version: number
-  /** Thumbprint of the signing key; see `keyIdOf`. */
+  /** See `keyIdOf`. */
   readonly key_id: string
 }
 
-/** Returns JSON in ASCII whose last line is an Ed25519 signature of all lines above. README.md has the format. */
+/** Returns ASCII JSON whose last line is an Ed25519 signature of all lines above. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
   const message = toMessage(document)
   return withSignature(message, sign(null, Buffer.from(message), key))
@@ -27,7 +27,7 @@ export function withSignature(message: string, signature: Buffer): string {
   return `${message}"signature":"${signature.toString('base64')}"}\n`
 }
 
-/** A signed document whose signature is not verified yet. */
+/** A signed document, not verified. */
 export interface Claimed {
   readonly document: Readonly<Record<string, unknown>> & SignedFields
   isSignedBy(key: KeyObject): boolean
@@ -61,7 +61,7 @@ export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly text: string
 }
 
-/** Reads a checkpoint without verifying its signature. @throws SyntaxError */
+/** Does not verify the signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = AnyCheckpoint.safeParse(document)
@@ -69,7 +69,7 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
-/** Splits a file of signed documents, each of which ends with its signature's line. */
+/** Splits a file of signed documents after each signature's line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

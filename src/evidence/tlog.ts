@@ -1,28 +1,28 @@
-// Formats checkpoints and inclusion proofs for public witnesses: C2SP signed-note, tlog-checkpoint, tlog-proof.
+// C2SP signed-note, tlog-checkpoint and tlog-proof, for public witnesses.
 
 import { createHash, type KeyObject } from 'node:crypto'
 import { publicBytes } from './keys.ts'
 
-/** Ed25519 signature of the note's text. */
+/** Ed25519. */
 const signatureType = Buffer.of(1)
 
-/** Returns the text of a checkpoint, which the note signs. */
+/** Returns the part of a checkpoint that is signed. */
 export function noteText(origin: string, { size, root }: { readonly size: number; readonly root: Buffer }): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`
 }
 
-/** The key's name must contain no blanks and no plus. */
+/** `name` must contain no blanks and no plus. */
 export function signedNote(text: string, name: string, key: KeyObject, signature: Buffer): string {
   return `${text}\n— ${name} ${Buffer.concat([noteKeyId(name, key), signature]).toString('base64')}\n`
 }
 
-/** Returns a public key in the form that verifiers of notes are configured with. */
+/** Formats a public key for verifiers of notes. */
 export function verifierKey(name: string, key: KeyObject): string {
   const bytes = Buffer.concat([signatureType, publicBytes(key)])
   return `${name}+${noteKeyId(name, key).toString('hex')}+${bytes.toString('base64')}`
 }
 
-/** Returns the note's 4-byte key id. */
+/** Returns 4 bytes. */
 function noteKeyId(name: string, key: KeyObject): Buffer {
   const hash = createHash('sha256').update(`${name}\n`).update(signatureType).update(publicBytes(key))
   return hash.digest().subarray(0, 4)

@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 const longestWaitMs = 100
 
-/** Appends texts to a file; concurrent appends share one write and one fsync. */
+/** Concurrent appends share one write and one fsync. */
 export interface GroupCommit {
   /** Resolves when the text and all before it are on disk. */
   append(text: string): Promise<void>
@@ -10,10 +10,7 @@ export interface GroupCommit {
   appendSoon(text: string): void
 }
 
-/**
- * `write` resolves when the text is on disk. After a failed append all later ones fail with the same error, because
- * the end of the file is unknown.
- */
+/** After a failed append all later ones fail with the same error, because the end of the file is unknown. */
 export function groupCommit(write: (text: string) => Promise<void>): GroupCommit {
   let delayed = ''
   let timer: NodeJS.Timeout | undefined
@@ -21,7 +18,7 @@ export function groupCommit(write: (text: string) => Promise<void>): GroupCommit
   let last: Promise<void> = Promise.resolve()
   const commit = async (before: Promise<void>, batch: { text: string }) => {
     await before
-    await yieldToEventLoop() // to collect more texts of this tick
+    await yieldToEventLoop() // collects more texts
     pending = undefined
     await write(batch.text)
   }

@@ -19,14 +19,14 @@ export interface JobKind<Header extends JobHeader> {
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
-  /** Returns the command that resumes a job of another profile or instance; null if the job's are in use. */
+  /** Returns the command that resumes a job of another profile or instance; otherwise null. */
   elsewhere(header: Header): string | null
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
 
 export interface Jobs<Header, Event> {
   /**
-   * Returns the id of a stored job: `wanted`, or for `last` the latest of this profile and instance.
+   * Returns a job's id; for `last`, the latest of this profile and instance.
    *
    * @throws CliError usage (exit 2) if there is none; io (exit 1) if an earlier version of this program wrote it
    */
@@ -35,7 +35,7 @@ export interface Jobs<Header, Event> {
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
-  /** Like `readHeader`, but also while another process holds the job. */
+  /** Like `readHeader`, but never busy. */
   peekHeader(job: string): Promise<Header>
   /** @throws CliError io (exit 1) if the file is damaged */
   events(job: string): AsyncGenerator<Event>
@@ -49,13 +49,12 @@ export interface HeldJob<Header, Event> {
   readonly isResumed: boolean
   /** @throws CliError io (exit 1) if the file is damaged */
   earlierEvents(): AsyncGenerator<Event>
-  /** Resolves when the events and all before them are on disk. After a failed call all later ones fail. */
+  /** Resolves when the events and all before them are on disk. After a failure all later calls fail. */
   append(...events: readonly Event[]): Promise<void>
-  /** Appends the event within 100 ms. It is lost if the process is killed before. */
+  /** Appends within 100 ms; lost if the process is killed before. */
   appendSoon(event: Event): void
   /** @throws CliError busy (exit 7), like `append`, if another process has taken the job over */
   requireHeld(): Promise<void>
-  /** Removes the job if `isDone`. */
   close(isDone: boolean): Promise<void>
 }
 
@@ -161,7 +160,7 @@ async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise
   throw damaged(log, 1)
 }
 
-/** Creates a file under a temporary name, and renames it when its content is written. */
+/** Writes the content under a temporary name first. */
 async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
   await makeFolder(folder)
   await removeStaleDrafts(folder)
@@ -179,7 +178,7 @@ async function createLog({ path }: Log, folder: string, content: Buffer): Promis
 
 const staleDraftMs = 60_000
 
-/** Removes drafts of killed processes, because they may contain personal data. */
+/** Drafts of killed processes may contain personal data. */
 async function removeStaleDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.part')) continue
@@ -200,7 +199,7 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
   const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
   heldClaims.add(claim.claim)
   try {
-    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends an incomplete line of a killed process
+    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends a killed process's line
     await file.datasync()
     const { size } = await requireOwned(log, claim, null)
     return { file, claim, size }
@@ -212,8 +211,8 @@ async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
 }
 
 /**
- * Returns the size of the file, and the line that another process made unreadable by writing at the same time. A size
- * other than expected means that another process wrote at least a claim.
+ * Returns the file's size, and the line that another process made unreadable by writing at the same time. An
+ * unexpected size means that another process wrote at least a claim.
  */
 async function requireOwned(log: Log, claim: Claim, expectedSize: number | null) {
   const { size } = await stat(log.path).catch(rethrow)
@@ -223,13 +222,13 @@ async function requireOwned(log: Log, claim: Claim, expectedSize: number | null)
   return { size, unreadable }
 }
 
-/** Repeats partial writes, which happen on a nearly full disk. */
+/** A nearly full disk takes only a part. */
 async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await file.write(bytes, written, bytes.length - written)).bytesWritten
 }
 
-/** Repeats the whole text after a partial write, because another process may have appended since. */
+/** Repeats the whole text, because another process may have appended after the part. */
 async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   while ((await file.write(bytes, 0, bytes.length)).bytesWritten < bytes.length);
 }
@@ -238,7 +237,7 @@ function rethrow(error: NodeJS.ErrnoException): never {
   throw error.code === 'ENOENT' ? busy() : error
 }
 
-/** A process of another machine cannot be checked, so it counts as dead once it has written nothing for this long. */
+/** A process of another machine cannot be checked: it counts as dead after this long without a write. */
 const longestSilenceMs = 600_000
 
 /** @throws CliError busy (exit 7) while the owner runs */
@@ -256,7 +255,7 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-/** Returns jobs, the one written last first. Files of former versions, named with a number, are outdated. */
+/** Returns the job written last first. Files named with a number are of former versions. */
 async function storedJobs(folder: string) {
   const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {

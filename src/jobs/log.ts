@@ -19,11 +19,11 @@ export interface Log {
  */
 export interface Claim extends ProcessIdentity {
   readonly claim: string
-  /** The replaced owner's claim. */
+  /** The replaced claim. */
   readonly after: string | null
   /**
-   * The last readable line before the claim. Unreadable lines after it were cut off by a kill, or written by two
-   * processes at once.
+   * The last readable line before the claim. Lines in between were cut off by a kill, or written by two processes at
+   * once.
    */
   readonly read: number
 }
@@ -32,22 +32,21 @@ export interface Close {
   readonly closed: string
 }
 
-/** @throws CliError invalid_data if the line would be too long to be read again */
+/** @throws CliError invalid_data if the line would be too long to read again */
 export function encode(entry: unknown): string {
   const json = JSON.stringify(entry)
   if (Buffer.byteLength(json) > longestLine - 9) throw dataError('a job cannot hold so long a line')
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-/** Most lines that may follow an unreadable one before the claim that accounts for it. */
+/** Most lines kept after an unreadable one until a claim accounts for it. */
 const maxHeldEntries = 20_000
 
 /**
- * Yields every entry in order. Skips an unreadable line only at the end of the file or if a claim accounts for it;
- * yields the lines in between once that claim is read.
+ * Yields every entry in order. Skips an unreadable line only at the end of the file or if a later claim accounts for
+ * it.
  *
- * @throws CliError io if the file is damaged elsewhere; busy if it is gone, because another process has finished the
- * job
+ * @throws CliError io if the file is damaged elsewhere; busy if it is gone, because another process finished the job
  */
 export async function* readEntries(log: Log): AsyncGenerator<unknown> {
   let unreadable = 0
@@ -78,15 +77,15 @@ function accountsFor(entry: unknown, unreadable: number): boolean {
 }
 
 interface Ownership {
-  /** Null if the job was closed. */
+  /** Null if closed. */
   readonly owner: Claim | null
-  /** The last readable line. */
+  /** Last readable line. */
   readonly read: number
-  /** The first unreadable line after the owner's claim that no claim accounts for; 0 if there is none. */
+  /** First unreadable line after the owner's claim that no claim accounts for, or 0. */
   readonly unreadable: number
 }
 
-/** Reads the owner and ignores damage. */
+/** Ignores damage. */
 export async function readOwnership(log: Log): Promise<Ownership> {
   let owner: Claim | null = null
   let [read, unreadable] = [0, 0]

@@ -8,9 +8,9 @@ import type { Host } from '../io/io.ts'
 export interface ProcessIdentity {
   readonly pid: number
   readonly host: string
-  /** Boot id; null except on Linux. */
+  /** Null except on Linux. */
   readonly boot: string | null
-  /** Opaque start time; null if the system does not report it. */
+  /** Opaque; null if the system does not report it. */
   readonly started: string | null
 }
 
@@ -19,12 +19,12 @@ export async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, host: hostname(), boot: await readBootId(), started: status?.started ?? null }
 }
 
-/** Returns true unless a process of this machine has certainly ended; a zombie has. */
+/** Returns true unless a process of this machine has certainly ended. Zombies have ended. */
 export async function isRunning(other: ProcessIdentity, { kill }: Pick<Host, 'kill'>): Promise<boolean> {
   try {
     kill(other.pid, 0)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // EPERM: the process is another user's
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // another user's
   }
   const boot = await readBootId()
   if (boot !== null && other.boot !== null && boot !== other.boot) return false
@@ -46,7 +46,7 @@ interface Status {
   readonly isZombie: boolean
 }
 
-/** The start is in clock ticks since boot on Linux, in seconds from ps(1) elsewhere. Windows has neither. */
+/** The start is in clock ticks since boot on Linux, in seconds from ps(1) elsewhere, and unknown on Windows. */
 async function readStatus(pid: number): Promise<Status | null> {
   if (platform() === 'linux') return await statusFromProc(pid).catch(() => null)
   return platform() === 'win32' ? null : await statusFromPs(pid).catch(() => null)

@@ -1,13 +1,12 @@
 import { isUuid } from '../contract/uuid.ts'
 
-/** Fields that a trace shows if their values look impersonal too; others are shown as `…`. */
+/** Shown if their values look impersonal too; other fields are shown as `…`. */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
   account_id expires_at revoked_at last_used_on previous_valid_until overlap_hours used remaining reset data user
   openapi`.split(/\s+/),
 )
 
-/** Fields whose values are keywords. */
 const wordFields = new Set(['error', 'action', 'changed_by', 'scopes', 'plan', 'status'])
 
 const plainHeaders = new Set(
@@ -48,7 +47,7 @@ function redact(value: unknown, isWord = false): unknown {
   )
 }
 
-/** Returns the path and query without personal filters and without ids that are not UUIDs. */
+/** Omits personal filters, and ids that are not UUIDs. */
 export function redactUrl(url: string, path: string): string {
   const { pathname, searchParams } = new URL(url)
   const ids = pathname.split('/').slice(-path.split('/').length)

@@ -8,17 +8,16 @@ import { type Collected, manifestOf } from './content.ts'
 
 export interface Collecting {
   readonly client: Pick<Client, 'call' | 'text' | 'bytes' | 'supports'>
-  /** Waits; rejects to end the collection. */
+  /** Rejects to end the collection. */
   readonly pause: (ms: number) => Promise<void>
   /** Called with the number of files so far; 0 until the log has the record. */
   readonly onFiles?: (count: number) => void
 }
 
-/** Longest wait until the log has the record, or until nobody changes the record. */
 const longestWaitMs = 5000
 const pollMs = 1000
 
-/** Collects the evidence of a record, and verifies nothing. Returns null if the log does not have the record in time. */
+/** Verifies nothing. Returns null if the log does not have the record within `longestWaitMs`. */
 export async function collectPack(collecting: Collecting, id: string): Promise<Collected | null> {
   const { client, pause } = collecting
   const deadline = Date.now() + longestWaitMs
@@ -68,7 +67,7 @@ class Collection {
     await this.#addAdministration()
     await this.#addRenderings()
     await this.#addNewer()
-    await this.#addKeys() // last, because a key rotated meanwhile has signed some of the other files
+    await this.#addKeys() // last, because a key rotated meanwhile signed some of the other files
     return this.#files
   }
 
@@ -85,7 +84,7 @@ class Collection {
     return this.#json('checkpoint.json')
   }
 
-  /** Adds an entry's inclusion proof. Returns false if the log does not have the entry. */
+  /** Returns false if the log does not have the entry. */
   async #prove(file: string, record_id: string, version: number): Promise<boolean> {
     const query = { record_id, version, tree_size: this.#checkpoint.tree_size }
     const proof = await orNull(() => this.#client.text(api.log.inclusion, { query }), [404])
@@ -93,7 +92,7 @@ class Collection {
     return proof !== null
   }
 
-  /** Adds the notice, and the entries about the site and about the actors of the history, up to the checkpoint. */
+  /** Adds the notice, and entries about the site and the history's actors, up to the checkpoint. */
   async #addAdministration(): Promise<void> {
     if (!(await this.#client.supports(api.audit.list))) return
     const { site_id, policy_version } = this.#json<Consent>('record.json')
@@ -123,7 +122,7 @@ class Collection {
     }
   }
 
-  /** Adds the checkpoint and proofs in the C2SP formats, and the timestamp, if the instance has them. */
+  /** Adds the C2SP copies and the timestamp, if the instance has them. */
   async #addRenderings(): Promise<void> {
     const query = { tree_size: this.#checkpoint.tree_size }
     const stamp = await orNull(() => this.#client.bytes(api.log.timestamp, { query }), [404])
@@ -138,7 +137,7 @@ class Collection {
     }
   }
 
-  /** Adds a newer checkpoint, which shows that the log has only grown. */
+  /** A newer checkpoint shows that the log has only grown. */
   async #addNewer(): Promise<void> {
     const first = this.#checkpoint.tree_size
     const newest = await this.#newestCheckpoint()

@@ -2,7 +2,6 @@ import type { Consent, ConsistencyProof, History, InclusionProof } from '../cont
 import type { Pack, ProvedEntry } from '../evidence/pack.ts'
 import { proofOf } from '../evidence/pack-names.ts'
 
-/** Files of a pack, as the service sent them. */
 export type Collected = ReadonlyMap<string, string | Uint8Array>
 
 type Entry = Omit<ProvedEntry, 'hash'>
@@ -11,11 +10,11 @@ export interface PackContent
   extends Pick<Pack, 'record' | 'history' | 'receipt' | 'checkpoint' | 'first' | 'last' | 'newer'> {
   readonly files: Pick<Collected, 'has'>
   readonly notice: (Entry & Pick<NonNullable<Pack['notice']>, 'manifest'>) | null
-  /** Audit entries, oldest first. */
+  /** Oldest first. */
   readonly administration: readonly Entry[]
 }
 
-/** Parses the files without verifying anything, not even their form. */
+/** Verifies nothing, not even the files' form. */
 export function contentOf(files: Collected): PackContent {
   const read = <T>(name: string) => JSON.parse(String(files.get(name))) as T
   const optional = <T>(name: string) => (files.has(name) ? read<T>(name) : null)

@@ -11,7 +11,6 @@ table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #bbb;pad
 th{font-weight:600}code{font:9pt/1.4 monospace;overflow-wrap:anywhere}
 @media print{body{margin:0;max-width:none}tr,li{break-inside:avoid}}`
 
-/** Returns `index.html`, a page to print. */
 export function formatPackPage(pack: PackContent, origin: PackOrigin): string {
   const texts = listTexts(pack).map(({ language, mediaType, file, sha256 }) => [
     language,
@@ -57,7 +56,6 @@ ${table(['File', 'Shows', 'Does not show'], files)}
 `
 }
 
-/** A cell that is already escaped. */
 interface Markup {
   readonly html: string
 }
@@ -81,7 +79,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Escapes markup, and shows deceptive characters as `\u{…}`. */
+/** Shows deceptive characters as `\u{…}`. */
 function escapeHtml(text: string): string {
   return visible(text.replace(/\s+/g, ' ')).replace(/[&<>"']/g, each => entities[each] ?? '')
 }

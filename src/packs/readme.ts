@@ -5,7 +5,7 @@ import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
 import { describeFiles, describeRecord, type PackOrigin, unverified } from './words.ts'
 
-/** Returns `README.txt`. Lines that begin with four blanks are commands, and foreign text cannot begin such a line. */
+/** Returns `README.txt`. Lines that begin with four blanks are commands; foreign text cannot begin such a line. */
 export function formatReadme(pack: PackContent, origin: PackOrigin): string {
   const withAwk = origin.isSealed
     ? ', and the one with awk\ncompares every file with its digest in pack.json, which is signed'
@@ -40,7 +40,7 @@ the program's source (src/evidence/README.md).`,
     .concat('\n')
 }
 
-/** Wraps a sentence; lines begin with fewer than four blanks. */
+/** No line begins with four blanks. */
 function wrap(sentence: string, indent = '   '): string {
   return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `${indent}${line.trim()}`).join('\n')
 }
@@ -79,7 +79,7 @@ function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
   ]
 }
 
-/** Hashes of a proof, each with a minus if it is on the left. */
+/** A minus marks a hash on the left. */
 function steps({ leaf_index, tree_size, path }: InclusionProof): string {
   return inclusionRanges(leaf_index, tree_size)
     .map(({ from }, index) => `${from <= leaf_index ? '-' : ''}${path[index]}`)

@@ -6,8 +6,8 @@ import type { PackOrigin } from './words.ts'
 
 /**
  * Adds the explanations and an unsigned list of all files; a browser has no profile's key. Verifies nothing. `digest`
- * returns SHA-256 in hexadecimal. Returns null if later entries of the history could be cut off unnoticed.
- * @throws Error for a name that no pack has, because names come from the service's answers
+ * returns SHA-256 in hexadecimal. Returns null if later entries could be cut off unnoticed.
+ * @throws Error for a name that no pack has, because names come from the service
  */
 export async function listUnsealed(
   collected: Collected,

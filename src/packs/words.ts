@@ -9,11 +9,10 @@ export interface PackOrigin {
   readonly isSealed: boolean
 }
 
-/** Text for packs that nobody verified. */
 export const unverified =
   'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
 
-/** Returns the statements of a record by name. Values are foreign text. */
+/** Values are foreign text. */
 export function describeRecord({
   record,
   history,
@@ -189,7 +188,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
   },
 ]
 
-/** Returns the descriptions of the files that the pack has. */
+/** Returns only the texts about files that the pack has. */
 export function describeFiles(pack: PackContent, origin: PackOrigin): FileWords[] {
   return words.filter(({ isIn }) => isIn(pack, origin))
 }

@@ -15,7 +15,6 @@ export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Pro
   return numbers.sort((a, b) => a - b)
 }
 
-/** The previous receipt, with the SHA-256 of its file. */
 type Previous = { number: number; sha256: string } | null
 
 interface NewReceipt<Stored> {
@@ -27,8 +26,8 @@ interface NewReceipt<Stored> {
 }
 
 /**
- * Appends a receipt to the chain. link(2) claims its name: of two processes, the second makes its receipt again after
- * the first one's, so the chain never forks.
+ * Appends a receipt. link(2) claims its name: of two processes, the second makes its receipt again after the first
+ * one's, so the chain never forks.
  * @throws CliError invalid_data (exit 5) if the newest receipt is missing: its number is not reused
  */
 export async function appendToChain<Stored>(
@@ -67,11 +66,11 @@ export async function requireAppendable(store: ReceiptStore): Promise<void> {
   })
 }
 
-/** The newest receipt of a profile, and the SHA-256 of its file. */
+/** Number and SHA-256 of the newest receipt. */
 const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
 export type ChainHead = z.output<typeof ChainHead>
 
-/** Returns null without a head. The head is written after its receipt, so it may be behind. */
+/** Returns null without a head. It is written after the receipt, so it may be behind. */
 export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   const { headFile } = store
   const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
@@ -99,7 +98,7 @@ export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<v
   }
 }
 
-/** Returns how a chain contradicts its head, or null. `digest` is of the receipt's file; null if missing. */
+/** Returns how a chain contradicts its head, or null. `digest` is null if the receipt is missing. */
 export function findHeadFault(head: ChainHead, digest: string | null): string | null {
   if (digest === null) return `receipt ${head.number} is missing`
   return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`

@@ -9,16 +9,16 @@ import { createFile, explainIo, nullIfMissing, type ReceiptStore } from './store
 
 export interface ReceiptKey {
   readonly key: KeyObject
-  /** Thumbprint (RFC 7638), the `key_id` of documents. */
+  /** RFC 7638 thumbprint, the `key_id` of documents. */
   readonly id: string
   /**
-   * Returns the HMAC-SHA-256 of a subject's identifier, in hexadecimal. Its key is derived from the private key by
-   * HKDF (RFC 5869), so that only the key's owner can test a guess.
+   * Returns an HMAC-SHA-256 in hexadecimal. Its key is derived from the private key by HKDF (RFC 5869), so that only
+   * the key's owner can test a guess.
    */
   hmacOf(subject: string): string
 }
 
-/** Reads or creates the profile's key. @throws CliError if it cannot be read or written */
+/** Reads or creates the profile's key. @throws CliError if that fails */
 export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   const present = await findReceiptKey(store)
   if (present) return present

@@ -4,7 +4,7 @@ export interface Sentence<Seen> {
   holds(seen: Seen): boolean
 }
 
-/** Returns the one name whose sentence holds. @throws Error for none or several, which is a bug, so nothing is signed */
+/** Returns the name of the only sentence that holds. @throws Error for none or several, which is a bug */
 export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
   const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
   if (name === undefined || another !== undefined)

@@ -8,13 +8,12 @@ import { requireBaseUrl } from '../settings/settings.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
 import { locateReceipts, type ReceiptStore } from './store.ts'
 
-/** User and machine, from the operating system. */
 export interface Operator {
   readonly who: string
   readonly host: string
 }
 
-/** Account and key that the instance names; null if it does not. */
+/** Null if the instance does not say. */
 export interface Identity {
   readonly account_id: string | null
   readonly api_key_id: string | null
@@ -40,7 +39,7 @@ export async function openSigner(
 
 const unknown: Identity = { account_id: null, api_key_id: null }
 
-/** Asks for the account and key, because records do not tell: another account's record is just a 404. */
+/** Asks the instance, because another account's record is just a 404. */
 export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<Identity> {
   if (!(await api.supports(caller.get))) return unknown
   try {

@@ -7,10 +7,7 @@ import { isTaken, openDraft } from '../io/new-file.ts'
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string
-  /**
-   * Number and digest of the newest receipt. Stored beside the key, because anyone who can change it there could also
-   * sign.
-   */
+  /** Number and digest of the newest receipt. Stored beside the key: anyone who can change it there could also sign. */
   readonly headFile: string
   readonly folder: string
   warn(line: string): Promise<void>
@@ -39,16 +36,13 @@ export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): R
   }
 }
 
-/** Returns the name, or its SHA-256 if it could lead out of the folder or is too long for a file. */
+/** Returns a SHA-256 if the name could lead out of the folder or is too long. */
 export function toFileName(profile: string): string {
   const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
   return isSafe ? profile : `~${sha256(profile)}`
 }
 
-/**
- * Creates a file atomically and durably. Returns false if the name is taken. `part` is the temporary name; a killed
- * process's file there is replaced.
- */
+/** Creates a file atomically and durably; returns false if the name is taken. Replaces a killed process's `part`. */
 export async function createFile(path: string, part: string, content: string): Promise<boolean> {
   const draft = await openDraft(part)
   try {
@@ -64,7 +58,6 @@ export async function createFile(path: string, part: string, content: string): P
   }
 }
 
-/** Handles a read error: returns null if the file is missing. */
 export function nullIfMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null
   throw error

@@ -23,7 +23,6 @@ interface ConnectionOptions {
   readonly host: Pick<Host, 'env' | 'version'>
   readonly io: Io
   readonly flags: RequestFlags
-  /** This program's version. */
   readonly version: string
   /** Returns null if requests are sent without a key. */
   readonly readKey: () => Promise<Sourced | null>
@@ -47,7 +46,7 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
     timeout: timeout && timeout * 1000,
     maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWaitSeconds,
     pause,
-    interruption: options.interruption(), // created late: until the key is read, a signal ends the process
+    interruption: options.interruption(), // created late: while the key is read, a signal ends the process
     trace: io.err.isTerminal && !flags.quiet ? waitMessages(io) : null,
   }
   if (!flags.verbose && !flags.debug) return connection

@@ -3,13 +3,13 @@ import { settingsError } from '../errors/errors.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** A value and its source: a flag, a variable, a profile or the default. */
+/** The source is a flag, a variable, a profile or the default. */
 export interface Sourced {
   readonly value: string
   readonly source: string
 }
 
-/** Returns the configuration folder; macOS uses the Linux one. Null without a home folder. */
+/** Null without a home folder. macOS uses the Linux folder. */
 export function configFolder(env: Env, platform: string): Sourced | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??
@@ -19,7 +19,7 @@ export function configFolder(env: Env, platform: string): Sourced | null {
   )
 }
 
-/** Returns the folder of journals and receipts. @throws CliError (settings) without a home folder */
+/** Folder of journals and receipts. @throws CliError (settings) without a home folder */
 export function stateFolder(env: Env, platform: string): Sourced {
   const folder =
     whole(env, 'CONSENTCTL_STATE_DIR') ??
@@ -35,7 +35,7 @@ function whole(env: Env, name: string): Sourced | null {
   return value ? { value, source: name } : null
 }
 
-/** Ignores a variable with a relative path, which is invalid (XDG Base Directory 0.8). */
+/** Ignores relative paths, which are invalid (XDG Base Directory 0.8). */
 function below(env: Env, platform: string, name: string, ...parts: string[]): Sourced | null {
   const { isAbsolute, join } = platform === 'win32' ? win32 : posix
   const base = env[name]

@@ -4,16 +4,16 @@ import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
 
-/** An API key that is read once, at the first request, because a key command may prompt. */
+/** Read once, at the first request, because a key command may prompt. */
 export interface KeySource {
   readonly source: string
-  /** The key; null if it must be read from a file or a command. */
+  /** Null if the key must be read from a file or a command. */
   readonly atHand: string | null
   /** @throws CliError `no_key` (exit 4) */
   read(): Promise<Sourced>
 }
 
-/** Returns the key of CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE; setting both is an error. */
+/** Setting both CONSENTCTL_API_KEY and CONSENTCTL_API_KEY_FILE is an error. */
 export function environmentKey(env: Env, warn: Warn): KeySource | null {
   const text = env['CONSENTCTL_API_KEY']?.trim()
   const file = env['CONSENTCTL_API_KEY_FILE']
@@ -89,7 +89,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   }
 }
 
-/** Opens without waiting for a pipe's writer, because no timeout could end that wait. */
+/** Opens without waiting for a pipe's writer: no timeout could end that wait. */
 function openWithoutBlocking(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
@@ -118,7 +118,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   }
 }
 
-/** Allows the group to read, because services share secrets that way. */
+/** The group may read it, because services share secrets that way. */
 function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }
@@ -136,8 +136,8 @@ function unusable(path: string, reason: string) {
 }
 
 /**
- * Runs a profile's key_command in the shell, and returns its output. It can prompt on stderr, but cannot read stdin,
- * which may hold records. Anyone who can write to `configFile` can run any program as this user.
+ * Runs a profile's key_command in the shell. It can prompt on stderr, but cannot read stdin, which may hold records.
+ * Anyone who can write to `configFile` can run any program as this user.
  */
 export async function runKeyCommand(
   command: string,
@@ -157,7 +157,7 @@ export async function runKeyCommand(
     let size = 0
     const stop = (reason: string) => {
       child.kill()
-      child.stdout.destroy() // a process that the command started may hold it open
+      child.stdout.destroy() // a grandchild may hold it open
       child.unref()
       reject(fails(reason))
     }

@@ -21,7 +21,6 @@ export function knownSites(settings: Settings): readonly string[] {
   return readKnown(settings)[settings.baseUrl?.value ?? ''] ?? []
 }
 
-/** Stores the names of an instance's sites for completions. Ignores errors. */
 export function rememberSites(settings: Settings, names: readonly string[]): void {
   if (!settings.baseUrl) return
   try {

@@ -4,7 +4,7 @@ import type { Env } from './folders.ts'
 import { isLoopback } from './settings.ts'
 
 /**
- * Returns the environment's proxy for an address. Loopback addresses use none, because a proxy would see the key.
+ * Loopback addresses use no proxy, because it would see the key.
  * @throws CliError (settings) for an unusable proxy
  */
 export function proxyFor(address: string, env: Env): Connection['proxy'] {
@@ -25,7 +25,7 @@ export function proxyFor(address: string, env: Env): Connection['proxy'] {
   return { url: url.href, shown: url.origin, source }
 }
 
-/** Returns true if NO_PROXY lists the host: `*`, or a domain, which includes its subdomains, with an optional port. */
+/** NO_PROXY lists `*` or domains, which include their subdomains, each with an optional port. */
 function isExempt(hostname: string, port: string, env: Env): boolean {
   const entries = (env['no_proxy'] || env['NO_PROXY'] || '').toLowerCase().split(/[\s,]+/)
   return entries.filter(Boolean).some(entry => {

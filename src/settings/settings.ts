@@ -38,7 +38,7 @@ export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): 
   throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** Returns true if a flag or a variable names the profile, not config.json. */
+/** Returns false if config.json names the profile. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
@@ -66,7 +66,7 @@ export function unknownProfile({ value, source }: Sourced, { profiles }: Config)
 export interface Settings {
   /** Throws without a home folder. */
   readonly folder: string
-  /** Folder of journals and receipts. Throws without a home folder. */
+  /** Throws without a home folder. */
   readonly stateFolder: string
   readonly profile: Sourced
   readonly baseUrl: Sourced | null
@@ -76,9 +76,8 @@ export interface Settings {
   readonly isProtected: boolean
   readonly caFile: Sourced | null
   readonly apiKey: KeySource | null
-  /** Address that the profile's key is for, if that is not the instance. */
+  /** Address that the profile's key is for, if not the instance. */
   readonly keyIsFor: string | null
-  /** Hosts that may be reached over plain http. */
   readonly allowHttp: readonly string[]
 }
 
@@ -135,10 +134,7 @@ export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySourc
   )
 }
 
-/**
- * Finds the key. An environment's key is sent to any address, a profile's only to the scheme, host and port it was
- * stored for.
- */
+/** An environment's key is sent to any address, a profile's only to the scheme, host and port it was stored for. */
 function findKey(
   { folder, profile }: Configuration,
   stored: Profile | undefined,
@@ -166,7 +162,7 @@ function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null
   })
 }
 
-/** Returns the address without a slash at the end. @throws CliError (usage) */
+/** Removes slashes at the end. @throws CliError (usage) */
 export function parseBaseUrl(value: string, source: string): string {
   const url = URL.canParse(value) ? new URL(value) : null
   if (!url || !/^https?:$/.test(url.protocol)) {
@@ -190,20 +186,19 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** Parses seconds, up to a day. @throws CliError (usage) */
+/** At most a day. @throws CliError (usage) */
 export function parseSeconds(text: string, source: string, least: number): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (seconds >= least && seconds <= 86_400) return seconds
   throw usageError(`${source} must be a number of seconds from ${least} to 86400`)
 }
 
-/** Profile and instance that a job was started with. */
 interface JobOrigin {
   readonly profile: string
   readonly base_url: string
 }
 
-/** Adds the flags that select the job's instance to `command`; null if the settings select it already. */
+/** Adds the flags that select the job's instance; null if the settings select it already. */
 export function commandForOrigin(settings: Settings, { profile, base_url }: JobOrigin, command: string): string | null {
   if (settings.profile.value === profile && requireBaseUrl(settings) === base_url) return null
   return `${command} -p ${profile} --base-url ${base_url}`

@@ -10,7 +10,6 @@ export interface Profile {
   readonly base_url?: string | undefined
   /** Default site of new records. */
   readonly site?: string | undefined
-  /** User for commands that sign in. */
   readonly email?: string | undefined
   readonly protected?: boolean | undefined
   /** Shell command that prints the key. */
@@ -64,7 +63,6 @@ export function own<T>(record: Readonly<Record<string, T>>, name: string): T | u
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
-/** Returns the first of `name`, `name-2`, `name-3` … without a profile or key. */
 export function freeProfile(folder: string, name: string): string {
   const taken = { ...readConfig(folder).profiles, ...readCredentials(folder, () => {}) }
   for (let number = 1; ; number += 1) {
@@ -88,10 +86,10 @@ export function profileFor(folder: string, baseUrl: string): string | undefined 
   return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
-/** Set on folders such as /tmp, in which nobody can replace another user's file. */
+/** Set on folders such as /tmp, where nobody can replace another user's file. */
 const stickyBit = 0o1000
 
-/** Restricts this program's folder; only warns for another folder, which may hold other files. */
+/** Only warns for a folder that is not this program's, because it may hold other files. */
 function restrictFolder(folder: string, warn: Warn): void {
   if (basename(folder) === 'consentctl') return void restrict(folder, 0o700, warn)
   const { mode } = statSync(folder)
@@ -99,7 +97,7 @@ function restrictFolder(folder: string, warn: Warn): void {
   if (isShared) warn(`others can write to ${folder}, and so replace your keys`)
 }
 
-/** Removes other users' permissions; returns false if the path does not exist. */
+/** Returns false if the path does not exist. */
 function restrict(path: string, mode: number, warn: Warn): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found || !isOpenToOthers(found.mode)) return found !== undefined
@@ -147,7 +145,7 @@ function invalidFile(message: string): CliError {
   return settingsError(message, 'correct the file, or move it away')
 }
 
-/** Finds the position of a syntax error from V8's message, which has it or the text around it. */
+/** V8's message has the position or the text around it. */
 function findErrorPosition(message: string, text: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)
@@ -157,7 +155,7 @@ function findErrorPosition(message: string, text: string): number {
   return start + (dots ? 10 : Math.max(0, around.indexOf(/token '(.)'/su.exec(message)?.[1] ?? '')))
 }
 
-/** The first profile becomes the default one. */
+/** The first profile becomes the default. */
 export async function saveProfile(
   folder: string,
   name: string,
@@ -199,7 +197,7 @@ export async function removeProfile(folder: string, name: string): Promise<void>
 type Write = (configName: 'config' | 'credentials', content: object) => void
 
 /**
- * Reads and writes under the lock. conf writes atomically. Other reads avoid conf, because loading it takes 50 ms.
+ * conf writes atomically. Other reads avoid conf, because loading it takes 50 ms.
  * @throws CliError `io` (exit 1)
  */
 async function update<T>(folder: string, work: (write: Write) => T): Promise<T> {
@@ -222,7 +220,7 @@ async function update<T>(folder: string, work: (write: Write) => T): Promise<T> 
   return result
 }
 
-/** The lock is held for milliseconds, so an older one was left by a killed process. */
+/** The lock is held for milliseconds; an older one was left by a killed process. */
 const staleLockMs = 10_000
 
 const lockTimeoutMs = 30_000
@@ -246,7 +244,6 @@ async function withLock<T>(folder: string, work: () => T): Promise<T> {
   }
 }
 
-/** Removes a stale lock for the next attempt. */
 function takeLock(file: string): boolean {
   try {
     closeSync(openSync(file, 'wx', 0o600))

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
 /**
- * The Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data are
- * the 32 bytes of an audit entry's hash.
+ * Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data are the 32
+ * bytes of an audit entry's hash.
  */
 export const CheckpointV1 = z.strictObject({
   type: z.literal('checkpoint'),
@@ -15,7 +15,7 @@ export const CheckpointV1 = z.strictObject({
   key_id: KeyId,
 })
 
-/** Also covers the log of keys: adding, removing or revoking an earlier key would change `keys_root`. */
+/** Also covers the log of keys, so that nobody can change it unnoticed. */
 export const Checkpoint = CheckpointV1.extend({
   version: z.literal(2),
   keys_size: z.int().min(1).describe('How many statements and revocations of signing keys there were.'),

@@ -3,7 +3,7 @@ import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /**
  * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core like
- * https://w3id.org/dpv/guides/consent-27560. Names not in it are this service's own.
+ * https://w3id.org/dpv/guides/consent-27560. Other names are this service's own.
  */
 const earlierContext = {
   dpv: 'https://w3id.org/dpv#',
@@ -71,13 +71,10 @@ const ConsentEvent = z.strictObject({
 })
 
 /**
- * Fields are named after ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
+ * Field names of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
  * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States, types, `country` and `consent_status` are
  * W3C DPV terms. Other fields are this service's own; `record_version` and `chain_head` tie the receipt to the
- * history.
- *
- * The service does not know recipients and jurisdiction, nor purposes and controllers without a held notice. The
- * privacy notice has those.
+ * history. The service does not know recipients and jurisdiction, nor purposes and controllers without a held notice.
  */
 export const ConsentReceiptV1 = z.strictObject({
   type: z.literal('consent_receipt'),
@@ -102,7 +99,7 @@ export const ConsentReceiptV1 = z.strictObject({
   key_id: KeyId,
 })
 
-/** Proves that the log has the history's last entry; a verifier needs the checkpoint but not the log. */
+/** Proves that the log has the history's last entry. */
 const InclusionInLog = z.strictObject({
   leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
   path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),

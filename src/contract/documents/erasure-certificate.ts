@@ -4,7 +4,7 @@ import { DeletionStatement, Instant } from './fields.ts'
 const Sum = z.int().min(0)
 const Id = z.uuid()
 
-/** The service's proof that a call deleted records of a subject; without its signature. */
+/** The service's proof that a call deleted a subject's records, without the signature. */
 export const ErasureCertificateV1 = z.strictObject({
   type: z.literal('erasure_certificate'),
   version: z.literal(1),
@@ -39,7 +39,7 @@ export const ErasureCertificateV1 = z.strictObject({
   key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
 })
 
-/** Version 1 named neither the request nor the records, so only its ticket and count tie it to a receipt. */
+/** Version 1 named neither the request nor the records. */
 export const ErasureCertificate = ErasureCertificateV1.extend({
   version: z.literal(2),
   statement: DeletionStatement.nullable().describe(

@@ -44,7 +44,7 @@ const counts = {
   unknown: Count.describe('Gone, not known who deleted them.'),
 }
 
-/** Proof of an erasure. The last line of the file is the `signature` of all lines before it. */
+/** Proof of an erasure, without the signature. */
 export const ErasureReceiptV1 = z.strictObject({
   type: z.literal('erasure_receipt'),
   version: z.literal(1),
@@ -152,7 +152,7 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
 })
 export type ErasureReceipt = z.output<typeof ErasureReceipt>
 
-/** A receipt of any version; fields that version 1 lacks are null. */
+/** Fields that version 1 lacks are null. */
 export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & {
   readonly version: 1 | 2
   readonly statement: string | null

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
-/** Names the files of an evidence pack, so that changing, adding or removing one is detected. */
+/** Names a pack's files, so that changing, adding or removing one is detected. */
 export const EvidencePack = z.strictObject({
   type: z.literal('evidence_pack'),
   version: z.literal(1),

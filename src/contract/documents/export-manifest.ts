@@ -2,7 +2,7 @@ import * as z from 'zod'
 
 const Count = z.int().min(0)
 
-/** Proves the content and completeness of an export. */
+/** Proves that an export is unchanged and complete. */
 export const ExportManifestV1 = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),

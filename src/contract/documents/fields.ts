@@ -1,13 +1,12 @@
 import * as z from 'zod'
 
-/** The state of a deleted record: its personal data stays until the purge, its audit trail after it. */
 export const DeletionStatement = z
   .string()
   .regex(
     /^logically deleted; (personal data to be purged after \d+ days?|personal data is kept until it is purged by hand|whether and when personal data is purged is not known)$/,
   )
 
-/** UTC with exactly three decimals of a second. */
+/** UTC with milliseconds. */
 export const Instant = z.iso.datetime({ precision: 3 })
 
 export const Sha256 = z.string().regex(/^[\da-f]{64}$/)

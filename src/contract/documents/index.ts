@@ -11,15 +11,15 @@ import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
   readonly title: string
-  /** Schemas of version 1, 2 … without the signature. Only the last is written; all verify. */
+  /** Versions 1, 2 …, without the signature. Only the last is written; all verify. */
   readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
   /** Name of the field with the time of signing. */
   readonly issuedAt: string
-  /** Owner of the key: the service, or a profile of the command line. */
+  /** Owner of the key. */
   readonly signer: 'service' | 'profile'
 }
 
-/** Signed documents by `type`; their JSON Schemas are generated from this. */
+/** JSON Schemas are generated from this. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',

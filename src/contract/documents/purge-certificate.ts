@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
-/** It must not say "anonymous": a hash chain, a time and an actor can still lead to a person. */
+/** Must not say "anonymous": a hash chain, a time and an actor can still lead to a person. */
 export const purgeStatement =
   'personal data removed from these records and their histories; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
 
 const Id = z.uuid()
 
-/** The service's proof that records hold no personal data any more; without its signature. */
 export const PurgeCertificate = z.strictObject({
   type: z.literal('purge_certificate'),
   version: z.literal(1),

@@ -4,8 +4,8 @@ import { Instant, KeyId, PublicKey, Signature } from './fields.ts'
 const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7638).')
 
 /**
- * Introduces a key of the service. The previous key signs it, and `proof` shows that the new key's holder agrees, so
- * that trust in one key extends to the other.
+ * Introduces a key of the service. The previous key signs it, and `proof` is the new key's signature, so that trust
+ * in one key extends to the other.
  */
 export const SigningKeyStatement = z.strictObject({
   type: z.literal('signing_key'),
@@ -26,7 +26,6 @@ export const SigningKeyStatement = z.strictObject({
 })
 export type SigningKeyStatement = z.output<typeof SigningKeyStatement>
 
-/** Revokes a key of the service. A later key signs it. */
 export const KeyRevocation = z.strictObject({
   type: z.literal('key_revocation'),
   version: z.literal(1),
