@@ -67,7 +67,6 @@ function withRate(row: StatsGroup): StatsRow {
   return { ...row, rate: part === null || all === 0 ? null : Math.round((part / all) * 10_000) / 10_000 }
 }
 
-/** Reports the total of a grouping, and hidden or missing numbers. */
 async function describe(ctx: Context, { complete, as_of, total, groups }: Stats, isGrouped: boolean): Promise<void> {
   if (isGrouped && ctx.io.out.isTerminal && total.records !== null)
     await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)

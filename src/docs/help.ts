@@ -53,7 +53,6 @@ function smaller({ flags, commands, examples }: Extent): Extent | null {
   return commands > 1 ? { flags, commands: commands - 1, examples } : null
 }
 
-/** Returns the help of `consentctl help COMMAND`. */
 export function fullHelp(info: CommandInfo, look: Look): string {
   const below = flatten(info).filter(({ commands, path }) => commands.length === 0 && path !== info.path)
   const parts: Part[] = [
@@ -146,7 +145,6 @@ function commandParts({ commands }: CommandInfo, count: number): Part[] {
   ]
 }
 
-/** Lists commands that show the rest of the help. */
 function pointers({ path, commands }: CommandInfo, isCut: boolean): string[] {
   const related = Object.keys(topics).filter(name => topics[name]?.commands.includes(path))
   const more = [...(isCut ? [path] : []), ...related].map(name => `consentctl help ${name}`.trim())

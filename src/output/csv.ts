@@ -4,7 +4,7 @@ import { encodable, visible } from './safe.ts'
 
 /**
  * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that
- * matches `formula` gets an apostrophe, which is undone by removing one from each cell that matches.
+ * matches `formula` gets an apostrophe. To undo that, remove one from each cell that matches.
  *
  * CSV for spreadsheets begins with a byte order mark. Its first rows decide which columns an object is spread over.
  */

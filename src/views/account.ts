@@ -2,7 +2,6 @@ import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contr
 import { type Column, toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
-/** Compares with this machine's clock. */
 function keyState({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'

@@ -2,7 +2,6 @@ import { toneOf, type View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export interface ImportedRow {
-  /** Path of its file. */
   readonly receipt: string
   readonly number: number
   readonly job: string

@@ -116,7 +116,7 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   }
 }
 
-/** @throws UsageError for a name, if the key may not list the sites */
+/** @throws CliError (usage) for a name, if the key may not list the sites */
 async function requireSiteId(ctx: Context, site: string): Promise<string> {
   const id = await siteIdOf(ctx, site)
   if (isUuid(id)) return id
@@ -139,7 +139,7 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
   return await (await import('./import/send.ts')).resumeSending(ctx, options, job)
 }
 
-/** A CSV without a map has none of its own. */
+/** Writes a map for a CSV: unlike other formats, it has no default. */
 async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: string): Promise<Output<unknown>> {
   if (file === undefined) throw usageError('no file to import', 'name it: consentctl import FILE --from csv')
   const { writeCsvMap } = await import('./import/prepare/csv-map.ts')
@@ -204,7 +204,7 @@ async function prepareFiles(
   return prepared
 }
 
-/** Shows the values, and writes those without a decision to the file of `--map-out`. */
+/** Shows the values, and writes the undecided ones to `--map-out`. */
 async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { values, undecided }: Prepared) {
   const open = values.filter(({ becomes }) => becomes === null)
   if (mapOut !== undefined) {

@@ -109,7 +109,6 @@ export async function planWhere(
   return ids.reverse()
 }
 
-/** Shows only the preferences that the change names. */
 function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   const names = Object.keys(preferences ?? {})
   const columns = names.flatMap(name => {

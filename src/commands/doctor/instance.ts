@@ -105,7 +105,6 @@ function isCode(text: string, code: string): boolean {
 
 const timeoutMs = 8000
 
-/** Runs independent checks in parallel. */
 export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const address = await tried('base_url', () => checkAddress(ctx))
   if (address.row.result === 'fail') return [address, skip('connection', 'no address')]

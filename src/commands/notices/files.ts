@@ -26,7 +26,7 @@ const mediaTypes: Readonly<Record<string, NoticeMediaType>> = {
 }
 
 /**
- * Without `languages`, the file names have them, as in `policy.de.md`.
+ * Reads files. The default of `languages` is in their names, as in `policy.de.md`.
  * @throws CliError (usage) for names, `invalid_data` (exit 5) for a file that is not text
  */
 export async function readTexts(paths: readonly string[], languages: readonly string[]): Promise<TextFile[]> {

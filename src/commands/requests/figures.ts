@@ -1,7 +1,7 @@
 import { isOverdue } from '../../cli/register.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 
-/** Without personal data. */
+/** A reported request, without personal data. */
 export interface Reported
   extends Pick<
     DataSubjectRequest,

@@ -62,7 +62,6 @@ interface Search {
   readonly like: boolean
 }
 
-/** Yields the records of one instance, then prints counts by site. */
 async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
   const near = like ? await requireNearMatches(ctx, subjects) : []
   const deleted = await showsDeleted(ctx.api)

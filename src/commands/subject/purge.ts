@@ -75,7 +75,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
     await ctx.say(`would purge ${formatCount(pending.length)} on ${instanceLabel(ctx)}; nothing was purged`)
     return many(purgeView, pagesOf(rows)) as Output<unknown>
   }
-  // The same command, with its first count, must also resume a run that was killed.
+  // A run that was killed must resume by the same command, with its first count.
   const whole = rows.filter(({ state }) => state === 'deleted' || state === 'purged')
   if (confirmation.confirm !== whole.length) requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
   if (asks && pending.length > 0)

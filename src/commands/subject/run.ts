@@ -20,7 +20,6 @@ interface Progress {
   /** Error that all other records would meet too. It ends the run. */
   fatal: unknown
   exit: Exit
-  /** The receipt, once on disk. */
   stored: StoredReceipt | null
   /** True if the register needs no more changes. */
   isRegistered: boolean

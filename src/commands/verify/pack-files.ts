@@ -7,7 +7,6 @@ import { unreadable } from '../../io/input.ts'
 
 const maxMiB = 64
 
-/** Packs by displayed path. */
 export type Packs = ReadonlyMap<string, PackFiles>
 
 export async function isPackPath(path: string): Promise<boolean> {
