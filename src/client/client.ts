@@ -26,7 +26,7 @@ export interface Client {
       input: Parameters<Methods['create']>[0] & { idempotencyKey?: string | undefined },
     ): ReturnType<Methods['create']>
   }
-  /** Sends one request; the instance must support it. */
+  /** Creates several records with one request; the instance must support batches. */
   createRows(rows: readonly Row[]): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** Returns the text of a signed response unchanged. */
@@ -34,9 +34,9 @@ export interface Client {
   /** Returns the body of an endpoint with `media`. */
   bytes<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Buffer>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
-  /** Sends one GET without retries; accepts any status. */
+  /** Sends one GET without retries, and returns a response of any status. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  /** Reads the instance's OpenAPI description once. */
+  /** Looks in the instance's OpenAPI description, which is read once. */
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   /** Drops the connections and aborts running requests. */
   close(): Promise<void>

@@ -9,7 +9,7 @@ export interface Connection {
   /** Null if a user signs in; the session's cookies stay in memory. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** `shown` omits the credentials; `source` is the variable that names it. */
+  /** `shown` omits the credentials of `url`; `source` is the variable that names the proxy. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
   /** Trusted certificate authorities in PEM; null for Node's own. */
   readonly ca: readonly string[] | null
@@ -43,7 +43,7 @@ export interface Input {
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** `pages` returns a PageResponse. */
+  /** Form of the result; `pages` is a PageResponse. */
   readonly as?: 'text' | 'bytes' | 'pages'
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
   /** Called for every failed attempt that the instance may have carried out. */
@@ -84,7 +84,7 @@ export function ownHeaders({ body, upload, idempotencyKey, prefer, as }: Input):
   }
 }
 
-/** Idempotent with any body. */
+/** POSTs that are idempotent with any body. */
 const idempotentPosts = new Set([
   '/api/v1/consents/:id/restore',
   '/api/v1/subjects/purge',

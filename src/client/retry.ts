@@ -20,8 +20,8 @@ interface RetryOptions extends Backoff {
  * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have
  * been carried out.
  *
- * @throws the first error after which the call may have been carried out, if it must not be repeated: later errors
- * say nothing about that attempt. Otherwise the last error.
+ * @throws the first error after which the call may have been carried out, if the call is not idempotent: later errors
+ *   say nothing about that attempt. Otherwise the last error.
  */
 export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
@@ -48,7 +48,7 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Returns null for no retry. */
+/** Returns the seconds before the next attempt; null for no retry. */
 export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)

@@ -140,7 +140,7 @@ function jsonOf({ upload }: Input): string | undefined {
   return upload?.type === jsonType ? Buffer.from(upload.bytes).toString() : undefined
 }
 
-/** Returns null if the instance serves none. */
+/** Returns null if the instance serves no description. */
 async function readDescription(send: Deliver): Promise<unknown> {
   const { api } = await import('../contract/api.ts')
   try {

@@ -4,7 +4,7 @@ import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
 export const invalidConsentToken = 'is not valid, or no longer: record the consent without it'
 
-/** The connection gives site, address and user agent. */
+/** The site comes from the token; address and user agent come from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true }).extend({
   consent_token: z
     .string(invalidConsentToken)

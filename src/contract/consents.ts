@@ -94,7 +94,10 @@ export function isRange({ from, to }: Range): boolean {
   return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
 }
 
-/** Repeats the notices' form, because evaluating their schemas would slow the start of every command. */
+/**
+ * Repeats the pattern of the notices' durations, because evaluating their schemas would slow the start of every
+ * command.
+ */
 const Expiry = z
   .string()
   .regex(

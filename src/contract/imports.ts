@@ -18,7 +18,7 @@ const FileDigest = z
 
 const boolean = z.boolean('must be true or false')
 
-/** A later answer of the same person. */
+/** A later answer of the same person, with the whole state after it. */
 const ImportedChange = z.strictObject({
   given_at: GivenAt.describe('Not before that of the answer before.'),
   accepted: boolean,

@@ -184,11 +184,11 @@ export interface RunningServer {
 
 export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Called with the reason; with null at the end. */
+  /** Called with the reason for a wait, and with null at its end. */
   readonly onWait?: (what: string | null) => void
-  /** Called if no database was given. */
+  /** Called with the embedded database if no database was given. */
   readonly onDefault?: (what: string) => void
-  /** Called before `serve` opens the embedded database. */
+  /** Called with the embedded database before `serve` opens it. */
   readonly onEmbedded?: (what: string) => void
 }
 

@@ -15,7 +15,7 @@ export interface Deletion {
   readonly error: unknown
 }
 
-/** Records in one call, one line of the journal and one certificate. */
+/** Records in one call, which is one line of the journal and one certificate. */
 const batchSize = 200
 
 /** @throws CallError */

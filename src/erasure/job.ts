@@ -34,7 +34,7 @@ export const ErasureHeader = z.object({
   due_at: z.string().nullable().default(null),
   /** Id in the register of requests, which gets the receipt's digest. */
   request_id: z.string().nullable().default(null),
-  /** The job of the batch. */
+  /** Id of the batch that the job is part of. */
   batch: z.string().optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>

@@ -12,7 +12,7 @@ export interface NearMatch {
 
 /**
  * Returns other identifiers close to a person's; null if the instance does not support it. An instance returns at
- * most 100 for each.
+ * most 100 for each identifier.
  */
 export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
   if (!(await api.supports(subjectEndpoints.nearMatches))) return null

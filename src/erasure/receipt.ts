@@ -17,7 +17,7 @@ export interface Verified {
   readonly near_matches: number | null
 }
 
-/** Asks for records that are left. @throws CliError quota_exceeded (exit 6) if that needs lists */
+/** Asks the instance what it still holds. @throws CliError quota_exceeded (exit 6) if that needs lists */
 export async function verifyErased(api: Client, { subjects, deletes_by }: JobState['header']): Promise<Verified> {
   const checked_at = new Date().toISOString()
   const ask = deletes_by === 'subject' ? askForErasable : listHolding

@@ -41,7 +41,7 @@ export async function loadReceipt(path: string): Promise<StoredReceipt> {
   return readReceipt(path, await readOperand(path))
 }
 
-/** @throws CliError usage (exit 2) if it cannot be read */
+/** @throws CliError usage (exit 2) if the file cannot be read */
 export async function readOperand(path: string): Promise<Buffer> {
   return await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`)

@@ -75,7 +75,7 @@ export function erasesSubjects(api: Client): Promise<boolean> {
 
 export interface Holding {
   readonly live: readonly Target[]
-  /** Null if the instance does not show them. */
+  /** Deleted but not purged; null if the instance does not show them. */
   readonly deleted: number | null
 }
 

@@ -22,7 +22,7 @@ export function toOutcome(state: ErasureState, verification: Verification): Eras
   }
 }
 
-/** Undefined if the newest certificate does not say. */
+/** Returns days; undefined if the newest certificate does not say. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
   try {
     const days: unknown = Object(JSON.parse(certificates.at(-1) ?? '{}')).purge_after_days

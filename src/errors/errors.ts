@@ -61,7 +61,7 @@ export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, { hint })
 }
 
-/** Stopped early; `command` resumes. */
+/** An early stop; `command` resumes the work. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string

@@ -198,7 +198,7 @@ interface Link {
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** Possible hashes by the payload. */
+  /** Hashes that follow from the payload. */
   readonly computed: readonly Buffer[]
 }
 

@@ -172,7 +172,7 @@ interface Statement {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** Verifies `proof`, but not yet the previous key's signature. Returns none if that fails. */
+/** Returns none unless `proof` is good. Does not verify the previous key's signature. */
 function readStatement(text: string): Statement[] {
   const signed = tryRead(text, SigningKeyStatement)
   if (!signed) return []

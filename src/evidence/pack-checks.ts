@@ -142,7 +142,7 @@ function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   return 'that they are all is the word of who signed pack.json; later changes are not known'
 }
 
-/** Compares with the record hash, which covers the person, the site and the notice. */
+/** Checks the record against its hash, which covers the person, the site and the notice. */
 function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: string): string {
   const file = 'record.json'
   const last = history.at(-1) as AuditEntry

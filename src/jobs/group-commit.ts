@@ -10,7 +10,10 @@ export interface GroupCommit {
   appendSoon(text: string): void
 }
 
-/** After a failed append all later ones fail with the same error, because the end of the file is unknown. */
+/**
+ * `write` must resolve when the text is on disk. After a failed append all later ones fail with the same error,
+ * because the end of the file is unknown.
+ */
 export function groupCommit(write: (text: string) => Promise<void>): GroupCommit {
   let delayed = ''
   let timer: NodeJS.Timeout | undefined
@@ -18,7 +21,7 @@ export function groupCommit(write: (text: string) => Promise<void>): GroupCommit
   let last: Promise<void> = Promise.resolve()
   const commit = async (before: Promise<void>, batch: { text: string }) => {
     await before
-    await yieldToEventLoop() // collects more texts
+    await yieldToEventLoop() // to collect more texts of this tick
     pending = undefined
     await write(batch.text)
   }

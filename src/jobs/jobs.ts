@@ -35,7 +35,7 @@ export interface Jobs<Header, Event> {
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
-  /** Like `readHeader`, but never busy. */
+  /** Like `readHeader`, but also while another process holds the job. */
   peekHeader(job: string): Promise<Header>
   /** @throws CliError io (exit 1) if the file is damaged */
   events(job: string): AsyncGenerator<Event>

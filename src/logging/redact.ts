@@ -1,6 +1,6 @@
 import { isUuid } from '../contract/uuid.ts'
 
-/** Shown if their values look impersonal too; other fields are shown as `…`. */
+/** Fields shown if their values look impersonal too; others are shown as `…`. */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
   account_id expires_at revoked_at last_used_on previous_valid_until overlap_hours used remaining reset data user

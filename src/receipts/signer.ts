@@ -39,7 +39,7 @@ export async function openSigner(
 
 const unknown: Identity = { account_id: null, api_key_id: null }
 
-/** Asks the instance, because another account's record is just a 404. */
+/** Asks the instance for the account, because a record of another account is just a 404. */
 export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<Identity> {
   if (!(await api.supports(caller.get))) return unknown
   try {

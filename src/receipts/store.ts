@@ -36,13 +36,16 @@ export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): R
   }
 }
 
-/** Returns a SHA-256 if the name could lead out of the folder or is too long. */
+/** Returns the name's SHA-256 if the name could lead out of the folder or is too long. */
 export function toFileName(profile: string): string {
   const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
   return isSafe ? profile : `~${sha256(profile)}`
 }
 
-/** Creates a file atomically and durably; returns false if the name is taken. Replaces a killed process's `part`. */
+/**
+ * Creates a file atomically and durably; returns false if the name is taken. `part` is its temporary name; a killed
+ * process's file there is replaced.
+ */
 export async function createFile(path: string, part: string, content: string): Promise<boolean> {
   const draft = await openDraft(part)
   try {

@@ -9,7 +9,7 @@ export interface Sourced {
   readonly source: string
 }
 
-/** Null without a home folder. macOS uses the Linux folder. */
+/** Returns null without a home folder. macOS uses the Linux folder. */
 export function configFolder(env: Env, platform: string): Sourced | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??
@@ -19,7 +19,7 @@ export function configFolder(env: Env, platform: string): Sourced | null {
   )
 }
 
-/** Folder of journals and receipts. @throws CliError (settings) without a home folder */
+/** Returns the folder of journals and receipts. @throws CliError (settings) without a home folder */
 export function stateFolder(env: Env, platform: string): Sourced {
   const folder =
     whole(env, 'CONSENTCTL_STATE_DIR') ??

@@ -38,7 +38,7 @@ export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): 
   throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** Returns false if config.json names the profile. */
+/** Returns true if a flag or a variable names the profile. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
@@ -186,7 +186,7 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** At most a day. @throws CliError (usage) */
+/** Accepts at most a day. @throws CliError (usage) */
 export function parseSeconds(text: string, source: string, least: number): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (seconds >= least && seconds <= 86_400) return seconds
