@@ -1,5 +1,5 @@
-// The order of the log contradicts a clock: what was there when a checkpoint was made has a leaf before it. An entry behind
-// a checkpoint that is dated before it was written later than it says.
+// Detects entries whose date contradicts the log's order. An entry that existed when a checkpoint was made has a leaf before
+// it. An entry after a checkpoint that is dated before it was written later than stated.
 
 import type { Fragment, Sql } from 'postgres'
 import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
@@ -25,10 +25,10 @@ export function describeBackdating({ at, checkpoint }: Pick<Backdated, 'at' | 'c
 }
 
 /**
- * The size of the checkpoint before the leaf `leaf` (null for what is not in the log yet), since when no entry of before can
- * have been left; null if there is none. A run of the checkpointer appends all that it finds at its beginning, in checkpoints
- * of 2,000 leaves and a smaller one at its end: so only what follows a whole run is behind it, and its first checkpoint is
- * the one to compare with.
+ * SQL for the size of the checkpoint that the leaf `leaf` must be younger than; null if there is none. `leaf` is null for
+ * entries not in the log yet. A run of the checkpointer appends everything present at its start, in checkpoints of 2,000
+ * leaves and a smaller one at the end. So only leaves after a complete run are provably later, and the run's first
+ * checkpoint is the one to compare with.
  */
 export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): Fragment {
   const ends = sql`account_id = ${accountId} and tree_size - from_size < ${entriesPerCheckpoint}`
@@ -45,8 +45,8 @@ export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): F
 }
 
 /**
- * Returns by size when checkpoints were made, as their documents say: a column can be changed, a signature cannot. Lacks
- * those that are not signed by a key of the chain, or are of another log or size.
+ * Returns the times of checkpoints by size, from their signed documents because columns can be tampered with. Omits
+ * checkpoints not signed by a key of the chain, and those of another log or size.
  */
 export async function findSignedTimes(
   sql: Sql,
@@ -77,7 +77,7 @@ export function tryReadCheckpoint(document: string): ReturnType<typeof readCheck
   }
 }
 
-/** Returns when each size was signed. @throws Failure `internal_error` if a checkpoint does not verify */
+/** Returns the signing time of each size. @throws Failure `internal_error` if a checkpoint does not verify */
 async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
@@ -96,15 +96,17 @@ async function findSizeBefore(sql: Sql, accountId: string): Promise<number | nul
   return row?.size ?? null
 }
 
-/** Returns when the checkpoint before new entries was made; null if there is none. @throws Failure like `findBackdatedEntry` */
+/**
+ * Returns the time of the checkpoint before new entries; null if there is none. @throws Failure as `findBackdatedEntry` does
+ */
 export async function findCheckpointBefore(sql: Sql, accountId: string, anchor: string): Promise<Date | null> {
   const size = await findSizeBefore(sql, accountId)
   return size === null ? null : ((await needSignedTimes(sql, accountId, [size], anchor)).get(size) ?? null)
 }
 
 /**
- * Returns the first back-dated entry of a record. @throws Failure `internal_error` if a checkpoint to compare with does
- * not verify by the keys that chain to the anchor
+ * Returns the first back-dated entry of a record.
+ * @throws Failure `internal_error` if a checkpoint to compare with does not verify by keys that chain to the anchor
  */
 export async function findBackdatedEntry(
   sql: Sql,
@@ -128,8 +130,8 @@ export async function findBackdatedEntry(
 }
 
 /**
- * Returns the next back-dated entries that are not in the log yet, in order of record and version; none if the checkpoint
- * before them does not verify.
+ * Returns the next back-dated entries not in the log yet, by record and version; none if the checkpoint before them does not
+ * verify.
  */
 export async function listBackdated(
   sql: Sql,

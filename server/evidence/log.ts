@@ -28,14 +28,14 @@ export interface Log {
   readonly sql: Sql
   readonly signer: Signer
   readonly signal?: AbortSignal | undefined
-  /** Called with entries that were appended although they are dated before an earlier checkpoint. */
+  /** Called with entries appended although they are dated before an earlier checkpoint. */
   readonly onBackdated?: ((accountId: string, entries: readonly Backdated[]) => void) | undefined
 }
 
 /**
- * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several
- * nodes at once. Returns null if nothing is new. @throws Error that names an account whose log cannot be continued, after
- * the others are done
+ * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several nodes
+ * at once. Returns null if there are no new entries.
+ * @throws Error that names an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0
@@ -59,9 +59,9 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 }
 
 /**
- * Yields the number of entries of each batch, and ends with one that was read from the first entry on, which alone can have entries
- * of the account itself. Back-dated entries are appended like all others, because the log has to say
- * what is there: their place in it always shows when they came.
+ * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches contain
+ * entries of the account itself. Back-dated entries are appended too, because the log must contain everything stored, and
+ * their position shows when they were written.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
@@ -91,7 +91,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
 
 const shortestIntervalMs = 1000
 
-/** Covers the log of an account, unless its newest checkpoint is less than a second old. */
+/** Covers an account's log, unless its newest checkpoint is less than a second old. */
 export async function coverNow(log: Log, accountId: string): Promise<void> {
   const last = await findLastCheckpoint(log.sql, accountId)
   const age = Date.now() - (last?.created_at.getTime() ?? 0)
@@ -101,7 +101,7 @@ export async function coverNow(log: Log, accountId: string): Promise<void> {
 
 const requestMs = 4000
 
-/** Covers the log of an account, or as much of a backlog as a request has time for. */
+/** Covers an account's log, or as much as a request has time for. */
 export async function coverInRequest(log: Log, accountId: string): Promise<void> {
   const signal = AbortSignal.timeout(requestMs)
   for await (const _ of coverAccount({ ...log, signal }, accountId));
@@ -121,7 +121,6 @@ function reportBackdated(
 
 const maxNamed = 100
 
-/** Returns a message for the service's log. */
 export function backdatedMessage(entries: readonly Backdated[]): string {
   const ids = [...new Set(entries.map(({ consent_id }) => consent_id))]
   const more = ids.length > maxNamed ? `, and ${ids.length - maxNamed} more` : ''
@@ -152,7 +151,7 @@ interface Root {
   readonly root: Buffer
 }
 
-/** Last root that this process signed, by account. */
+/** Last root signed by this process, by account. */
 const signedRoots = new WeakMap<Signer, Map<string, Root>>()
 
 function remember(signer: Signer, accountId: string, { size, root }: Root): void {
@@ -161,8 +160,8 @@ function remember(signer: Signer, accountId: string, { size, root }: Root): void
 }
 
 /**
- * @throws Error if the last checkpoint was changed, or the log no longer has what this process signed: signing on would
- * vouch for the change
+ * @throws Error if the last checkpoint was changed, or the log no longer contains what this process signed: another
+ * signature would vouch for the change
  */
 async function openTree(
   { sql, signer }: Log,

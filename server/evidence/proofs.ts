@@ -15,7 +15,7 @@ const noCheckpoint = 'There is no such checkpoint of the log, or not yet.'
 const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
-/** Returns the newest checkpoint, of those of a size or with a timestamp. @throws Failure `not_found` */
+/** Returns the newest checkpoint, optionally of a size or with a timestamp. @throws Failure `not_found` */
 export async function getCheckpoint(
   { sql }: Deps,
   accountId: string,
@@ -26,14 +26,14 @@ export async function getCheckpoint(
   return document
 }
 
-/** Returns the answer of the time-stamping authority. @throws Failure `not_found` */
+/** Returns the authority's response. @throws Failure `not_found` */
 export async function getTimestamp({ sql }: Deps, accountId: string, size?: number): Promise<Buffer> {
   const token = await findTimestamp(sql, accountId, size)
   if (!token) throw new Failure('not_found', 'There is no such timestamp, or not yet.')
   return token
 }
 
-/** @throws Failure `not_found` for what is not in the tree; `internal_error` if the log was tampered with */
+/** @throws Failure `not_found` for an entry not in the tree; `internal_error` if the log was tampered with */
 export async function getInclusion({ sql }: Deps, accountId: string, query: InclusionQuery): Promise<InclusionProof> {
   const last = await findLastCheckpoint(sql, accountId)
   const size = query.tree_size ?? last?.tree_size ?? 0
@@ -54,8 +54,8 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Returns the proof that the newest checkpoint covers an entry of a hash; null if it does not yet. @throws Failure
- * `internal_error` if the log was tampered with
+ * Proves that the newest checkpoint covers an entry with this hash; null if it does not yet.
+ * @throws Failure `internal_error` if the log was tampered with
  */
 export async function findInclusion(
   sql: Sql,
@@ -105,10 +105,10 @@ function tampered(accountId: string): Failure {
 const hashBytes = 32
 
 /**
- * Returns the roots of subtrees that begin at a multiple of their width, the next power of two. A full left one is in the
- * frontier of any checkpoint until its right one is full. Of the others, the newest checkpoint inside of them has most in
- * its frontier, so that only the leaves after that are read: at most as many as a checkpoint covers, for each of the up to
- * log2(size) subtrees.
+ * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left subtree
+ * is in the frontier of any checkpoint until its right sibling is full. For the others, the newest checkpoint inside them
+ * has most in its frontier, so only later leaves are read: at most those of one checkpoint, for each of up to log2(size)
+ * subtrees.
  */
 async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
@@ -128,8 +128,8 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
 }
 
 /**
- * Returns the largest size of a checkpoint whose frontier has the subtree, or its beginning, apart from what is on its left:
- * once a right subtree is full, the frontier has only the root of it and the left one together.
+ * Returns the largest checkpoint size whose frontier contains the subtree, or its beginning, separately: once a right
+ * subtree is full, the frontier contains only the common root with its left sibling.
  */
 function findUntil({ from, to }: Range): number {
   let width = 1

@@ -8,35 +8,34 @@ export interface SigningKey {
   readonly at: Date
 }
 
-/** By which statements about keys are dated: the clock of a machine that starts may be wrong. */
+/** Returns the time that dates statements about keys: the clock of a starting machine may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
   if (!row) throw new Error('the database did not tell the time')
   return row.now
 }
 
-/** Does nothing if the key is published already. */
+/** Does nothing if the key is already published. */
 export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
   await sql`
     insert into signing_keys (key_id, public_key, created_at) values (${keyId}, ${publicKey}, ${at})
     on conflict (key_id) do nothing`
 }
 
-/** Returns all keys ever published, newest first but for `first`. */
+/** Returns all keys ever published, newest first, but `first` before them. */
 export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
   return sql<SigningKey[]>`
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`
 }
 
-/** Returns true if keys are published but the database keeps none of their private halves. */
+/** Returns true if keys are published but the database has none of their private halves. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
   return row?.found === true
 }
 
-/** Returns the log of keys, in order. */
 export function listKeyStatements(sql: Sql): Promise<KeyStatementRow[]> {
   return sql<KeyStatementRow[]>`select position, document from key_statements order by position`
 }
@@ -47,8 +46,8 @@ export interface KeyStatementRow {
 }
 
 /**
- * Appends to the log of keys as it was read, and publishes the key with the statement that introduces it. Does nothing and
- * returns false if another node has appended since.
+ * Appends to the log of keys and publishes the introduced key, in one statement. Does nothing and returns false if another
+ * node has appended since `read`.
  */
 export async function insertKeyStatement(
   sql: Sql,
@@ -72,8 +71,8 @@ export async function insertKeyStatement(
 }
 
 /**
- * Returns true if a checkpoint names the log of keys, which then has a beginning. Reads the newest of each account alone,
- * because a node that makes others cannot go on from such a one.
+ * Returns true if a checkpoint refers to the log of keys, which then has a beginning. Reads only the newest of each account,
+ * because no node continues from it with an unbound one.
  */
 export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
@@ -121,7 +120,6 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
-/** Returns the document of the newest checkpoint, of those of a size or with a timestamp. */
 export async function findCheckpoint(
   sql: Sql,
   accountId: string,
@@ -159,7 +157,7 @@ interface Leaf {
   readonly hash: Buffer
 }
 
-/** Returns a leaf of the first `size`: by its index or its entry, of which the newest is taken if no version is given. */
+/** Returns one of the first `size` leaves, by index or entry. Without a version it is the entry's newest. */
 export async function findLeaf(
   sql: Sql,
   accountId: string,
@@ -178,16 +176,16 @@ export async function findLeaf(
 }
 
 export interface SubtreeRow {
-  /** Of the newest checkpoint inside of it; null if there is none. */
+  /** Size of the newest checkpoint inside the subtree; null if there is none. */
   readonly tree_size: number | null
   readonly frontier: Buffer | null
-  /** Hashes of the entries after that checkpoint, one after the other; null for none. */
+  /** Concatenated hashes of the entries after that checkpoint; null for none. */
   readonly leaves: Buffer | null
 }
 
 /**
- * Returns what the roots of subtrees are made of, in the order of the ranges. In two statements: in one, PostgreSQL would
- * expect a large part of the log, and compile it for longer than it runs.
+ * Returns the parts of subtrees' roots, in the order of the ranges. Two statements, because in one PostgreSQL would expect a
+ * large part of the log, and spend longer on JIT compilation than on execution.
  */
 export async function listSubtrees(
   sql: Sql,
@@ -220,8 +218,8 @@ export async function listSubtrees(
 }
 
 /**
- * Joins the log's entries `l` with the times of their entries as `h`, null for none. `offset 0` keeps a planner without
- * statistics from reading the account's whole history.
+ * Joins log entries `l` with their times as `h`, null for none. `offset 0` prevents a planner without statistics from
+ * reading the account's whole history.
  */
 export function withTime(sql: Sql, accountId: string): Fragment {
   return sql`left join lateral (
@@ -234,8 +232,8 @@ export function withTime(sql: Sql, accountId: string): Fragment {
 }
 
 /**
- * Returns entries that are not in the log yet, in the order of appending: by record, and those of the account last, which are
- * left out with `after`. So a record that is behind an entry of the account was never there before it.
+ * Returns entries not in the log yet, in the order of appending: by record, then those of the account, which `after` omits.
+ * So a record behind an entry of the account was certainly written after it.
  */
 export function listUnloggedEntries(
   sql: Sql,
@@ -262,8 +260,8 @@ export function listUnloggedEntries(
 }
 
 /**
- * Appends entries and their checkpoint in one statement, so that no leaf is without a checkpoint. Fails with 23505 if
- * another node has continued the same checkpoint.
+ * Appends entries and their checkpoint in one statement, so that no leaf lacks a checkpoint. Fails with 23505 if another
+ * node has continued the same checkpoint.
  */
 export async function insertCheckpoint(
   sql: Sql,

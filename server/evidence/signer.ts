@@ -37,25 +37,28 @@ export interface Signer {
   sign(document: Omit<SignedFields, 'key_id'> & object, timeoutMs?: number): Promise<string>
   /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
   signBytes(message: Buffer, timeoutMs?: number): Promise<Buffer>
-  /** To call before what only a signature will prove. @throws Failure `unavailable` if it could not sign a second ago */
+  /**
+   * Call before work that only a signature will prove. @throws Failure `unavailable` if signing failed within the last
+   * second
+   */
   requireReady(timeoutMs?: number): Promise<void>
 }
 
-/** Less than the deadline of a request, so that its response says what is wrong. */
+/** Less than a request's deadline, so that the response can report the failure. */
 const commandTimeoutMs = 4000
 
-/** Part of no document: those begin with a brace. */
+/** Differs from every document: those begin with a brace. */
 const probe = Buffer.from('consentctl asks if this key can sign\n')
 
 interface SignerOptions {
   readonly command?: string | null
-  /** Reads what the log of keys says about the key; undefined if it is not in it. Default: the key is not checked. */
+  /** Reads the key from the log of keys; undefined if it is missing there. Default: the key is not checked. */
   readonly findKey?: () => Promise<ChainKey | undefined>
 }
 
 /**
- * Signs with a private key; or for a public one with the operator's command, which gets the message as its standard input
- * and writes the 64 bytes of the signature.
+ * Signs with a private key, or for a public key with the operator's command, which reads the message from standard input and
+ * writes the 64 bytes of the signature.
  */
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
@@ -72,7 +75,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
     const run = () =>
       runSigningCommand(command ?? '', { message, keyId, timeoutMs: Math.min(timeoutMs, commandTimeoutMs) })
     const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
-    // A document that cannot be verified must never be given out.
+    // Documents that cannot be verified must never be issued.
     if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
     return notSigned(new Error(`wrote ${signature.length} bytes that are not a signature by the key ${keyId}`))
   }
@@ -91,7 +94,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
   }
 }
 
-/** Returns why nothing may be signed with a key any more; null if it may. Completes "the key …". */
+/** Returns the reason why a key may not sign, or null. Completes "the key …". */
 function findSigningProblem(key: ChainKey | undefined): string | null {
   if (!key) return 'is not in the log of keys'
   return key.revocation && `was revoked at ${key.revocation.at}`
@@ -102,10 +105,10 @@ function notSigned(error: Error): never {
 }
 
 export interface SigningSettings {
-  /** Private keys, or public ones that the command signs with, of which the newest can introduce the own key. */
+  /** Private keys, or public keys for the command. The newest can introduce the signing key. */
   readonly earlier?: readonly KeyObject[]
   readonly command?: string | null
-  /** True if a key that nothing introduces may begin a new chain: the newest one was lost. */
+  /** True if a key without an introducer may begin a new chain, because the newest one was lost. */
   readonly mayRestart?: boolean
 }
 
@@ -114,9 +117,10 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 }
 
 /**
- * Opens the operator's own key, else the one that the database keeps, and publishes it. A key that is not in the chain yet
- * is introduced by the newest one that is. @throws OperatorError if keys are published and the database keeps none, because
- * a lost key is not replaced; if nothing here can introduce the key; or if it was revoked
+ * Opens and publishes the operator's key, else the one kept in the database. The newest key of the chain introduces a key
+ * that is not in it.
+ * @throws OperatorError if keys are published but none is available, because a lost key is not replaced; if no key here
+ * can introduce the key; or if it was revoked
  */
 export async function openSigner(
   sql: Sql,
@@ -155,7 +159,7 @@ async function listDocuments(sql: Sql): Promise<string[]> {
   return (await listKeyStatements(sql)).map(({ document }) => document)
 }
 
-/** Repeats while other nodes extend the chain. */
+/** Retries while other nodes extend the chain. */
 async function joinChain(
   sql: Sql,
   signer: Signer,
@@ -183,15 +187,15 @@ async function joinChain(
   }
 }
 
-/** Before a key was published, for nodes whose clocks differ: more than any that writes may. */
+/** Validity before the publication of a key, for nodes whose clocks differ: more than the tolerance of writing nodes. */
 const keyMarginMs = 60_000
 
-/** Returns from when on what a key signs is valid. */
+/** Returns the start of a key's validity. */
 function since(publishedAt: Date): string {
   return new Date(publishedAt.getTime() - keyMarginMs).toISOString()
 }
 
-/** Without an introducer the key begins a chain, and adopts the keys that are published. */
+/** Creates a key's statement. Without an introducer the key begins a chain, and adopts the published keys. */
 async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefined): Promise<string> {
   const published = (await listSigningKeys(sql)).filter(row => publishedKey(row) !== null).reverse()
   const toAdopted = ({ keyId, publicKey, at }: SigningKey) => ({
@@ -216,8 +220,8 @@ async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefine
 }
 
 /**
- * Ends a key of the chain. @throws OperatorError unless the signer's key came after it: a thief of a key must not end
- * those after it
+ * Revokes a key of the chain.
+ * @throws OperatorError unless the signer's key came after it: a thief of a key must not revoke later ones
  */
 export async function revokeKey(
   sql: Sql,
@@ -241,15 +245,15 @@ export async function revokeKey(
   }
 }
 
-/** The published keys that chain to a key. */
+/** Published keys that chain to a key. */
 interface Published extends KeyChain {
-  /** Ids of rows with no key, or with another one. */
+  /** Ids of rows with no key or a wrong one. */
   readonly unreadable: readonly string[]
-  /** Ids of keys of the database that do not chain. */
+  /** Ids of published keys that do not chain. */
   readonly unchained: readonly string[]
-  /** Ids of keys of the chain that are not published. */
+  /** Ids of the chain's keys that are not published. */
   readonly missing: readonly string[]
-  /** Positions in the log of keys of what does not belong to the chain. */
+  /** Positions in the log of keys of documents outside the chain. */
   readonly foreign: readonly number[]
 }
 
@@ -280,8 +284,8 @@ export interface KeysToVerify extends Published {
 }
 
 /**
- * Returns the keys to verify a database with, by the newest key that is trusted outside of it, else by its own. Before the
- * first start after an upgrade there is no chain yet: then all keys count as they will be adopted.
+ * Returns the keys to verify a database with, by a trusted key from outside, else by the database's. Before the first start
+ * after an upgrade there is no chain: then all keys count as they will be adopted.
  */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<KeysToVerify> {
   const statements = await listKeyStatements(sql)
@@ -298,7 +302,7 @@ export async function readKeysToVerify(sql: Sql, trusted: string | null): Promis
   return { ...published, anchor, unchained: [], keys: new Map(keys.map(key => [key.keyId, key])) }
 }
 
-/** Returns null if the row's key is missing or does not fit its id. */
+/** Returns null if the row's key is missing or does not match its id. */
 export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
   if (publicKey?.length !== 32) return null
   const key = publicKeyOf(publicKey)

@@ -10,8 +10,8 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Returns what a shell command writes for a message on its standard input. Its standard error is the service's own, so that
- * the operator can read it. @throws Error whose message completes "the command …"
+ * Runs a shell command with the message as standard input, and returns its output. Passes its standard error on to the
+ * operator. @throws Error whose message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {
   return new Promise((resolve, reject) => {

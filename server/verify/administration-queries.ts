@@ -3,11 +3,11 @@ import { accountState, keyState, siteState, tokensState, userState, verifiedNoti
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
 
-/** Null if the table or the log lacks it. */
+/** Entry; columns are null if the table or the log lacks it. */
 export interface EntryRow {
   readonly version: number
   readonly document: string | null
-  /** As the service writes times. */
+  /** In the service's format of times. */
   readonly created_at: string | null
   /** Hash, in hexadecimal. */
   readonly logged: string | null
@@ -15,7 +15,6 @@ export interface EntryRow {
 
 const entriesPerPage = 200
 
-/** Yields the entries of an account and of its log, in order. */
 export async function* listEntries(sql: Sql, accountId: string): AsyncGenerator<EntryRow> {
   let after = -1
   for (;;) {
@@ -48,7 +47,7 @@ export async function findHead(
   return row
 }
 
-/** A setting as it is: its name in `Replay`, and its state as text. */
+/** A stored setting: its name in `Replay`, and its state as text. */
 export interface SettingRow {
   readonly name: string
   readonly state: string
@@ -56,7 +55,7 @@ export interface SettingRow {
 
 const rowsPerPage = 500
 
-/** Yields all that entries are about, as it is. */
+/** Yields the stored state of all settings that entries describe. */
 export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
   const [account] = await sql<{ state: string }[]>`
     select ${accountState(sql)}::text as state from accounts a where account_id = ${accountId}`
@@ -100,10 +99,9 @@ async function* paged(kind: string, listPage: (after: string) => Promise<StateRo
   }
 }
 
-/** Texts are up to 1 MiB each, which are hashed here. */
+/** Low, because up to 1 MiB is hashed for each text. */
 const noticesPerPage = 20
 
-/** Yields the published notices. */
 async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
   for (let after = { site_id: noId, policy_version: 0 }; ; ) {
     const rows = await sql<(typeof after & { state: string })[]>`

@@ -1,5 +1,5 @@
-// The administrators' log of an account: a chain of entries, each with its hash in the account's log. Replayed from the first,
-// they come to the settings that are there.
+// Verifies the administrators' log of an account: a chain of entries, each with its hash in the account's log. Replaying
+// them from the first must give the stored settings.
 
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
@@ -11,10 +11,7 @@ import { Replay } from './replay.ts'
 
 const log = 'the administrators’ log'
 
-/**
- * Verifies the entries and the settings of an account as of one moment, in memory for its settings, however many entries there
- * are. Yields the findings.
- */
+/** Verifies an account's entries and settings in one snapshot. Memory grows with the settings, not with the entries. */
 export async function* verifyAdministration(
   { sql, signal }: Work,
   accountId: string,
@@ -28,7 +25,6 @@ export async function* verifyAdministration(
   if (findings.length > 0) yield findings
 }
 
-/** An entry as it was stored. */
 interface Entry {
   readonly type: unknown
   readonly version: unknown
@@ -45,7 +41,7 @@ class Verifier {
   readonly #replay = new Replay()
   /** Version of the last entry in the table or the log. */
   #last = 0
-  /** Its hash, in hexadecimal; null before the first. */
+  /** Hash of that entry, in hexadecimal; null before the first. */
   #head: string | null = null
 
   constructor(sql: Sql, accountId: string, signal: AbortSignal) {
@@ -117,7 +113,7 @@ class Verifier {
   }
 }
 
-/** Returns null for what is not the JSON of an object that the service writes. */
+/** Returns null unless the text is a JSON object as the service writes it. */
 function tryParse(text: string): object | null {
   try {
     const value = parseExactJson(text)

@@ -20,21 +20,20 @@ interface AccountLog {
   readonly keys: KeyChain
   /** Checkpoints of the account that were kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
-  /** False to leave the times of entries alone. */
+  /** False to skip the times of entries. */
   readonly withTimes: boolean
 }
 
-/** A claim about the first leaves, by a stored or a kept checkpoint. */
+/** A stored or kept checkpoint's claim about the first leaves. */
 type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) & {
   readonly before: Date | null
 }
 
-/** Checkpoints or misplaced leaves read in one statement. */
 const rowsPerPage = 200
 
 /**
- * Verifies that no leaf is missing or after the last checkpoint, and that every checkpoint, stored or kept, is signed and
- * has the root of its leaves.
+ * Verifies that no leaf is missing or after the last checkpoint, and that every stored or kept checkpoint is signed and has
+ * the root of its leaves.
  */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   const verifier = new LogVerifier(work.sql, log)
@@ -53,7 +52,7 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
   if (larger) yield [verifier.shortened(larger)]
 }
 
-/** Names the back-dated entries that are not in the log yet. */
+/** Reports back-dated entries not in the log yet. */
 async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   let after: Backdated | undefined
   do {
@@ -106,11 +105,11 @@ class LogVerifier {
   #covered = 0
   #next = 0
   #previous: LeafRow | undefined
-  /** Time of the checkpoint that all new entries of this one must be younger than. */
+  /** Time of the checkpoint that all new entries must be younger than. */
   #before: Date | null = null
   /** Reason why no further root can be computed. */
   #unknownRoot: string | null = null
-  /** Only the first wrong checkpoint of each kind is reported, because a change makes all later ones wrong. */
+  /** Limits reports to the first wrong checkpoint of each kind, because one change makes all later ones wrong. */
   readonly #isReported = { stored: false, kept: false }
 
   constructor(sql: Sql, log: AccountLog) {
@@ -133,7 +132,6 @@ class LogVerifier {
     return findings
   }
 
-  /** Returns the finding for a kept checkpoint of more leaves than the log has. */
   shortened({ checkpoint }: SignedCheckpoint): DatabaseFinding {
     return this.#found(
       'shortened',
@@ -220,7 +218,7 @@ class Leaves {
     this.#accountId = accountId
   }
 
-  /** Returns the next leaf if its index is below `below`, else null, and keeps it. */
+  /** Returns the next leaf if its index is below `below`, else null without consuming it. */
   async next(below: number): Promise<DatedLeafRow | null> {
     if (this.#next === this.#page.length) await this.#readPage(below)
     const leaf = this.#page[this.#next]
@@ -257,15 +255,15 @@ function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
   return isSame ? findProofProblem(signed, keys) : 'its columns are not what its document says'
 }
 
-/** Indexes of a log without leaves. */
+/** A range of indexes without leaves. */
 interface Gap {
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  /** The leaves beside it, if the same checkpoint covers them: entries between them are then between them in order. */
+  /** Leaves beside it, if the same checkpoint covers them: then missing entries are between them in order too. */
   readonly above: LeafRow | undefined
   readonly below: LeafRow | undefined
-  /** Time of the covering checkpoint: younger entries rightly have no index yet. */
+  /** Time of the covering checkpoint: younger entries need no index yet. */
   readonly until: Date
 }
 
@@ -273,8 +271,7 @@ interface Gap {
 const maxExplainedGap = 100
 
 /**
- * Names the entries that lost their index, if they are no more than are missing; reports the others as lost, with the
- * leaves beside them.
+ * Reports entries that lost their index, if no more than are missing; reports the others as lost, with the adjacent leaves.
  */
 async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<DatabaseFinding[]> {
   const { from, to } = gap

@@ -4,14 +4,14 @@ import { toArrayLiteral } from '../db/fragments.ts'
 import { checkpointBefore } from '../evidence/backdating.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
 
-/** Columns as in `listVersions`; all null if there is no record. */
+/** Columns of `listVersions`; all null without a record. */
 type RecordColumns = {
   [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
 }
 
 export interface StoredRecord extends Identity, State {
   readonly id: string
-  /** Id of the site, if it is the account's. */
+  /** Id of the site, if it belongs to the account. */
   readonly site: string | null
   readonly version: number
   readonly record_hash: Buffer
@@ -28,16 +28,16 @@ export interface StoredRecord extends Identity, State {
   readonly origin_evidence: string | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
-  /** The origin that made it, in `origins`. */
+  /** Origin in `origins` that leads to the record. */
   readonly origin: Buffer | null
-  /** True if that has the hash of what was imported. */
+  /** True if that row has the hash of the import. */
   readonly has_body: boolean
-  /** See VersionRow. */
+  /** As in VersionRow. */
   readonly digits: string | null
 }
 
 /**
- * One version of a record: its entry, and its hash in the log. Null if missing, also in columns whose `not null` was
+ * One version of a record: its entry, and its hash in the log. Null if missing, even in columns whose `not null` was
  * removed.
  */
 export interface VersionRow extends State, FactColumns, RecordColumns {
@@ -74,7 +74,7 @@ export interface DatedLeafRow extends LeafRow {
 }
 
 export interface DatedCheckpointRow extends CheckpointRow {
-  /** Size of an earlier checkpoint: the entries that are new in this one must be younger. */
+  /** Size of an earlier checkpoint that the new entries of this one must be younger than. */
   readonly before: number | null
 }
 
@@ -86,7 +86,7 @@ export const recordColumns = [
   ...(['origin_system', 'origin_id', 'origin_evidence'] as const),
 ] satisfies (keyof StoredRecord)[]
 
-/** Returns the next account id in any table: records of an account that does not exist are forged. */
+/** Returns the next account id in any table, because records of a missing account are forged. */
 export async function findNextAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const above = after === null ? sql`` : sql`where account_id > ${after}`
   const [row] = await sql<{ account_id: string }[]>`
@@ -113,7 +113,7 @@ export interface Range {
   readonly ids?: readonly string[]
 }
 
-/** Position at which the rows after `after` reach `size` in one of the three tables; null if all have fewer. */
+/** Returns the position at which the rows after `after` reach `size` in one of the three tables; null if all have fewer. */
 export async function findPageEnd(sql: Sql, accountId: string, range: Range, size: number): Promise<Position | null> {
   const entries = (table: string) => sql`(
     select consent_id as id, version from ${sql(table)}
@@ -145,8 +145,8 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
 }
 
 /**
- * Returns a page of records with their history and its log: a row for each version, in order, with null for what is
- * missing. One statement, so a page is of one moment.
+ * Returns a page of records with history and log: a row per version, in order, with null where one is missing. One
+ * statement, so that a page is consistent.
  */
 export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
@@ -179,7 +179,7 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
     order by record_id, v.version`
 }
 
-/** Returns which of the next origins lead to records that are not there, and where the page after them begins; null at the end. */
+/** Returns the next origins that lead to missing records, and the start of the following page; null at the end. */
 export async function findLooseOrigins(
   sql: Sql,
   accountId: string,
@@ -243,7 +243,6 @@ export function listUnplaced(
     order by ${place} limit ${limit}`
 }
 
-/** Returns checkpoints with `after < tree_size <= upTo`, smallest first. */
 export function listCheckpoints(
   sql: Sql,
   accountId: string,

@@ -26,16 +26,16 @@ export const maxEntriesPerPurge = 2000
 
 export interface Stored {
   readonly id: string
-  /** As of the last page read of it, so that it goes with the last entry. */
+  /** From the last page read, to match the last entry. */
   record: StoredRecord | null
-  /** As of the first page read of it. */
+  /** From the first page read. */
   readonly isPurged: boolean
-  /** Oldest first. Verified ones lose their preferences, because a history may be longer than memory. */
+  /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
-  /** Of the first entry; null until a checkpoint covers it. */
+  /** Leaf of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** Versions whose preferences have a number that JavaScript reads as another; null for the record itself. */
+  /** Versions whose preferences contain a number that JavaScript cannot represent; null for the record itself. */
   readonly inexact: (number | null)[]
 }
 
@@ -57,7 +57,7 @@ function add(stored: Stored, row: VersionRow): void {
   entries.push(toEntry(row, row.version, row.hash))
 }
 
-/** Returns false for numbers with more digits than JavaScript reads: PostgreSQL keeps them. */
+/** Returns false for numbers with more digits than JavaScript reads; PostgreSQL keeps them. */
 function isExact(json: string | null): boolean {
   if (json === null) return true
   try {
@@ -68,7 +68,7 @@ function isExact(json: string | null): boolean {
   }
 }
 
-/** Replaces missing columns by empty values, which fit no hash and so are reported. */
+/** Replaces missing columns with empty values, which match no hash and so are reported. */
 function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   const { accepted, preferences, policy_version, salt } = row
   return {
@@ -181,10 +181,10 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-/** By version of the entry; null for one that is no publication. */
+/** Publications by entry version; null for an entry that is none. */
 type Publications = ReadonlyMap<number, Publication | null>
 
-/** Verifies the notice against its publication in the log, and the end of the consent against the notice's validity. */
+/** Verifies the notice against its publication in the log, and the expiry against the notice's validity. */
 function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
   const { notice_entry: entry, expires_at } = record
   const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
@@ -204,7 +204,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   return new Map(rows.map(row => [row.version, tryPublication(row)]))
 }
 
-/** Null for an entry that is not JSON: the verification of the administrators' log names it. */
+/** Returns null for an entry that is not JSON, which the verification of the administrators' log reports. */
 function tryPublication(row: PublicationRow): Publication | null {
   try {
     return readPublication(row)
@@ -213,7 +213,7 @@ function tryPublication(row: PublicationRow): Publication | null {
   }
 }
 
-/** Returns the time of the last deletion, null if a restore came after it. */
+/** Returns the time of the last deletion, null if a restore followed. */
 function deletedAt(entries: readonly ChainEntry[]): number | null {
   const last = entries.findLast(({ action }) => action === 'deleted' || isRestore(action))
   return last?.action === 'deleted' ? last.at.getTime() : null
@@ -224,7 +224,7 @@ function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
-/** Returns false if a value has a number that JSON has not. */
+/** Returns false if a value has a number that JSON lacks. */
 function isSame(one: unknown, other: unknown): boolean {
   try {
     return sameJson(one, other)
@@ -241,12 +241,12 @@ export interface Work {
   readonly inspected: Inspected
 }
 
-/** Retries a read if the database was unavailable for a moment. */
+/** Retries a read while the database is briefly unavailable. */
 export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
-/** Yields findings. Skips records created while it runs: it might never end. */
+/** Skips records created while it runs, because it might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
@@ -280,7 +280,7 @@ const maxVersion = 2 ** 31 - 1
 
 interface InspectedPage {
   readonly records: readonly Stored[]
-  /** Those without findings. */
+  /** Records without findings. */
   readonly verified: readonly Stored[]
   readonly findings: readonly RecordFinding[]
 }
@@ -313,7 +313,7 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
   }
 }
 
-/** An error is a finding, so that the records after it are verified too. */
+/** Reports an error as a finding, so that the following records are verified too. */
 function inspect(accountId: string, stored: Stored, publications: Publications): Finding[] {
   try {
     return verifyStored(accountId, stored, publications)
@@ -322,7 +322,7 @@ function inspect(accountId: string, stored: Stored, publications: Publications):
   }
 }
 
-/** Reads records by id, one page ahead. A record comes with the page that completes it. */
+/** Reads records by id, one page ahead. Yields a record with the page that completes it. */
 async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<Stored[]> {
   let page = readPage(sql, accountId, range)
   let records: Stored[] = []
@@ -341,7 +341,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
   }
 }
 
-/** Returns the last record if it has this id, else appends it. */
+/** Returns the last record if it has this id, else appends one. */
 function lastOf(records: Stored[], row: VersionRow, id: string): Stored {
   const last = records.at(-1)
   if (last?.id === id) return last

@@ -3,17 +3,19 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Fields that later versions have added to settings, as they are where an earlier entry lacks them. */
+/** Defaults of fields added by later versions, for earlier entries that lack them. */
 const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
 
-/** Names in an account's first entry, and the kinds of what is listed there. */
+/** Members of an account's first entry that are lists, and the kinds of their items. */
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
-/** The settings of an account as its entries say, by kind and id: of each member its JSON, or the SHA-256 of a longer one. */
+/**
+ * An account's settings according to its entries, by kind and id. Keeps each member's JSON, or the SHA-256 of a longer one.
+ */
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
-  /** Applies a parsed entry, whatever it is. Returns what contradicts the entries before it. */
+  /** Applies a parsed entry of any content. Returns its contradiction to earlier entries. */
   apply(entry: object, version: number): string | null {
     const { action, target, before, after } = entry as Values
     if (action === 'records_purged' || action === 'imported') return null
@@ -54,7 +56,7 @@ export class Replay {
     else for (const [member, value] of next) state.set(member, value)
   }
 
-  /** Compares a setting, null for one that is unreadable, which then is no longer among the remaining. */
+  /** Compares a setting, which then no longer remains. `values` is null if it is unreadable. */
   compare(name: string, values: object | null): { readonly problem: Problem; readonly detail: string } | null {
     const state = this.#states.get(name)
     this.#states.delete(name)
@@ -94,7 +96,7 @@ function toState(values: Values): Map<string, string> {
   )
 }
 
-/** Returns the members of `other`, with `isWhole` of both, that are not the same. */
+/** Returns the members of `other`, with `isWhole` of both, that differ. */
 function differences(one: Map<string, string>, other: Map<string, string>, isWhole: boolean): string[] {
   const names = isWhole ? new Set([...one.keys(), ...other.keys()]) : other.keys()
   return [...names].filter(name => one.get(name) !== other.get(name))

@@ -13,15 +13,17 @@ export interface Scope {
   readonly account: string | undefined
   /** Checkpoints of any account that were kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
-  /** False to verify the logs alone. */
+  /** False to verify only the logs. */
   readonly records: boolean
-  /** Id of the key that the keys must chain to; null for that of the newest kept checkpoint, else of the database. */
+  /**
+   * Id of the trusted key to which all keys must chain; null for that of the newest kept checkpoint, else the database's.
+   */
   readonly anchor?: string | null
-  /** PEM file of the authority of the timestamps. Default: they are not verified. */
+  /** PEM file of the time-stamping authority. Default: timestamps are not verified. */
   readonly tsaCa?: string | undefined
 }
 
-/** Verifies account by account, in constant memory. Yields the findings. */
+/** Verifies account by account, in constant memory. */
 export async function* verifyAll(
   work: Work,
   { account, kept, records, anchor = null, tsaCa }: Scope,
@@ -79,7 +81,7 @@ export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGe
   }
 }
 
-/** Returns the id just below; null below the first. */
+/** Returns the preceding id; null for the first. */
 function idBefore(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null
