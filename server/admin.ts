@@ -28,7 +28,6 @@ import * as purges from './purge/service.ts'
 /** The build puts the embedded database's thread beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
-/** Used if the server does not purge. */
 const defaultPurgeAfterDays = 30
 
 export async function createAccount(
@@ -118,7 +117,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Opens the database, even while a server uses it. */
+/** Opens the database, even beside a running server. */
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
@@ -150,7 +149,7 @@ function noDatabase({ dataDir }: Config): OperatorError {
   })
 }
 
-/** Restricts files of the embedded database, which creates them with mode 0666 less the umask. */
+/** The embedded database creates its files with mode 0666 less the umask. */
 export function restrictFileModes(): void {
   process.umask(0o077)
 }
@@ -158,7 +157,6 @@ export function restrictFileModes(): void {
 const firstProgressMs = 2000
 const progressIntervalMs = 10_000
 
-/** Returns a function that ends the reports. */
 export function reportProgress({ onWait }: ServerHost, describe: () => string): () => void {
   const report = () => {
     onWait?.(describe())

@@ -12,7 +12,6 @@ export interface AdmissionLimits {
 export interface Load {
   readonly running: number
   readonly waiting: number
-  /** Requests rejected since the start. */
   readonly shed: number
 }
 
@@ -46,7 +45,7 @@ export class Admission {
   }
 
   /**
-   * Waits for a slot, and returns the function that releases it.
+   * Returns a function that releases the slot.
    * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most)
    */
   async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {

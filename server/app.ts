@@ -29,7 +29,7 @@ import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** Default: `sql`. Separate connections for the public flow. */
+  /** Separate connections of the public flow. Default: `sql`. */
   readonly publicSql?: Sql
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
@@ -39,7 +39,6 @@ export interface AppOptions {
   readonly geo: Geo
   readonly logger: Log
   readonly observer?: Observer | undefined
-  /** Settled by its creator after the application has closed. */
   readonly quota: Quota
   readonly signer: Signer
   /** Default: always healthy. */
@@ -53,16 +52,15 @@ export interface AppOptions {
   readonly onBackdated?: AccountLog['onBackdated']
 }
 
-/** Time for a whole request to arrive, including its headers. */
 const defaultRequestTimeoutMs = 30_000
 
-/** Interval of the check for late requests. Node's default, 30 s, would double the timeout. */
+/** Node's default, 30 s, would double the timeout. */
 const timeoutCheckIntervalMs = 1000
 
-/** Fits every field at its longest, with each character escaped. */
+/** Fits the longest values of all fields, with each character escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Limits of requests in flight: in the private API four for each connection of the pool, fewer in the public flow. */
+/** Requests in flight: in the private API four for each connection of the pool, fewer in the public flow. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
@@ -135,7 +133,6 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app
 }
 
-/** Forbids caches to store responses, and browsers to guess their type. */
 function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }

@@ -12,7 +12,6 @@ export interface Job {
 
 interface Host {
   readonly logger: Pick<Logger, 'info' | 'error'>
-  /** Jobs that are due wait while it returns false. */
   readonly canWrite: () => boolean
   readonly signal: AbortSignal
 }
@@ -33,7 +32,7 @@ export function startJobs(
   }
 }
 
-/** setTimeout fires at once above this. */
+/** A longer timer fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 
 const writableIntervalMs = 1000
@@ -53,7 +52,7 @@ async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal
   }
 }
 
-/** Logs only codes of the database's errors, because their messages quote rows. */
+/** Logs only codes of database errors, because their messages quote rows. */
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }

@@ -126,19 +126,19 @@ function hasReadableCredentials(url: string): boolean {
   }
 }
 
-/** Requires a prefix of at least 1, because /0 would trust anyone. */
+/** Rejects /0, which would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** Checks MM-DD in 2024, which has a 29 February. */
+/** MM-DD is checked in 2024, which has a 29 February. */
 function isHoliday(text: string): boolean {
   return z.iso.date().safeParse(/^\d\d-\d\d$/.test(text) ? `2024-${text}` : text).success
 }
 
-/** Reads private keys, and public keys with which a command signs. The error never quotes the file. */
+/** Reads private keys, and public keys of a signing command. The error never quotes the file. */
 function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject[] {
   try {
     const pems = readFileSync(path, 'utf8').match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? ['']
@@ -160,29 +160,27 @@ export interface Config {
   readonly logLevel: string
   /** Stored part of a data subject's address: its network (/24, /48), all, or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
-  /** Absolute path of the operator's MMDB of countries; null for the included one. */
+  /** Absolute path of an MMDB; null for the included one. */
   readonly geoipDb: string | null
   /** Addresses and networks (CIDR) trusted to name a client's address and place. */
   readonly trustProxy: readonly string[]
   /** Lower-case headers in which a trusted proxy names a client's place. */
   readonly edgeCountryHeader: string | null
   readonly edgeRegionHeader: string | null
-  /** At least 32 bytes; null for a secret kept in the database. */
+  /** At least 32 bytes; null for the secret in the database. */
   readonly sessionSecret: string | null
-  /** Ed25519, public if the command signs; null for a key kept in the database. */
+  /** Ed25519, public if the command signs; null for the key in the database. */
   readonly signingKey: KeyObject | null
-  /** Previous keys, of which the newest can introduce the signing key. */
+  /** Previous keys. The newest can introduce the signing key. */
   readonly earlierSigningKeys: readonly KeyObject[]
-  /** Shell command that signs with keys of which only the public half is given. */
+  /** Shell command that signs with the keys given as public ones. */
   readonly signingCommand: string | null
-  /** Days from a deletion to the purge of its personal data; null for never. */
+  /** Days from a deletion to the purge; null for never. */
   readonly purgeAfterDays: number | null
-  /** Days besides Saturdays and Sundays that extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
+  /** Days that, like weekends, extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
   readonly holidays: Holidays
   readonly checkpointMinutes: number
-  /** Authority that time-stamps checkpoints; null for none. */
   readonly tsa: Tsa | null
-  /** Null disables metrics. */
   readonly metricsPort: number | null
   /** 0 disables the watchdog. */
   readonly watchdogSeconds: number
@@ -192,7 +190,7 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Prefers flags to the environment to defaults. An empty variable counts as unset. */
+/** Prefers flags, then the environment. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
     ...env,

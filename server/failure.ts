@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../src/contract/index.ts'
 
-/** Error with an HTTP response, created in http/errors.ts. */
+/** Converted to an HTTP response by http/errors.ts. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ErrorCode
-  /** Overrides the code's HTTP status: 405, 414 and 415 have the code `invalid_request`. */
+  /** Overrides the code's HTTP status, such as 405 for `invalid_request`. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 

@@ -1,14 +1,14 @@
 import { v7 } from 'uuid'
 import { idOf, pooledBytes } from '../src/evidence/bytes.ts'
 
-/** The nil UUID, which sorts before every other. */
+/** Sorts before every other id. */
 export const noId = '00000000-0000-0000-0000-000000000000'
 
 /** Unix time in ms and counter of the last id (RFC 9562, section 6.2, method 1). */
 let msecs = 0
 let seq = 0
 
-/** Largest step back of the clock in which ids stay in order. After a larger one, ids follow the corrected clock. */
+/** Ids stay in order if the clock steps back by less; after a larger step they follow it. */
 const maxClockStepMs = 60_000
 
 /**
@@ -33,7 +33,7 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Returns the smallest id of a Unix time in ms. Times before 1970 count as 1970. */
+/** Returns the smallest id of a Unix time in ms, at least of 1970. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }

@@ -6,7 +6,6 @@ export interface Pace {
   readonly isModest?: boolean
 }
 
-/** Pauses after a batch that began at `start` (`performance.now()`). */
 export async function pauseAfter(start: number, { isModest }: Pace): Promise<void> {
   if (isModest) await delay(performance.now() - start)
 }

@@ -11,7 +11,7 @@ watch()
 await Promise.race([report(), delay(writeTimeoutMs)]) // nothing may read stderr
 await end()
 
-/** Counts ticks and reads no clock, because a suspended process or machine pauses this thread too. */
+/** Reads no clock, because a suspended process or machine pauses this thread too. */
 function watch(): void {
   let seen = 0
   for (let silentMs = 0; silentMs <= timeoutMs; silentMs += tickMs) {
@@ -27,7 +27,7 @@ function report(): Promise<void> {
   return new Promise(resolve => write(2, `${line}\n`, () => resolve()))
 }
 
-/** Kills the process. As process 1 of a container it survives the signal, so the inspector interrupts its loop. */
+/** Process 1 of a container survives the signal, so the inspector interrupts its loop. */
 async function end(): Promise<void> {
   process.kill(process.pid, 'SIGKILL')
   const { Session } = await import('node:inspector')

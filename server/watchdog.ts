@@ -9,14 +9,14 @@ export interface WatchdogData {
   readonly timeoutMs: number
 }
 
-/** Interval of beats of the event loop, and of the checks for them. */
+/** Interval of the event loop's beats, and of the checks. */
 const tickMs = 250
 
 const workerFile = new URL('./watchdog-worker.js', import.meta.url)
 
 /**
- * Ends the process if its event loop is blocked for `timeoutSeconds`, for example by an endless loop, so that it is
- * restarted. Does nothing while a debugger can pause the loop. 0 disables it.
+ * Ends the process if its event loop is blocked for `timeoutSeconds`, so that it is restarted, but not while a debugger can
+ * pause it. 0 disables this.
  */
 export function startWatchdog(timeoutSeconds: number): { stop(): Promise<unknown> } | null {
   if (timeoutSeconds === 0) return null

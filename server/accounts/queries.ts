@@ -87,7 +87,6 @@ export async function selectQuotas(sql: Sql, month: string, accountId: string | 
     group by a.account_id order by a.account_id`
 }
 
-/** Returns false if there is no such account. */
 export async function updateQuota(
   sql: Sql,
   accountId: string,
@@ -144,8 +143,8 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
 }
 
 /**
- * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals wait for each other's locks on
- * the owners, and then do not see a removed one, so that two at once cannot remove the last two.
+ * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals lock the owners, so that two at
+ * once cannot remove the last two.
  */
 export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: Date): Promise<boolean> {
   const event = { accountId, actor: machine, action: 'user_removed', at } as const

@@ -23,7 +23,7 @@ const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 const minPasswordLength = 8
 
 /**
- * Creates an account with an owner, a site and an API key. Only the result contains their secrets.
+ * Only the result contains the secrets.
  * @throws OperatorError for an e-mail that is invalid or has an account
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
@@ -54,13 +54,13 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   }
 }
 
-/** Lists the oldest first, because ids are UUIDs version 7. */
+/** Lists the oldest first: ids are UUIDs version 7. */
 export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return (await selectQuotas(sql, monthOf(new Date()))).map(toAccountRow)
 }
 
 /**
- * Sets a quota. Nodes read it with their next lease, within a second.
+ * Takes effect within a second, with a node's next lease.
  * @throws OperatorError for an unknown account
  */
 export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
@@ -70,7 +70,7 @@ export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder):
   return toAccountRow(row as QuotaRow)
 }
 
-/** Returns an id unchanged, even an unknown one, or finds the account of a user's e-mail. */
+/** Finds an account by a user's e-mail. Returns an id unchanged, even an unknown one. */
 export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
   return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
 }

@@ -1,10 +1,10 @@
-// The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of the
-// change writes the entry, so neither exists without the other.
+// The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of a
+// change writes its entry, so neither exists alone.
 //
-// Two concurrent changes of an account become entries N and N + 1. Each statement locks the account's row, so the second
-// waits for the first. Its snapshot is older, but READ COMMITTED re-reads locked rows, so it sees the newest number and
-// hash. This holds for locked rows only: a statement must also lock the rows that it shows as `before`, after the account.
-// The lock allows inserts of rows that refer to the account.
+// Concurrent changes of an account become entries N and N + 1. Each statement locks the account's row, so the second waits
+// for the first. Its snapshot is older, but READ COMMITTED re-reads locked rows, so it sees the newest number and hash. This
+// holds for locked rows only: a statement must also lock the rows that it shows as `before`, after the account. The lock
+// permits inserts of rows that refer to the account.
 
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
@@ -32,7 +32,7 @@ export interface AuditEvent {
   readonly at: Date
 }
 
-/** CTE `account`: the account's row, locked until the end of the transaction. No row for an unknown account. */
+/** CTE `account`: the account's row, locked until the end of the transaction. */
 export function lockedAccount(sql: Sql, accountId: string): Fragment {
   return sql`account as materialized (
       select * from accounts where account_id = ${accountId} for no key update)`
@@ -43,9 +43,9 @@ export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragmen
 }
 
 /**
- * CTEs `document` and `entry` of a change. The caller provides the CTEs `account` (`lockedAccount`) and `change`: at most
- * one row (target, before, after) whose states are JSON or null. The entry contains the members that differ; without a
- * difference there is no entry. `entry` returns the version.
+ * CTEs `document` and `entry` of a change. The caller provides `account` (`lockedAccount`) and `change`: at most one row
+ * (target, before, after) with states as JSON or null. The entry contains the members that differ; without a difference
+ * there is none. `entry` returns the version.
  */
 export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditEvent): Fragment {
   const time = at.toISOString()
@@ -68,7 +68,6 @@ export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditE
     )`
 }
 
-/** SHA-256 of a row of `document`. */
 export const hash = staticFragment(sql => sql`sha256(convert_to(document.text, 'UTF8'))`)
 
 /** Members of `one` that differ in `other`; all if `other` is null. */
@@ -79,8 +78,8 @@ function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
 }
 
 /**
- * CTEs of a change's entry: those of `insertedEntry`, and the update of number and hash in the account's row. `set` adds
- * columns to this update, each followed by a comma, because a statement can update a row only once.
+ * CTEs of `insertedEntry`, and the update of number and hash in the account's row. `set` adds columns to it, each followed
+ * by a comma, because a statement can update a row only once.
  */
 export function auditEntry(sql: Sql, event: AuditEvent, set: Fragment = empty(sql)): Fragment {
   return sql`${insertedEntry(sql, event)}, counted as (

@@ -28,7 +28,6 @@ export function listEntries(
     order by version desc limit ${limit}`
 }
 
-/** Returns e-mails of users and names of API keys by id. */
 export async function findActors(sql: Sql, accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const among = toArrayLiteral(ids)

@@ -1,5 +1,5 @@
-// Settings in entries of the administrators' log, with digests in place of secrets. A new setting needs a default in
-// server/verify/administration.ts, because earlier entries lack it.
+// Settings in entries of the administrators' log, with digests of secrets. A new setting needs a default in
+// server/verify/replay.ts, because earlier entries lack it.
 
 import type { Fragment, Sql } from 'postgres'
 import { instant, staticFragment } from '../db/fragments.ts'
@@ -42,10 +42,10 @@ export const keyState = staticFragment(
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
 
-/** Manifest of a row `n` of notices, with the stored digests of its texts. */
+/** Row `n` of notices, with the stored digests of its texts. */
 export const noticeState = staticFragment(sql => manifest(sql, noticeTexts(sql)))
 
-/** Manifest with digests recomputed from the texts' bytes, null where the stored digest differs. */
+/** Row `n` of notices with digests of the texts' bytes, null where the stored one differs. */
 export const verifiedNoticeState = staticFragment(sql =>
   manifest(sql, texts(sql, sql`case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end`)),
 )
@@ -56,7 +56,7 @@ function manifest(sql: Sql, ofTexts: Fragment): Fragment {
     'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`
 }
 
-/** Texts of a row `n` of notices, by language. */
+/** Texts of a row `n` of notices. */
 export const noticeTexts = staticFragment(sql => texts(sql, sql`encode(t.sha256, 'hex')`))
 
 function texts(sql: Sql, digest: Fragment): Fragment {

@@ -23,14 +23,13 @@ interface Changed extends ConsentJson {
   readonly version: number
 }
 
-/** Record that gets a successor, because a record never changes its notice. */
 export interface Predecessor {
   readonly predecessor: VisitedRecord
 }
 
 /**
- * Changes a token's record from the version in the token to the next. Repeats the response to a change already made, which
- * the client may not have received.
+ * Changes a token's record from the version in the token to the next. Repeats the response to a change already made, because
+ * it may have been lost.
  *
  * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
  * `rejectPartialAnswer` do
@@ -72,7 +71,7 @@ function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean
   return accepted === row.accepted && sameJson(preferences, row.preferences)
 }
 
-/** Returns true if the visitor accepts again after the expiry: the record's state stays, and the period starts anew. */
+/** Returns true if the visitor accepts again after the expiry: the record keeps its state, and the period starts anew. */
 function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): boolean {
   return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
 }
@@ -102,7 +101,7 @@ async function write(
   return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 
-/** @throws Failure `invalid_request` for another consent_id or subject_id: a browser may be shared */
+/** @throws Failure `invalid_request` for another consent_id or subject_id: browsers can be shared */
 function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   for (const name of ['consent_id', 'subject_id'] as const) {
     if (draft[name] === undefined || draft[name] === row[name]) continue
@@ -110,7 +109,7 @@ function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   }
 }
 
-/** Returns false for a refusal, which withdraws the consent and agrees to no text. */
+/** Returns false for a refusal, which agrees to no text. */
 function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
   if (accepted === false) return false
   return (
@@ -119,7 +118,7 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
   )
 }
 
-/** @throws Failure `invalid_request` that names absent fields: an answer to the old notice does not apply to a new one */
+/** @throws Failure `invalid_request` for absent fields: an answer to the old notice says nothing about a new one */
 function rejectPartialAnswer(draft: BannerDraft): void {
   const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
   if (absent.length === 0) return

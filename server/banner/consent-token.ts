@@ -17,13 +17,13 @@ export interface TokenScope {
   readonly siteId: string
 }
 
-/** One version of a record. Any later change invalidates the token. */
+/** A later change of the record invalidates the token. */
 export interface RecordVersion {
   readonly id: string
   readonly version: number
 }
 
-/** Returns `ct-` and, in base64url, the record's version and a MAC over it, the account and the site. */
+/** Returns `ct-` and, in base64url, the version and a MAC over it, the account and the site. */
 export function encodeConsentToken(scope: TokenScope, { id, version }: RecordVersion, now: Date): string {
   const head = Buffer.alloc(headSize)
   head.writeUInt8(formatVersion)

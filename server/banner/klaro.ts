@@ -2,10 +2,9 @@ import * as z from 'zod'
 import { BannerDraft } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
 
-/** Types of a visitor's choice. */
 const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
 
-/** Types without a choice: the notice was shown, or the page's own code saved something. */
+/** The notice was shown, or the page's own code saved something. */
 const silence = ['show', 'script'] as const
 
 /** Body sent by KlaroApi of Klaro 0.7 (src/utils/api.js of the package `klaro`). The visitor's location is not stored. */
@@ -25,7 +24,7 @@ const Submission = z.strictObject({
   user_data: z.strictObject({ client_version: z.string(), client_name: z.string() }),
 })
 
-/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with the services that cannot be refused. */
+/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with services that cannot be refused. */
 export interface KlaroId {
   readonly token: string
   readonly required: readonly string[]

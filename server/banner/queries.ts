@@ -26,7 +26,6 @@ export interface VisitedRecord extends LiveState {
   gpc: boolean | null
   /** Null for a refusal, and without an end. */
   expires_at: Date | null
-  /** The site's current policy version. */
   sites_policy: number
   /** Author of the last entry. */
   changed_by: Actor['kind']

@@ -22,7 +22,7 @@ import {
 const bodyLimitBytes = 16 * 1024
 
 export interface BannerLimits {
-  /** Counted by IPv4 address or /64 of IPv6. */
+  /** By IPv4 address or /64 of IPv6. */
   readonly address: Limit
   readonly site: Limit
 }
@@ -49,7 +49,7 @@ interface Visit {
   readonly connection: Connection
 }
 
-/** The public flow (service specification section 4.7), for browsers on a site's allowed origins. */
+/** The public flow (service specification section 4.7). */
 export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
   const visits = new WeakMap<FastifyRequest, Visit>()
   const limitByAddress = limitRequests(app, deps.bannerLimits.address, networkKey)

@@ -8,12 +8,12 @@ import type { Place } from '../net/geo.ts'
 import { changeByToken, invalidToken, type Visit } from './change.ts'
 import { decodeConsentToken, encodeConsentToken, type TokenScope } from './consent-token.ts'
 
-/** Facts about a visitor from the connection, never from the page. Null if unknown. */
+/** Facts from the visitor's connection, never from the page. */
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
   readonly place: Place | null
-  /** True for `Sec-GPC: 1` (Global Privacy Control). Recorded without changing the answer. */
+  /** True for `Sec-GPC: 1` (Global Privacy Control), which does not change the answer. */
   readonly gpc: boolean
 }
 
@@ -23,7 +23,7 @@ export interface VisitDeps extends Deps {
 }
 
 /**
- * Records a visitor's answer: changes the record of the `consent_token`, or creates one.
+ * Changes the record of the `consent_token`, or creates one.
  * @throws Failure `invalid_request` for an invalid token, without a query if it was never valid; as `createConsent` and
  * `changeByToken` do
  */
@@ -46,7 +46,7 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/** Changes the token's record. A successor for another notice keeps the person's identifiers, which a withdrawal needs. */
+/** A successor for another notice keeps the person's identifiers, which a withdrawal needs. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
@@ -68,7 +68,7 @@ async function continueVisit(
   })
 }
 
-/** Returns a message about the token, because the page sent no Idempotency-Key. */
+/** Names the token, because the page sent no Idempotency-Key. */
 function tokenConflict(): Failure {
   return new Failure('conflict', 'Another answer was recorded by the consent_token.')
 }

@@ -20,7 +20,7 @@ export interface VisitorDeps {
 }
 
 /**
- * Finds a token's site and sets the CORS headers. A token authenticates nobody, because every page contains it.
+ * Sets the CORS headers too. A token authenticates nobody, because every page contains it.
  * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow
  */
 export async function findTokenHolder(
@@ -33,7 +33,7 @@ export async function findTokenHolder(
   if (!ids) throw invalidToken()
   const tokenHash = hashOf(token)
   const site = await deps.tokens.get(tokenHash.toString('base64'), () =>
-    // Admission limits lookups, because anyone can make up well-formed tokens.
+    // Anyone can make up well-formed tokens, so lookups are limited.
     deps.publicAdmission.run('lookups', () => findTokenSite(deps.sql, { ...ids, tokenHash })),
   )
   if (!site || (site.expires_at && site.expires_at <= new Date())) throw invalidToken()
@@ -67,7 +67,7 @@ const maxUserAgent = 1024
 
 export type ConnectionConfig = Pick<Config, 'edgeCountryHeader' | 'edgeRegionHeader'>
 
-/** Must be called early: a closed socket has no address. */
+/** Call it early: a closed socket has no address. */
 export function readConnection(config: ConnectionConfig, request: FastifyRequest): Connection {
   const userAgent = request.headers['user-agent']?.slice(0, maxUserAgent)
   return {
@@ -78,7 +78,7 @@ export function readConnection(config: ConnectionConfig, request: FastifyRequest
   }
 }
 
-/** Reads a trusted proxy's headers. `XX` is Cloudflare's code for an unknown country. */
+/** `XX` is Cloudflare's code for an unknown country. */
 function readEdgePlace(config: ConnectionConfig, { headers, ips }: FastifyRequest): Place | null {
   const isProxied = ips !== undefined && ips.length > 1
   const read = (name: string | null, format: RegExp) => {

@@ -3,23 +3,22 @@ import canonicalize from 'canonicalize'
 import { idBytes, idOf } from '../../src/evidence/bytes.ts'
 import { Failure } from '../failure.ts'
 
-/** Bytes by cursor version: 1 is an id, 2 an instant and an id. */
+/** Bytes of a position by cursor version. */
 const positionSizes: Readonly<Record<number, number>> = { 1: 16, 2: 24 }
 const macSize = 16
 
-/** Binds a cursor to its list, because another list would silently skip rows. */
+/** A cursor is bound to its list, because in another one it would silently skip rows. */
 export interface CursorScope {
   readonly secret: Buffer
   readonly accountId: string
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-/** Returns, in base64url, the last record's id and a MAC over it, the account and the filters. */
+/** Returns the record's id and a MAC over it, the account and the filters, in base64url. */
 export function encodeCursor(scope: CursorScope, lastId: string): string {
   return seal(scope, Buffer.concat([Buffer.of(1), idBytes(lastId)]))
 }
 
-/** Encodes a position in a list ordered by an instant, then by id. */
 export function encodeTimedCursor(scope: CursorScope, { at, id }: Position): string {
   const head = Buffer.alloc(9)
   head.writeUInt8(2)
@@ -41,7 +40,6 @@ export function decodeCursor(scope: CursorScope, cursor: string): string {
   return idOf(open(scope, cursor, 1).toString('hex'))
 }
 
-/** @throws Failure as `decodeCursor` does */
 export function decodeTimedCursor(scope: CursorScope, cursor: string): Position {
   const position = open(scope, cursor, 2)
   return { at: new Date(Number(position.readBigInt64BE())), id: idOf(position.toString('hex', 8)) }

@@ -27,7 +27,7 @@ export function rejectIdempotencyKey(header: ReadHeader): void {
   )
 }
 
-/** Time range of the keys that one statement deletes, so that none takes long. */
+/** Age range of the keys that one statement deletes. */
 const sliceMs = 60_000
 
 export async function deleteExpiredKeys(sql: Sql): Promise<null> {
@@ -53,7 +53,7 @@ function conflict(message: string): Failure {
   return new Failure('conflict', message)
 }
 
-/** Hashes a key, because it outlives the purge of its record and may contain personal data. */
+/** Only the hash is stored, because a key may contain personal data and outlives the purge of its record. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }

@@ -43,10 +43,7 @@ export async function getPage(
   return { text: toText(page?.records ?? '', limit, next), next }
 }
 
-/**
- * Lists the soonest expiry first; the cursor is the last record's expiry and id. @throws Failure `invalid_request` for other
- * filters
- */
+/** Lists the soonest expiry first. @throws Failure `invalid_request` for other filters */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
@@ -101,8 +98,8 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
 }
 
 /**
- * Returns true for lists of records old enough that a lagging replica has them. False for a subject or label, because an
- * erased record must not reappear.
+ * Returns true if a lagging replica has the same list. Never for a subject or label, because an erased record must not
+ * reappear.
  */
 function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
   if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false

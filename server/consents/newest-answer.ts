@@ -16,14 +16,13 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /**
  * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless an
  * imported answer was given after that record's last creation or update. An imported record counts as witnessed if an update
- * here changed `accepted`, or the answer for the purpose, since the last import; otherwise its imported answer counts.
- * `answered_at` is the time compared. The fragments `subject`, `site` and `purpose` must not use the aliases `c`, `h` and
- * `i`.
+ * here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use the aliases `c`,
+ * `h` and `i`.
  *
- * Each of the two is an index lookup. The first skips the subject's newer imported records that count as imported, with a
- * lookup in the history of each that has several entries. Site and id are compared as a row, because with an equal site a
- * generic plan prefers the index without the site. For a past instant, imported records with a later answer are read too,
- * because their answer may have been another one then.
+ * Each of the two is an index lookup. The first skips the subject's newer imported records, with a lookup in the history of
+ * each that has several entries. Site and id are compared as a row, because with an equal site a generic plan prefers the
+ * index without the site. For a past instant, imported records with a later answer are read too, because they may have had
+ * another one then.
  */
 export function newestAnswer(
   sql: Sql,

@@ -6,7 +6,6 @@ import type { Deps } from './deps.ts'
 
 type NoticeDeps = Pick<Deps, 'sql' | 'notices'>
 
-/** Returns a lookup of the notices of these versions, each read once. */
 export async function findNotices(
   { sql, notices }: NoticeDeps,
   accountId: string,
@@ -23,7 +22,7 @@ function keyOf({ siteId, version }: SiteVersion): string {
   return `${siteId} ${version}`
 }
 
-/** Returns the error for a consent to this version, or null. A record must not refer to a text that was never published. */
+/** Returns an error if a consent to this version would refer to a text that was never published. */
 export function findRejection({ notice, isStrict }: Found, version: number, draft: ConsentDraft): Failure | null {
   const { notice_locale: locale } = draft
   if (!notice)
@@ -38,12 +37,11 @@ function invalid(message: string): Failure {
   return new Failure('invalid_request', message)
 }
 
-/** Returns the end of a consent; null for a refusal, and without an end. */
 export function findExpiry(at: Date, accepted: boolean, validFor: string | null): Date | null {
   return accepted ? endOfConsent(at, validFor) : null
 }
 
-/** Returns the validity of consents to a record's notice; null without a notice or an end. */
+/** Returns null if the record's notice is not held or states no validity. */
 export async function findValidity(
   deps: NoticeDeps,
   accountId: string,

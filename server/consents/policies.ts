@@ -5,13 +5,13 @@ import { findPolicyVersions } from './queries.ts'
 const maxSites = 10_000
 
 /**
- * Cache of the sites' policy versions, without expiry: the statement that writes a record writes nothing if the version has
+ * Caches policy versions without expiry, because the statement that writes a record writes nothing if the version has
  * changed.
  */
 export class Policies {
   readonly #versions = new LRUCache<string, number>({ max: maxSites })
 
-  /** Returns policy versions by site id, without sites that the account does not own. Cached ones may be out of date. */
+  /** Returns cached, maybe outdated versions by site id, without sites of other accounts. */
   async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const guesses = new Map<string, number>()
     for (const id of siteIds) {

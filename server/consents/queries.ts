@@ -28,10 +28,7 @@ export const rareColumns = staticFragment(
   sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
 )
 
-/**
- * Lets PostgreSQL serialize, which is faster than the driver's parsing of columns. Rare columns appear only if they have a
- * value.
- */
+/** Serializes in PostgreSQL, which is faster than parsing columns in the driver. Omits rare columns without a value. */
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -66,7 +63,7 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 
 /**
  * CTEs that write the audit and log entries of the CTE `changed`, with hashes from the CTE `links`. The join with the
- * account's row lets Citus write on the account's node instead of all nodes.
+ * account's row lets Citus write on one node only.
  */
 export function auditAndLog(
   sql: Sql,
@@ -86,9 +83,9 @@ export function auditAndLog(
 }
 
 /**
- * CTEs `links`, and `locked`: ids of the records that meet `condition` and are not locked by another transaction. The order
- * and `skip locked` prevent deadlocks between batches. The update has to compare versions, because Citus 13 cannot read rows
- * that a statement both locks and joins.
+ * CTEs `links`, and `locked`: ids of the records that meet `condition` and are not locked elsewhere. The order and `skip
+ * locked` prevent deadlocks between batches. The update must compare versions, because Citus 13 cannot read rows that a
+ * statement both locks and joins.
  */
 export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
   const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
@@ -105,8 +102,8 @@ export function linksAndLocks(sql: Sql, accountId: string, links: readonly Batch
 }
 
 /**
- * Condition that an id is one of a batch. Must be repeated in each join of a batch with a table, because without statistics
- * the planner would read the account's whole table for each record.
+ * Condition that an id is in a batch. Must be repeated wherever a batch is joined with a table: without statistics the
+ * planner would read the account's whole table for each record.
  */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
@@ -183,8 +180,8 @@ const andSitesPolicy = staticFragment(
 )
 
 /**
- * Updates a record; returns undefined if its version or erasure mark has changed. One statement, because the driver's
- * transactions are not safe (db/postgres-pool/README.md).
+ * Returns undefined if the record's version or erasure mark has changed. One statement, because the driver's transactions
+ * are not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
@@ -221,8 +218,8 @@ export async function updateConsent(
 }
 
 /**
- * Returns the deleted records. Skips records that have changed since they were read, or are locked by another transaction.
- * `erased` is true if an erasure request covers them.
+ * Returns the deleted records, without those changed since they were read or locked elsewhere. `erased` marks them as
+ * covered by an erasure request.
  */
 export function deleteRecords(
   sql: Sql,
@@ -244,8 +241,8 @@ export function deleteRecords(
 }
 
 /**
- * Returns one row with the first `limit` records (at most 100), newest first. With fifty rows, the driver's parsing would
- * take as long as the search.
+ * Returns one row with the first `limit` records (at most 100), because parsing fifty rows would take the driver as long as
+ * the search.
  */
 export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
   const runs = listRuns(sql, accountId, filters)
@@ -260,8 +257,7 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 
 /**
  * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records, so each
- * combination is one run in the order of its index, and the runs are merged. The primary key and a subject's index do not
- * separate them.
+ * combination is one run in index order, and the runs are merged.
  *
  * Each run needs an order and a limit, because PostgreSQL would otherwise read and sort all of it. The limit is a literal (a
  * page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run selects only
@@ -289,10 +285,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     .reduce((runs, next) => sql`${runs} union all ${next}`)
 }
 
-/**
- * Returns one row with the first `limit` live accepted records that expire after `from` and until `to`, soonest first, each
- * with `expires_at`.
- */
+/** Returns one row with the first `limit` live accepted records that expire in (`from`, `to`], soonest first. */
 export function findExpiring(
   sql: Sql,
   accountId: string,
@@ -354,7 +347,7 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
 
 export interface ActorName {
   actor_id: string
-  /** Name of a key or a site, or e-mail of a user. */
+  /** E-mail for a user. */
   name: string
 }
 
@@ -379,7 +372,7 @@ export async function findUnshown(
   return row ?? { ip_network: null, notice_entry: null }
 }
 
-/** Returns entries, oldest first. One statement, so that no change comes in between. */
+/** Reads in one statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

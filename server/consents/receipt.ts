@@ -19,7 +19,7 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/** Limits the data hashed and signed at once: an event has up to 16 KiB of preferences. */
+/** Limits the memory for signing: an event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
@@ -90,7 +90,6 @@ function consentStates(rows: readonly EventRow[]): ConsentState[] {
   })
 }
 
-/** Reads the origin of a verified live record, in which an import has system, id and file. */
 function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt['origin'] {
   const imported = rows.filter(({ action }) => action === 'imported')
   const [first] = imported

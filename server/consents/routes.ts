@@ -134,7 +134,7 @@ function areImports(rows: readonly unknown[]): boolean {
   throw new Failure('invalid_request', 'records: must all have an origin, or none of them')
 }
 
-/** Checks the scope that the rows need: the endpoint accepts either one. An owner's session has `write`. */
+/** Checks the scope that the rows need. An owner's session has `write`. */
 function requireScope(caller: Caller, scope: 'write' | 'import'): void {
   if (isKeyCaller(caller) ? caller.scopes.includes(scope) : scope === 'write') return
   throw new Failure(
@@ -148,7 +148,6 @@ interface RowText {
   readonly text: string
 }
 
-/** Calls `logFailure` for failures that are not the client's. */
 function toRowOutcome(result: CreateResult, logFailure: (failure: Failure) => void): RowText {
   if (!(result instanceof Error)) {
     const { json, isReplayed } = result

@@ -8,15 +8,15 @@ export interface ConsentJson {
 }
 
 export interface PageJson {
-  /** JSON of the records, joined with commas. */
+  /** Records' JSON, joined with commas. */
   records: string
-  /** Id of the last record; null if the page is not full. */
+  /** Null if the page is not full. */
   last: string | null
   has_more: boolean
 }
 
 export interface ExpiryPageJson extends PageJson {
-  /** Expiry of the last record; null if the page is not full. */
+  /** Null if the page is not full. */
   last_at: Date | null
 }
 
@@ -26,7 +26,6 @@ export interface Created extends Readonly<ConsentJson> {
 
 export type CreateResult = Created | Error
 
-/** Hashes of an Idempotency-Key and of its request's body. */
 export interface Claim {
   readonly key: string
   readonly bodyHash: Buffer
@@ -57,7 +56,7 @@ export interface NewRecord extends Identity, State {
 export interface ImportedAnswer extends State {
   /** UTC with milliseconds. */
   readonly given_at: string
-  /** Hash of its source file, in hexadecimal. */
+  /** In hexadecimal. */
   readonly file_sha256: string
 }
 
@@ -76,7 +75,6 @@ export interface NewImport {
   readonly entries: readonly { readonly answer: ImportedAnswer; readonly link: Link }[]
 }
 
-/** A record's first state. */
 export interface FirstAnswer extends ConsentJson {
   key: string
   /** Empty after a purge, because it is a hash of personal data. */
@@ -94,7 +92,7 @@ export interface EntryRow extends State, FactColumns {
   salt: Buffer | null
   payload_hash: Buffer
   hash: Buffer
-  /** The record's hash, only in entries whose payload contains it. */
+  /** Only in entries whose payload contains it. */
   record_hash: Buffer | null
 }
 
@@ -102,7 +100,7 @@ export interface Entry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink
-  /** True if the request had `Sec-GPC: 1`. Default: false. */
+  /** True if the request had `Sec-GPC: 1`. */
   readonly gpc?: boolean
 }
 
@@ -128,7 +126,6 @@ export interface DeletedRow {
   deleted_at: Date | null
 }
 
-/** Audit entry of a live record, with the record's columns. */
 export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
   record_version: number
   record_hash: Buffer
@@ -154,7 +151,7 @@ export interface ListFilters {
   /** Inclusive bounds of the id, and thus of `created_at`. */
   readonly firstId?: string | undefined
   readonly lastId?: string | undefined
-  /** Exclusive bound of the id, from the cursor. */
+  /** Exclusive bound of the id. */
   readonly before?: string | undefined
   readonly includeDeleted: boolean
 }

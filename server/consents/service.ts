@@ -12,7 +12,6 @@ import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow }
 
 const maxAttempts = 100
 
-/** Time after which no attempt begins, because the client has got a response. */
 const retryBudgetMs = 5000
 
 const maxBackoffMs = 10
@@ -48,7 +47,7 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
-/** Returns audit entries, oldest first, even of a deleted record. @throws Failure `not_found` */
+/** Returns audit entries even of a deleted record. @throws Failure `not_found` */
 export async function getHistory(
   { sql }: Deps,
   { accountId }: Caller,
@@ -67,7 +66,7 @@ export async function getHistory(
   return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
-/** Converts to the form of the service specification, section 2.2, plus the link in the hash chain. */
+/** Adds the link in the hash chain to the form of the service specification, section 2.2. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -123,7 +122,7 @@ interface Change extends Pick<Event, 'action' | 'state'> {
   readonly validFor?: string | null
 }
 
-/** Updates with optimistic locking: starts again if the version has changed. `next` returns null for no change. */
+/** Starts again if the record's version has changed. `next` returns null for no change. */
 async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
   sql: Sql,
   caller: Caller,

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, dbErrorKind } from './errors.ts'
 
-/** Resolves to results in the order of the items. An `Error` rejects its item's call. */
+/** Results must have the order of the items. An `Error` rejects its item's call. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
 /** Errors that a single item can cause; null is an error outside the database. */
@@ -11,13 +11,13 @@ const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 
 const retryBudgetMs = 5000
 
 /**
- * Combines calls made in one turn of the event loop into one statement. If it fails with an error that a single item can
- * cause, each item is retried alone.
+ * Combines calls of one turn of the event loop into one statement. If it fails with an error that a single item can cause,
+ * each item is retried alone.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** Executes `item` together with others of the same key, using the first call's `execute`. */
+  /** Executes `item` with others of the same key, using the first call's `execute`. */
   run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
     let loader = this.#loaders.get(key)
     if (!loader) {

@@ -19,7 +19,6 @@ export const filesName = 'postgresql'
 /** In milliseconds: the request deadline. */
 const statement_timeout = 5000
 
-/** Creates a pool, which connects on first use. */
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })
@@ -37,7 +36,7 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
   return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }
 
-/** Uses the driver's pool, which suffices on a local socket, except for its transactions. */
+/** Uses the driver's pool, but not its transactions. */
 function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { connection: object }): Sql {
   const sql = postgres({
     ...driverOptions,
@@ -51,7 +50,7 @@ function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { 
   return Object.assign(sql, { begin })
 }
 
-/** Splits libpq's URL of several hosts (`postgres://one:5432,other:5433/name`) into one URL per host. */
+/** Splits libpq's URL of several hosts (`postgres://one:5432,other:5433/name`). */
 export function splitHosts(url: string): [string, ...string[]] {
   const { before, hosts, after } = splitUrl(url)
   const [first = '', ...more] = hosts.map(host => `${before}${host}${after}`)

@@ -9,16 +9,12 @@ import type { EmbeddedDatabase } from './pglite.ts'
 /** In bytes: 104 with the final zero on macOS, 108 on Linux. */
 const maxSocketPath = 103
 
-/** Longest name of a socket in the folder, PostgreSQL's or a lock's, in bytes. */
 const maxSocketName = 16
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
-/**
- * Size of the write-ahead log, about 20,000 creates, that triggers a checkpoint, because a start after a power cut replays
- * it.
- */
+/** Size of the write-ahead log, about 20,000 creates, that triggers a checkpoint: a start after a power cut replays it. */
 const maxLogBytes = 64 * 2 ** 20
 
 export interface EmbeddedOptions {
@@ -84,9 +80,7 @@ export async function startEmbedded(
   }
 }
 
-/**
- * Checkpoints a long log. PostgreSQL does this in a process that PGlite lacks, so the log would grow until the next start.
- */
+/** Checkpoints a long log, which PostgreSQL does in a process that PGlite lacks. */
 async function checkpoint(folder: string): Promise<void> {
   const sql = connect({ target: { folder }, max: 1 })
   try {
@@ -112,7 +106,7 @@ function prepareFolder(folder: string): void {
   }
 }
 
-/** Text for errors whose message is only the name of a system call. */
+/** Errors whose message is only the name of a system call. */
 const systemErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -121,14 +115,13 @@ const systemErrors: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
 }
 
-/** Hints by the messages above and PostgreSQL's. */
 const systemHints: readonly (readonly [reason: RegExp, hint: (folder: string) => string])[] = [
   [/permission denied/i, folder => `let the user of this process own ${folder} and everything in it`],
   [/read-only/i, () => 'make the file system writable, or choose another folder with --data-dir'],
   [/disk is full|disk quota|no space left/i, folder => `make room on the disk of ${folder}`],
 ]
 
-/** Describes a cause, which may be a structured clone from the thread. */
+/** Accepts a cause from the thread, which is a structured clone. */
 function unusable(problem: string, folder: string, cause: unknown): OperatorError {
   const { message = '', code = '', hint } = cause as { message?: string; code?: string; hint?: string }
   const reason = systemErrors[code] ?? message

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Kind of an error by its code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
+/** Kind by code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'
-  /** A serialization failure or a deadlock. */
+  /** Serialization failure or deadlock. */
   | 'aborted'
   /** Rejected before execution. Another connection or a new plan may succeed. */
   | 'rejected'
@@ -44,9 +44,9 @@ export function wasNotExecuted(error: unknown): boolean {
 }
 
 /**
- * Prefixes of messages with which a Citus coordinator reports a lost connection to a worker. It sets libpq's errors, which
- * have no SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). Only English
- * messages are recognized.
+ * Prefixes of messages with which a Citus coordinator reports a lost worker connection. It sets libpq's errors, which lack a
+ * SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). Only English messages
+ * are recognized.
  */
 const lostWorkerMessages = [
   'server closed the connection',
@@ -73,7 +73,6 @@ function isLostWorker({ code, message, where }: { code?: unknown; message?: unkn
   return lostWorkerMessages.some(beginning => String(message).startsWith(beginning))
 }
 
-/** Returns null for errors outside the database and its connection. */
 export function dbErrorCode(error: unknown): string | null {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code !== 'string') return null
@@ -88,20 +87,20 @@ export function dbErrorClass(code: string): string {
 
 const maxRetries: Partial<Record<DbErrorKind, number>> = { aborted: 3, rejected: 1, lost: 1 }
 
-/** Upper bound of the first backoff, and its increase with each retry. */
+/** Limit of the first backoff, and its increase with each retry. */
 const backoffStepMs = 40
 
 export interface RetryOptions {
-  /** True to retry even after a lost connection, when the first attempt may have been executed. */
+  /** True to retry after a lost connection too, when the first attempt may have been executed. */
   readonly isIdempotent: boolean
   readonly budgetMs: number
   readonly onRetry: (code: string) => void
 }
 
 /**
- * Runs work, and retries it with full jitter if the kind of its error allows that.
+ * Retries with full jitter if the kind of the error allows that.
  *
- * If the retry after a lost connection fails, rethrows the first error. The retry of an executed deletion would otherwise
+ * If the retry after a lost connection fails, throws the first error: the retry of an executed deletion would otherwise
  * report "not found".
  */
 export async function withRetry<T>(

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 /**
  * Locks a folder for this process. Returns a function that unlocks it, or null if another process holds the lock.
  *
- * The lock is a Unix socket on which its owner listens. It ends with the process, and works between containers that share
- * the folder, where process ids mean nothing. Its name is `lock.<number>`; the highest number counts. A process that finds
- * that socket dead links its own socket under the next number, which only one process can do. Numbers are never reused.
+ * The lock is a Unix socket on which its owner listens: it ends with the process, and works between containers, where
+ * process ids mean nothing. The highest number in `lock.<number>` counts. A process that finds that socket dead links its
+ * own under the next number, which only one can do. Numbers are never reused.
  */
 export async function lockFolder(folder: string): Promise<(() => Promise<void>) | null> {
   const own = join(folder, `lock-${randomUUID().slice(0, 8)}`)

@@ -20,8 +20,8 @@ import timestamps from './migrations/0018_timestamps.sql'
 import imports from './migrations/0019_imports.sql'
 
 /**
- * Migrations in order. A released file is never edited. `oldest` is the oldest schema whose programs may start after this
- * migration, stored in the database for them; without it, only programs that know the migration start.
+ * A released file is never edited. `oldest` is the oldest schema whose programs may start after the migration, stored in the
+ * database for them. Without it, only programs that know the migration start.
  */
 const migrations: readonly (readonly [name: string, statements: string, oldest?: string])[] = [
   ['0001_tables', tables],
@@ -53,7 +53,7 @@ export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
 const lock = 7_266_328
 
-/** Blocks migrations by other nodes, and thus their start, until the end of the transaction. */
+/** Blocks other nodes' migrations, and thus their start, until the end of the transaction. */
 export async function lockSchema(tx: ISql): Promise<void> {
   await tx`select pg_advisory_xact_lock(${lock})`
 }
@@ -64,10 +64,9 @@ interface Applied {
 }
 
 /**
- * Migrates the schema in one transaction.
- *
+ * Migrates in one transaction.
  * @throws PostgresError, with the schema unchanged
- * @throws OperatorError if a newer version has migrated it and does not allow this one to run beside it
+ * @throws OperatorError if a newer version has migrated it and does not allow this one beside it
  */
 export async function migrate(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
@@ -104,7 +103,7 @@ interface Table {
   readonly hasTenant: boolean
 }
 
-/** Distributes the tenants' tables on a Citus cluster by account, colocated, and copies every other table to each node. */
+/** Distributes tenants' tables on a Citus cluster by account, colocated, and copies the others to each node. */
 async function distribute(tx: TransactionSql): Promise<void> {
   const citus = await tx`select 1 from pg_extension where extname = 'citus'`
   if (citus.length === 0) return

@@ -12,16 +12,16 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** Separate pool, because the public flow must not block the private API. The embedded database has one pool. */
+  /** Separate pool, because the public flow must not block the private API; not on the embedded database. */
   readonly publicSql: Sql
-  /** Separate pool, because requests must not delay the monitor. The embedded database has one pool. */
+  /** Separate pool, because requests must not delay the monitor; not on the embedded database. */
   readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>
 }
 
 interface OpenOptions extends EmbeddedOptions {
-  /** True to connect to the embedded database of a running server, if any. */
+  /** True to use the embedded database of a running server, if any. */
   readonly share?: boolean
 }
 
@@ -32,11 +32,10 @@ const maxReplicaConnections = 5
 /** One for a read while a write waits. */
 const maxMonitorConnections = 2
 
-/** @throws OperatorError */
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
   if (url) return openMigrated({ target: { url }, max: maxConnections }, readDatabaseUrl)
-  // The embedded database has one backend: a second connection would wait for the first.
+  // The embedded database has one backend: a second connection would wait.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, null)
   return await openMigrated(connection, null, await startEmbedded(folder, options))
@@ -72,7 +71,7 @@ async function openMigrated(
   }
 }
 
-/** Runs work at the start. @throws OperatorError if it loses the database */
+/** @throws OperatorError if the database is lost during `work` */
 export async function explainLoss<T>({ databaseUrl }: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -10,8 +10,8 @@ import { filesName, socketName } from './connect.ts'
 import { flush, flushFolder } from './flush.ts'
 
 /**
- * Adds the missing fsync to PGlite's file layer before PostgreSQL's first write, because the start already relies on a
- * flushed pg_control.
+ * Adds the fsync that PGlite's file layer lacks, before PostgreSQL's first write: the start already relies on a flushed
+ * pg_control.
  */
 class FlushedFiles extends NodeFS {
   override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
@@ -29,8 +29,8 @@ function flushToDisk({ FS }: PGlite['Module']): void {
     try {
       flush(stream.nfd)
     } catch (error) {
-      // A second fsync can succeed although data of the first one is lost. So nothing more is acknowledged, and the thread
-      // ends: the next one replays the log from the disk.
+      // A second fsync can succeed although data of the first is lost. So nothing more is acknowledged, and the thread ends:
+      // the next one replays the log from the disk.
       failure = error
       setImmediate(() => {
         throw error
@@ -41,7 +41,7 @@ function flushToDisk({ FS }: PGlite['Module']): void {
   }
 }
 
-// V8 optimizes a WebAssembly function once this many bytes of its code have run. With the default (1.8 million, 13 million
+// V8 optimizes a WebAssembly function after this many bytes of its code have run. With the default (1.8 million, 13 million
 // since Node.js 22) half of a start is spent on functions that run only briefly.
 setFlagsFromString('--wasm-tiering-budget=100000000')
 
@@ -49,18 +49,17 @@ type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
-/** Types of extended-protocol messages that begin or continue a sequence, which ends with Sync. */
+/** Extended-protocol messages that begin or continue a sequence, which ends with Sync. */
 const sequenceMessages = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
 
-/** Execute of a portal that does not exist: after its error, Sync commits nothing of the sequence. */
+/** Execute of a missing portal: after its error, Sync commits nothing of the sequence. */
 const executeMissing = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
 
 const terminate = 0x58
 
 /**
- * PGlite for many clients. Treats a sequence up to its Sync as a transaction, because pglite-socket otherwise serves another
- * client between two messages: a client whose Bind and Execute arrive in two reads could get rows of another client's
- * portal.
+ * PGlite for many clients. pglite-socket can serve another client between two messages, so a client whose Bind and Execute
+ * arrive in two reads could get another client's rows. A sequence up to its Sync therefore counts as a transaction.
  */
 export class SharedPGlite extends PGlite {
   #unfinished = false
@@ -75,7 +74,7 @@ export class SharedPGlite extends PGlite {
     await super.execProtocolRawStream(message, options)
   }
 
-  /** Rolls back after a client that disconnected; called by pglite-socket. */
+  /** Called by pglite-socket to roll back after a client that disconnected. */
   override async exec(...args: Parameters<PGlite['exec']>): ReturnType<PGlite['exec']> {
     await this.#abandonSequence()
     return super.exec(...args)
@@ -93,15 +92,14 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Opens the database in a folder that the caller has locked. Unpacks an empty one if there is none.
- *
+ * Unpacks an empty database if there is none. The caller holds the folder's lock.
  * @throws OperatorError if PostgreSQL rejects the files
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)
   if (isAbsent(data)) await initialize(data, fresh)
   chmodSync(data, 0o700) // the folder may have existed before
-  // A killed process leaves this file behind. Empty, after a power cut, it would prevent PostgreSQL's start.
+  // A killed process leaves this file; empty, after a power cut, it would prevent PostgreSQL's start.
   removeProcessId(data)
   return serveOnSocket(await open(data), folder)
 }
@@ -137,7 +135,7 @@ async function open(data: string): Promise<SharedPGlite> {
   return db
 }
 
-/** Unpacks an empty database, and renames it once all of it is on the disk. */
+/** Unpacks an empty database, and renames it once it is on the disk. */
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })
@@ -177,7 +175,7 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
   }
 }
 
-/** Returns PostgreSQL's final messages, such as `could not read file "global/pg_control": read 0 of 296`. */
+/** Returns PostgreSQL's last messages, such as `could not read file "global/pg_control": read 0 of 296`. */
 function findReason(log: readonly string[]): string | undefined {
   const messages = log
     .map(line => /(?:^postgres| (FATAL|PANIC|DETAIL)): +(.+)/.exec(line))

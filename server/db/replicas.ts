@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 const maxLagMs = 60_000
 
-/** Allows for the lag, and as much for the difference between the clocks of nodes and primary. */
+/** Twice the lag, to allow for clocks of nodes and primary that differ. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
@@ -26,7 +26,7 @@ export class Replicas {
     this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Reads from the primary if no replica is healthy, or the read fails. */
+  /** Falls back to the primary. */
   async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
       if (!(await this.#check(replica))) continue
@@ -53,7 +53,7 @@ export class Replicas {
   }
 }
 
-/** Returns false even if only nothing was committed for a minute: a replica that is cut off looks the same. */
+/** Returns false even if merely nothing was committed for a minute, because a replica that is cut off looks the same. */
 async function isCurrent(sql: Sql): Promise<boolean> {
   const since = new Date(Date.now() - maxLagMs)
   const [row] = await sql<{ is_current: boolean | null }[]>`

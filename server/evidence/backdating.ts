@@ -1,5 +1,5 @@
-// Detects entries whose date contradicts the log's order. An entry that existed when a checkpoint was made has a leaf before
-// it. An entry after a checkpoint that is dated before it was written later than stated.
+// The log's order can contradict a date. An entry that existed when a checkpoint was made has a leaf before it, so an entry
+// after a checkpoint that is dated before it was written later than stated.
 
 import type { Fragment, Sql } from 'postgres'
 import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
@@ -12,7 +12,6 @@ import { listKeyStatements, withTime } from './queries.ts'
 /** PostgreSQL's largest bigint. */
 const maxLeaf = '9223372036854775807'
 
-/** An entry, and the checkpoint that it contradicts. */
 export interface Backdated {
   readonly consent_id: string
   readonly version: number
@@ -25,10 +24,9 @@ export function describeBackdating({ at, checkpoint }: Pick<Backdated, 'at' | 'c
 }
 
 /**
- * SQL for the size of the checkpoint that the leaf `leaf` must be younger than; null if there is none. `leaf` is null for
- * entries not in the log yet. A run of the checkpointer appends everything present at its start, in checkpoints of 2,000
- * leaves and a smaller one at the end. So only leaves after a complete run are provably later, and the run's first
- * checkpoint is the one to compare with.
+ * SQL for the size of the checkpoint before the leaf `leaf` (null for entries not in the log yet); null if there is none. A
+ * run of the checkpointer appends everything present at its start, in checkpoints of 2,000 leaves and a smaller one at the
+ * end. So only leaves after a complete run are certainly later, and its first checkpoint is the one to compare with.
  */
 export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): Fragment {
   const ends = sql`account_id = ${accountId} and tree_size - from_size < ${entriesPerCheckpoint}`
@@ -45,8 +43,8 @@ export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): F
 }
 
 /**
- * Returns the times of checkpoints by size, from their signed documents because columns can be tampered with. Omits
- * checkpoints not signed by a key of the chain, and those of another log or size.
+ * Returns times by size from the signed documents, because columns can be tampered with. Omits checkpoints not signed by a
+ * key of the chain, or of another log or size.
  */
 export async function findSignedTimes(
   sql: Sql,
@@ -77,7 +75,7 @@ export function tryReadCheckpoint(document: string): ReturnType<typeof readCheck
   }
 }
 
-/** Returns the signing time of each size. @throws Failure `internal_error` if a checkpoint does not verify */
+/** @throws Failure `internal_error` if a checkpoint does not verify */
 async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
@@ -96,16 +94,14 @@ async function findSizeBefore(sql: Sql, accountId: string): Promise<number | nul
   return row?.size ?? null
 }
 
-/**
- * Returns the time of the checkpoint before new entries; null if there is none. @throws Failure as `findBackdatedEntry` does
- */
+/** Returns the time of the checkpoint before new entries. @throws Failure as `findBackdatedEntry` does */
 export async function findCheckpointBefore(sql: Sql, accountId: string, anchor: string): Promise<Date | null> {
   const size = await findSizeBefore(sql, accountId)
   return size === null ? null : ((await needSignedTimes(sql, accountId, [size], anchor)).get(size) ?? null)
 }
 
 /**
- * Returns the first back-dated entry of a record.
+ * Returns a record's first back-dated entry.
  * @throws Failure `internal_error` if a checkpoint to compare with does not verify by keys that chain to the anchor
  */
 export async function findBackdatedEntry(
@@ -129,10 +125,7 @@ export async function findBackdatedEntry(
     .at(0)
 }
 
-/**
- * Returns the next back-dated entries not in the log yet, by record and version; none if the checkpoint before them does not
- * verify.
- */
+/** Returns the next back-dated entries not in the log yet; none if the checkpoint before them does not verify. */
 export async function listBackdated(
   sql: Sql,
   { accountId, keys }: Pick<KeyChain, 'keys'> & { readonly accountId: string },

@@ -34,7 +34,7 @@ export interface Log {
 
 /**
  * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several nodes
- * at once. Returns null if there are no new entries.
+ * at once. Returns null if nothing is new.
  * @throws Error that names an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
@@ -60,8 +60,8 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 
 /**
  * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches contain
- * entries of the account itself. Back-dated entries are appended too, because the log must contain everything stored, and
- * their position shows when they were written.
+ * entries of the account itself. Back-dated entries are appended too: the log must contain everything stored, and their
+ * position shows when they came.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
@@ -101,7 +101,7 @@ export async function coverNow(log: Log, accountId: string): Promise<void> {
 
 const requestMs = 4000
 
-/** Covers an account's log, or as much as a request has time for. */
+/** Covers as much of an account's log as a request has time for. */
 export async function coverInRequest(log: Log, accountId: string): Promise<void> {
   const signal = AbortSignal.timeout(requestMs)
   for await (const _ of coverAccount({ ...log, signal }, accountId));
@@ -151,7 +151,6 @@ interface Root {
   readonly root: Buffer
 }
 
-/** Last root signed by this process, by account. */
 const signedRoots = new WeakMap<Signer, Map<string, Root>>()
 
 function remember(signer: Signer, accountId: string, { size, root }: Root): void {
@@ -160,8 +159,8 @@ function remember(signer: Signer, accountId: string, { size, root }: Root): void
 }
 
 /**
- * @throws Error if the last checkpoint was changed, or the log no longer contains what this process signed: another
- * signature would vouch for the change
+ * @throws Error if the last checkpoint was changed, or the log lacks what this process signed: a new signature would vouch
+ * for the change
  */
 async function openTree(
   { sql, signer }: Log,
@@ -191,7 +190,7 @@ interface Continued {
   readonly at: Date
 }
 
-/** @throws Error if the signer's key is no longer in the chain, or was revoked */
+/** @throws Error if the signer's key is not in the chain, or was revoked */
 async function newCheckpoint(
   signer: Signer,
   accountId: string,

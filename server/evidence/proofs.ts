@@ -54,7 +54,7 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Proves that the newest checkpoint covers an entry with this hash; null if it does not yet.
+ * Returns null if the newest checkpoint does not cover the entry yet.
  * @throws Failure `internal_error` if the log was tampered with
  */
 export async function findInclusion(
@@ -106,9 +106,8 @@ const hashBytes = 32
 
 /**
  * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left subtree
- * is in the frontier of any checkpoint until its right sibling is full. For the others, the newest checkpoint inside them
- * has most in its frontier, so only later leaves are read: at most those of one checkpoint, for each of up to log2(size)
- * subtrees.
+ * is in every frontier until its right sibling is full. For the others, the newest checkpoint inside them has most in its
+ * frontier, so only later leaves are read: at most those of one checkpoint, for each of up to log2(size) subtrees.
  */
 async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
@@ -128,8 +127,8 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
 }
 
 /**
- * Returns the largest checkpoint size whose frontier contains the subtree, or its beginning, separately: once a right
- * subtree is full, the frontier contains only the common root with its left sibling.
+ * Returns the largest checkpoint size whose frontier contains the subtree, or its beginning, separately. Once a right
+ * subtree is full, the frontier has only the common root with its left sibling.
  */
 function findUntil({ from, to }: Range): number {
   let width = 1

@@ -8,7 +8,7 @@ export interface SigningKey {
   readonly at: Date
 }
 
-/** Returns the time that dates statements about keys: the clock of a starting machine may be wrong. */
+/** Returns the time that dates statements about keys, because a starting machine's clock may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
   if (!row) throw new Error('the database did not tell the time')
@@ -22,14 +22,14 @@ export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: Signi
     on conflict (key_id) do nothing`
 }
 
-/** Returns all keys ever published, newest first, but `first` before them. */
+/** Returns all keys ever published, `first` before the others, newest first. */
 export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
   return sql<SigningKey[]>`
     select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
     order by key_id <> ${first}, created_at desc, key_id`
 }
 
-/** Returns true if keys are published but the database has none of their private halves. */
+/** Returns true if keys are published but no private half is in the database. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
@@ -46,7 +46,7 @@ export interface KeyStatementRow {
 }
 
 /**
- * Appends to the log of keys and publishes the introduced key, in one statement. Does nothing and returns false if another
+ * Appends to the log of keys and publishes the introduced key in one statement. Returns false, and does nothing, if another
  * node has appended since `read`.
  */
 export async function insertKeyStatement(
@@ -71,8 +71,8 @@ export async function insertKeyStatement(
 }
 
 /**
- * Returns true if a checkpoint refers to the log of keys, which then has a beginning. Reads only the newest of each account,
- * because no node continues from it with an unbound one.
+ * Returns true if a checkpoint refers to the log of keys. Reads only the newest of each account, because no node that makes
+ * unbound ones continues from a bound one.
  */
 export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
@@ -96,7 +96,6 @@ export interface LogEntry {
 export interface CheckpointRow {
   readonly account_id: string
   readonly tree_size: number
-  /** 0 for the first checkpoint. */
   readonly from_size: number
   readonly root_hash: Buffer
   /** Roots of the largest full subtrees. */
@@ -176,16 +175,16 @@ export async function findLeaf(
 }
 
 export interface SubtreeRow {
-  /** Size of the newest checkpoint inside the subtree; null if there is none. */
+  /** Size of the newest checkpoint inside the subtree, if any. */
   readonly tree_size: number | null
   readonly frontier: Buffer | null
-  /** Concatenated hashes of the entries after that checkpoint; null for none. */
+  /** Concatenated hashes of the entries after that checkpoint, if any. */
   readonly leaves: Buffer | null
 }
 
 /**
- * Returns the parts of subtrees' roots, in the order of the ranges. Two statements, because in one PostgreSQL would expect a
- * large part of the log, and spend longer on JIT compilation than on execution.
+ * Returns rows in the order of the ranges. In one statement instead of two, PostgreSQL would expect a large part of the log,
+ * and spend longer on JIT compilation than on execution.
  */
 export async function listSubtrees(
   sql: Sql,
@@ -218,8 +217,8 @@ export async function listSubtrees(
 }
 
 /**
- * Joins log entries `l` with their times as `h`, null for none. `offset 0` prevents a planner without statistics from
- * reading the account's whole history.
+ * Joins log entries `l` with their times as `h`. `offset 0` prevents a planner without statistics from reading the whole
+ * history.
  */
 export function withTime(sql: Sql, accountId: string): Fragment {
   return sql`left join lateral (
@@ -233,7 +232,7 @@ export function withTime(sql: Sql, accountId: string): Fragment {
 
 /**
  * Returns entries not in the log yet, in the order of appending: by record, then those of the account, which `after` omits.
- * So a record behind an entry of the account was certainly written after it.
+ * So a record behind an entry of the account was certainly written later.
  */
 export function listUnloggedEntries(
   sql: Sql,
@@ -260,8 +259,8 @@ export function listUnloggedEntries(
 }
 
 /**
- * Appends entries and their checkpoint in one statement, so that no leaf lacks a checkpoint. Fails with 23505 if another
- * node has continued the same checkpoint.
+ * Appends entries and their checkpoint in one statement, so that no leaf lacks one. Fails with 23505 if another node has
+ * continued the same checkpoint.
  */
 export async function insertCheckpoint(
   sql: Sql,

@@ -28,36 +28,32 @@ import {
 } from './queries.ts'
 import { runSigningCommand } from './signing-command.ts'
 
-/** Signs the service's documents, with the same key on every node. */
 export interface Signer {
   /** RFC 7638 thumbprint. */
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** @throws Failure `unavailable` if the key was revoked, or there is no valid signature within the time */
+  /** @throws Failure `unavailable` if the key was revoked, or there is no valid signature in time */
   sign(document: Omit<SignedFields, 'key_id'> & object, timeoutMs?: number): Promise<string>
   /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
   signBytes(message: Buffer, timeoutMs?: number): Promise<Buffer>
-  /**
-   * Call before work that only a signature will prove. @throws Failure `unavailable` if signing failed within the last
-   * second
-   */
+  /** Call it before work that only a signature will prove. @throws Failure `unavailable` if signing does not work */
   requireReady(timeoutMs?: number): Promise<void>
 }
 
 /** Less than a request's deadline, so that the response can report the failure. */
 const commandTimeoutMs = 4000
 
-/** Differs from every document: those begin with a brace. */
+/** Unlike every document, it does not begin with a brace. */
 const probe = Buffer.from('consentctl asks if this key can sign\n')
 
 interface SignerOptions {
   readonly command?: string | null
-  /** Reads the key from the log of keys; undefined if it is missing there. Default: the key is not checked. */
+  /** Reads the key from the log of keys. Default: the key is not checked. */
   readonly findKey?: () => Promise<ChainKey | undefined>
 }
 
 /**
- * Signs with a private key, or for a public key with the operator's command, which reads the message from standard input and
+ * Signs with a private key, or for a public one with the operator's command, which reads the message from standard input and
  * writes the 64 bytes of the signature.
  */
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
@@ -75,7 +71,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
     const run = () =>
       runSigningCommand(command ?? '', { message, keyId, timeoutMs: Math.min(timeoutMs, commandTimeoutMs) })
     const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
-    // Documents that cannot be verified must never be issued.
+    // A document that cannot be verified must never be issued.
     if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
     return notSigned(new Error(`wrote ${signature.length} bytes that are not a signature by the key ${keyId}`))
   }
@@ -94,7 +90,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
   }
 }
 
-/** Returns the reason why a key may not sign, or null. Completes "the key …". */
+/** Returns the reason why a key may not sign. Completes "the key …". */
 function findSigningProblem(key: ChainKey | undefined): string | null {
   if (!key) return 'is not in the log of keys'
   return key.revocation && `was revoked at ${key.revocation.at}`
@@ -108,7 +104,7 @@ export interface SigningSettings {
   /** Private keys, or public keys for the command. The newest can introduce the signing key. */
   readonly earlier?: readonly KeyObject[]
   readonly command?: string | null
-  /** True if a key without an introducer may begin a new chain, because the newest one was lost. */
+  /** True if a key without an introducer may begin a new chain, because the newest was lost. */
   readonly mayRestart?: boolean
 }
 
@@ -117,8 +113,7 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 }
 
 /**
- * Opens and publishes the operator's key, else the one kept in the database. The newest key of the chain introduces a key
- * that is not in it.
+ * Opens and publishes the operator's key, else the database's. The newest key of the chain introduces a new one.
  * @throws OperatorError if keys are published but none is available, because a lost key is not replaced; if no key here
  * can introduce the key; or if it was revoked
  */
@@ -187,15 +182,14 @@ async function joinChain(
   }
 }
 
-/** Validity before the publication of a key, for nodes whose clocks differ: more than the tolerance of writing nodes. */
+/** Start of a key's validity before its publication, longer than clocks of writing nodes may differ. */
 const keyMarginMs = 60_000
 
-/** Returns the start of a key's validity. */
 function since(publishedAt: Date): string {
   return new Date(publishedAt.getTime() - keyMarginMs).toISOString()
 }
 
-/** Creates a key's statement. Without an introducer the key begins a chain, and adopts the published keys. */
+/** Begins a chain if there is no introducer, and adopts the published keys. */
 async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefined): Promise<string> {
   const published = (await listSigningKeys(sql)).filter(row => publishedKey(row) !== null).reverse()
   const toAdopted = ({ keyId, publicKey, at }: SigningKey) => ({
@@ -219,10 +213,7 @@ async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefine
   return await (introducer ?? signer).sign(fields)
 }
 
-/**
- * Revokes a key of the chain.
- * @throws OperatorError unless the signer's key came after it: a thief of a key must not revoke later ones
- */
+/** @throws OperatorError unless the signer's key came later: a thief of a key must not revoke later ones */
 export async function revokeKey(
   sql: Sql,
   signer: Signer,
@@ -245,11 +236,10 @@ export async function revokeKey(
   }
 }
 
-/** Published keys that chain to a key. */
 interface Published extends KeyChain {
   /** Ids of rows with no key or a wrong one. */
   readonly unreadable: readonly string[]
-  /** Ids of published keys that do not chain. */
+  /** Ids of published keys outside the chain. */
   readonly unchained: readonly string[]
   /** Ids of the chain's keys that are not published. */
   readonly missing: readonly string[]
@@ -257,7 +247,7 @@ interface Published extends KeyChain {
   readonly foreign: readonly number[]
 }
 
-/** Returns the keys newest first, but the anchor before them. */
+/** Returns the keys with the anchor first, then newest first. */
 export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   const rows = await listSigningKeys(sql, anchor)
   const statements = await listKeyStatements(sql)
@@ -284,8 +274,8 @@ export interface KeysToVerify extends Published {
 }
 
 /**
- * Returns the keys to verify a database with, by a trusted key from outside, else by the database's. Before the first start
- * after an upgrade there is no chain: then all keys count as they will be adopted.
+ * Returns the keys that chain to `trusted`, else to the database's own key. Before the first start after an upgrade there is
+ * no chain: then all keys count as they will be adopted.
  */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<KeysToVerify> {
   const statements = await listKeyStatements(sql)

@@ -10,8 +10,8 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Runs a shell command with the message as standard input, and returns its output. Passes its standard error on to the
- * operator. @throws Error whose message completes "the command …"
+ * Returns the output of a shell command that reads the message. The operator sees its standard error. @throws Error whose
+ * message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -1,13 +1,13 @@
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 
-/** Difference beyond which nothing may be dated by this machine's clock. */
+/** Difference beyond which this machine's clock may date nothing. */
 export const clockToleranceMs = 30_000
 
-/** Samples whose median counts, so that one slow round trip does no harm. */
+/** The median counts, so that one slow round trip does no harm. */
 const sampleCount = 5
 
-/** The database's clock, continued by this machine's monotonic clock, which setting the machine's time does not change. */
+/** The database's clock, continued by this machine's monotonic clock, which setting the time does not change. */
 export class DatabaseClock {
   readonly #sql: Sql
   /** The database's time minus `performance.now()`, in milliseconds. */
@@ -33,7 +33,7 @@ export class DatabaseClock {
     return Date.now() - performance.now() - this.#median
   }
 
-  /** Reads the time in one round trip, and assumes that the database read its clock halfway. */
+  /** Assumes that the database read its clock in the middle of the round trip. */
   async sample(): Promise<void> {
     const start = performance.now()
     const [row] = await this.#sql<{ now: number }[]>`

@@ -11,17 +11,16 @@ const intervalMs = 1000
 /** Interval while a write waits or fails. */
 const problemIntervalMs = 250
 
-/** Delay of a write by a lock after which the node only reads. */
+/** Delay of a write after which the node only reads. */
 const lockToleranceMs = 1000
 
 const clockWarningMs = 2000
 
-/** Interval of warnings about the clock. */
 const warningIntervalMs = 60_000
 
 /**
- * Observes every second if the database takes writes, and its time. Keeps the last state while the database is down, because
- * then every statement fails anyway.
+ * Checks every second if the database takes writes, and its time. Keeps the state while the database is down, because then
+ * every statement fails anyway.
  */
 export class Monitor implements NodeState {
   readonly #sql: Sql
@@ -40,7 +39,7 @@ export class Monitor implements NodeState {
     this.#logger = logger
   }
 
-  /** `sql` needs a separate pool: in the pool of requests, a busy node would look like a lock. */
+  /** `sql` needs a separate pool: in that of requests, a busy node would look like a lock. */
   static async start(sql: Sql, logger: Pick<Logger, 'info' | 'warn'>): Promise<Monitor> {
     const monitor = new Monitor(sql, await DatabaseClock.open(sql), logger)
     void monitor.#repeat()
@@ -117,7 +116,7 @@ function describeOffset(offsetMs: number): string {
   return `its clock is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of the database`
 }
 
-/** Changes no row, but needs the same table locks as requests that write. Fails with 25006 on a read-only database. */
+/** Changes no row, but needs the table locks of requests that write. Fails with 25006 on a read-only database. */
 async function writeNothing(sql: Sql): Promise<void> {
   await sql`
     with account as (select from accounts where account_id = ${noId} for key share),

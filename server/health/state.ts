@@ -1,6 +1,6 @@
 import { readOnly } from '../failure.ts'
 
-/** A node's knowledge about its database and clock, available without a query. */
+/** Known without a query. */
 export interface NodeState {
   /** The database's time, even if this machine's clock is wrong. */
   now(): Date
@@ -16,7 +16,6 @@ export const healthyState: NodeState = {
   clockProblem: () => null,
 }
 
-/** Returns the reason if this node only reads. */
 export function readOnlyReason(state: NodeState): string | null {
   return state.clockProblem() ?? state.databaseProblem()
 }
@@ -26,7 +25,7 @@ export function requireWritable(state: NodeState): void {
   throwIfProblem(readOnlyReason(state))
 }
 
-/** Checks the clock alone, for requests that state the time and write nothing. @throws Failure `read_only` */
+/** For requests that state the time and write nothing. @throws Failure `read_only` */
 export function requireClock(state: NodeState): void {
   throwIfProblem(state.clockProblem())
 }

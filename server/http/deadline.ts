@@ -13,7 +13,7 @@ declare module 'fastify' {
 }
 
 /**
- * Waits for work within the request's remaining time, and subtracts the wait. Does not stop the work.
+ * Waits within the request's remaining time, and subtracts the wait. Does not stop the work.
  * @throws Failure `unavailable` at the timeout
  */
 export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
@@ -38,7 +38,7 @@ function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): numbe
 }
 
 /**
- * Calls `onEnd` when the work ends or the time is over. Does not stop the work.
+ * Calls `onEnd` at the end of the work or of the time. Does not stop the work.
  * @throws Failure `unavailable` at the timeout
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {

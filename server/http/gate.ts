@@ -32,9 +32,9 @@ declare module 'fastify' {
     statesTime?: boolean | undefined
     allowsReader?: boolean | undefined
     bodyMedia?: readonly string[] | undefined
-    /** True if a body, not validated yet, makes a POST a mere read. */
+    /** Returns true if the body, not validated yet, asks for a mere read. */
     isRead?: ((body: unknown) => boolean) | undefined
-    /** The methods of this path, on routes that answer 405. */
+    /** Methods of this path, on routes that answer 405. */
     allow?: string
   }
 }
@@ -47,8 +47,8 @@ export interface GateDeps extends AuthDeps {
 }
 
 /**
- * Checks before the body is read, in this order: credential (401), route (404, 405), quota (429), permission (403). After
- * the body, a read-only node rejects writes (503), and the request waits for a slot (503).
+ * Checks before the body is read: credential (401), route (404, 405), quota (429), permission (403), in this order. After
+ * it, a read-only node rejects writes (503), and the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('caller', null)
@@ -86,14 +86,14 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   })
 }
 
-/** Rejects a URL that cannot be decoded: 401 without a valid credential, as for every unknown route, else 404. */
+/** Answers a URL that cannot be decoded with 401 or 404, as every unknown route. */
 export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promise<never> {
   await authenticate(deps, request)
   throw noRoute()
 }
 
 /**
- * Runs work by the rules of a new request: authentication, a unit, a slot and the deadline.
+ * Applies the rules of a new request: authentication, a unit, a slot and the deadline.
  * @throws Failure as for a new request
  */
 export async function runAsNewRequest<T>(
@@ -128,7 +128,7 @@ function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> 
   return withinDeadline(request, lookup)
 }
 
-/** @throws Failure `read_only` for a write, or a signed statement of the time, that this node cannot make now */
+/** @throws Failure `read_only` if this node cannot write, or sign a statement of the time, now */
 function requireState(state: NodeState, { method, body, routeOptions: { config } }: FastifyRequest): void {
   if (config.statesTime) requireClock(state)
   else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)
@@ -141,7 +141,7 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
     throw forbidden(`The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
-/** @throws Failure `forbidden` for everything that may change something, including on future routes */
+/** @throws Failure `forbidden` for all possible changes, on future routes too */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read') || config.allowsReader
   if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')

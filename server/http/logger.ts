@@ -6,12 +6,11 @@ const flushIntervalMs = 50
 
 const maxBatchCharacters = 8192
 
-/** Limit of lines not read from stderr yet, about 5,000. */
+/** About 5,000 lines. */
 const maxWaitingCharacters = 2 ** 20
 
 export interface ServiceLogger {
   readonly logger: Logger
-  /** Lines dropped since the start. */
   countDropped(): number
 }
 
@@ -31,13 +30,13 @@ export function createLogger(level: string): ServiceLogger {
 /** Calls back with an error if the text was lost. */
 interface Destination {
   write(text: string, callback: (error?: Error | null) => void): void
-  /** Characters written but not taken by the system. */
+  /** Characters not yet taken by the system. */
   countWaiting(): number
 }
 
 /**
- * Writes to a pipe, a socket or a terminal without blocking: its reader may stall, which would stop every response. Node
- * makes the descriptor non-blocking except for terminals, but another process that shares it can undo that.
+ * Writes to a pipe, a socket or a terminal without blocking, because a stalled reader would stop every response. Node makes
+ * descriptors non-blocking except terminals, but another process that shares one can undo that.
  */
 function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }): Destination {
   return {
@@ -49,7 +48,6 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
   }
 }
 
-/** Writes to a file synchronously, and drops no line. */
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
@@ -58,7 +56,7 @@ function toFile(): Destination {
   }
 }
 
-/** Batches lines, and drops those that exceed a bounded buffer. The next line that fits reports the number dropped. */
+/** Batches lines, and drops them when a bounded buffer is full. The next line that fits reports their number. */
 class LogStream {
   lastLevel = 0
   dropped = 0

@@ -7,8 +7,8 @@ import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
- * Data that is logged and counted. Contains nothing written by a client (no URL, header or body) and no message of another
- * library's error, because those quote rows and fields.
+ * Logged and counted data. Contains nothing written by a client (no URL, header or body) and no message of another library's
+ * error, because those quote rows and fields.
  */
 export interface RequestSummary {
   readonly requestId: string
@@ -31,7 +31,7 @@ export interface ServerError {
   /** Class of the underlying error. */
   readonly cause: string | null
   readonly code: string | null
-  /** Stack frames without the error's message. */
+  /** Without the error's message. */
   readonly stack: readonly string[]
 }
 
@@ -49,7 +49,7 @@ interface Diagnostics {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created on first use: a WeakMap of requests would cost the garbage collector more than the requests do. */
+    /** Created on first use; a WeakMap would cost more garbage collection than the requests. */
     diagnostics: Diagnostics | null
   }
 }
@@ -86,7 +86,7 @@ export function onRequestEnd(
 
 const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'read_only'])
 
-/** Returns null for client errors, shed requests, and writes to a read-only node: they have no cause. */
+/** Returns null for client errors, and for shed or read-only requests, which have no cause. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code !== 'internal_error' && cause === undefined
@@ -101,7 +101,6 @@ function toServerError({ code, message, cause }: Failure): ServerError | null {
 
 const maxFrames = 5
 
-/** Returns no frames if they cannot be separated from the error's message. */
 function readFrames(error: unknown): string[] {
   if (!(error instanceof Error) || !error.stack) return []
   const start = error.stack.indexOf(error.message)

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Headers that must not repeat, because Node would use the first. */
+/** Rejected if repeated, because Node would use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -14,8 +14,8 @@ const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 /**
- * Rejects requests that others may read differently than Node: an unusual version, target or host (RFC 9112 sections 2.3,
- * 3.2), a transfer coding other than chunked (section 6.1), a repeated header.
+ * Rejects requests that others may read differently: an unusual version, target or host (RFC 9112 sections 2.3, 3.2), a
+ * transfer coding other than chunked (section 6.1), a repeated header.
  * @throws Failure `invalid_request`
  */
 export function rejectAmbiguousRequest(request: IncomingMessage): void {
@@ -30,7 +30,7 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   }
 }
 
-/** Returns true for UTF-8 and without a charset, because JSON has no other (RFC 8259 section 8.1). */
+/** Accepts no charset too, because JSON has no other (RFC 8259 section 8.1). */
 function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
@@ -40,10 +40,7 @@ export function mediaType({ headers }: Pick<FastifyRequest, 'headers'>): string 
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/**
- * Accepts JSON in UTF-8, and bytes on routes that take them. Ignores the body of a DELETE, which means nothing (RFC 9110
- * section 9.3.5).
- */
+/** Accepts JSON, and bytes on routes that take them. Ignores the body of a DELETE (RFC 9110 section 9.3.5). */
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
@@ -80,8 +77,7 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * Parses a query by the rules of HTML forms. Rejects what could be misread, because a misread filter would show other
- * people's records.
+ * Parses by the rules of HTML forms. A misread filter would show other people's records.
  * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8
  */
 export function parseQuery(url: string): Record<string, string> {

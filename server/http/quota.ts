@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * Spends one unit and sets the quota's headers, unless the route is free.
- * @throws Failure `quota_exceeded` if none is left and the route needs one
+ * Sets the quota's headers too. Does nothing on free routes.
+ * @throws Failure `quota_exceeded` if no unit is left and the route needs one
  */
 export async function spendForRequest(
   quota: Quota,
@@ -55,13 +55,12 @@ interface RowWork<Result> {
   readonly rows: readonly unknown[]
   readonly rowsPerUnit: number
   readonly run: (rows: readonly unknown[]) => Promise<Result[]>
-  /** Creates the result of a row without a unit. */
   readonly reject: (failure: Failure) => Result
 }
 
 /**
- * Runs the first rows of a request, as many as units allow; the gate has spent the first unit. Refunds a unit if all its
- * rows fail on our side.
+ * Runs as many of the first rows as units allow; the gate has spent the first unit. Refunds a unit if all its rows fail on
+ * our side.
  * @throws Failure `unavailable` if the request was answered before its work began
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
@@ -84,7 +83,7 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
   return failed
 }
 
-/** Returns the number of units available, at most `wanted`. A retry spends none again. */
+/** Returns the units available, at most `wanted`. A retry spends none again. */
 async function spendUnits(
   quota: Quota,
   { request, caller, setHeader }: RequestContext,

@@ -7,12 +7,11 @@ export interface Limit {
   readonly seconds: number
 }
 
-/** Limits memory; the least recently used counter is evicted first. */
 const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
-/** Returns a function that throws Failure `rate_limited` with Retry-After. Counts by key, on this node alone. */
+/** Returns a function that throws Failure `rate_limited` with Retry-After. Counts on this node alone. */
 export function limitRequests(
   app: FastifyInstance,
   limit: Limit,
@@ -25,7 +24,7 @@ export function limitRequests(
   }
 }
 
-/** Limits attempts that end in `unauthorized`. Running ones count too, so that concurrency gains nothing. */
+/** Limits attempts that end in `unauthorized`. Running ones count too, so concurrency gains nothing. */
 export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
   const count = app.createRateLimit(pluginOptions(limit, keyOf))
   const running = new Map<string, number>()
@@ -48,7 +47,7 @@ export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: K
   }
 }
 
-/** Gives each limit separate counters through `cache`, which the plugin's types lack. */
+/** `cache`, which the plugin's types lack, gives each limit separate counters. */
 function pluginOptions({ max, seconds }: Limit, keyGenerator: KeyOf) {
   return { max, timeWindow: seconds * 1000, cache: maxCounters, keyGenerator }
 }

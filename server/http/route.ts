@@ -25,7 +25,7 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
-  /** Ids of new records by row index. A retry keeps them, and so recognizes the records as its own. */
+  /** Ids of new records by row index. A retry recognizes its own records by them. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
@@ -44,11 +44,11 @@ export class RequestContext {
 export interface RouteOptions extends RouteShorthandOptions {
   /** True if a request can safely run twice. Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
-  /** True if a body, not validated yet, makes a POST a mere read. Default: by method. */
+  /** Returns true if the body, not validated yet, asks for a mere read. Default: by method. */
   readonly isRead?: FastifyContextConfig['isRead']
 }
 
-/** JSON text sent unchanged, because signed text must arrive byte for byte. */
+/** JSON sent unchanged, because signed text must arrive byte for byte. */
 export class RawJson {
   readonly text: string
 
@@ -57,7 +57,6 @@ export class RawJson {
   }
 }
 
-/** A response body other than JSON. */
 export class Raw {
   readonly body: string | Buffer
   readonly type: string
@@ -68,7 +67,7 @@ export class Raw {
   }
 }
 
-/** Bytes sent as a file to store, never displayed: on a page of this origin they could act as the user. */
+/** Bytes sent as a file to store: displayed on a page of this origin they could act as the user. */
 export class Download {
   readonly bytes: Buffer
   readonly type: string
@@ -93,7 +92,6 @@ export class Download {
   }
 }
 
-/** Registers an endpoint: parses the request by its schemas, and runs the handler with retries and a deadline. */
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,

@@ -27,7 +27,7 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
   return cause
 }
 
-/** Time for a load balancer to notice the stop, if it has probed within `recentProbeMs`. */
+/** Time for a load balancer that has probed recently to notice the stop. */
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
@@ -36,10 +36,7 @@ const drainTimeoutMs = 5500
 /** Time for requests already sent to arrive. */
 const gracePeriodMs = 300
 
-/**
- * Reports not ready, waits for requests in flight, then closes all connections, because an idle one, such as a browser's
- * spare, would keep the server open.
- */
+/** Reports not ready, waits for requests in flight, then closes all connections: an idle one would keep the server open. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Failure } from '../failure.ts'
 import { toErrorBody } from './errors.ts'
 
-/** Errors of Node's parser with a status other than 400. */
+/** Errors of Node's parser with another status than 400. */
 const parserErrors: Record<string, readonly [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
@@ -27,8 +27,8 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Answers requests that Node would otherwise drop without an error body: unknown expectations and CONNECT. Keeps headers
- * beyond the 2000th (their size is limited anyway), and answers half-closed connections.
+ * Answers unknown expectations and CONNECT with an error body, which Node does not. Keeps headers beyond the 2000th (their
+ * size is limited anyway), and answers half-closed connections.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0
@@ -54,9 +54,8 @@ function trackRequests(server: Server): void {
 }
 
 /**
- * Answers malformed HTTP with an error in the usual form, after the responses to complete requests before it, because a
- * request must not be both rejected and executed. Sends no second response if only the body of an answered request is
- * malformed.
+ * Answers malformed HTTP after all complete requests before it, because a request must not be both rejected and executed.
+ * Sends no second response if only the body of an answered request is malformed.
  */
 export function rejectSocket(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

@@ -15,12 +15,12 @@ export class Lines {
   }
 }
 
-/** A stalled client holds memory, so it is disconnected. It can resume. */
+/** A stalled client holds memory. It can resume. */
 const stallTimeoutMs = 60_000
 
 /**
- * Sends lines with backpressure. If a line fails or the server stops, closes the connection without the end of the body, so
- * that no client takes the body for complete.
+ * Applies backpressure. If a line fails or the server stops, closes the connection without the end of the body, so that no
+ * client takes it for complete.
  */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply
@@ -44,7 +44,7 @@ export async function sendLines(request: FastifyRequest, reply: FastifyReply, li
   }
 }
 
-/** Resolves to true when there is room, to false if the connection is closed. */
+/** Resolves to false if the connection is closed. */
 function write(raw: ServerResponse, line: string): Promise<boolean> {
   return new Promise(resolve => {
     if (raw.destroyed) return resolve(false)

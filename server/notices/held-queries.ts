@@ -12,7 +12,6 @@ export interface HeldNotice {
   readonly entry: number
   /** ISO 8601 duration. */
   readonly validFor: string | null
-  /** Languages of its texts, sorted. */
   readonly languages: readonly string[]
 }
 
@@ -56,7 +55,6 @@ export async function findHeld(
   }))
 }
 
-/** Entry of the administrators' log. */
 export interface PublicationRow {
   readonly version: number
   readonly document: string
@@ -73,7 +71,7 @@ export function findPublications(sql: Sql, accountId: string, versions: readonly
     where e.account_id = ${accountId} and e.version = any (${toArrayLiteral(versions)}::integer[])`
 }
 
-/** Returns the leaf of a record's first entry; null until a checkpoint covers it. */
+/** Returns null until a checkpoint covers the record's first entry. */
 export async function findFirstLeaf(sql: Sql, accountId: string, recordId: string): Promise<number | null> {
   const [row] = await sql<{ leaf_index: number | null }[]>`
     select leaf_index::float8 as leaf_index from log_entries

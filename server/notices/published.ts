@@ -4,15 +4,15 @@ import { findHeld, type HeldNotice, type SiteVersion } from './held-queries.ts'
 
 export type { HeldNotice, SiteVersion } from './held-queries.ts'
 
-/** Publications and changes of strictness take effect on other nodes within 1 s. */
+/** Changes take effect on other nodes within 1 s. */
 const ttlMs = 999
 
 const maxEntries = 10_000
 
 export interface Found {
-  /** Null if the version is not published, or no checkpoint covers its publication yet. */
+  /** Null if not published, or until a checkpoint covers the publication. */
   readonly notice: HeldNotice | null
-  /** True if the site requires a published notice for each consent. */
+  /** True if each consent needs a published notice. */
   readonly isStrict: boolean
 }
 
@@ -20,7 +20,7 @@ const unheld: Found = { notice: null, isStrict: false }
 
 /**
  * Caches held notices without expiry, because a publication never changes. Caches a version without a notice for 1 s from
- * the start of its lookup; not at all on a strict site, which would reject consents in that time.
+ * the start of its lookup; never on a strict site, which would reject consents meanwhile.
  */
 export class PublishedNotices {
   readonly #held = new LRUCache<string, Found>({ max: maxEntries })
@@ -37,7 +37,7 @@ export class PublishedNotices {
     return this.#held.get(key) ?? this.#unheld.get(key)
   }
 
-  /** Looks up what is not cached, in one statement. Returns results in the order of `wanted`. */
+  /** Looks up all that is not cached, in one statement. Returns results in the order of `wanted`. */
   async find(sql: Sql, accountId: string, wanted: readonly SiteVersion[]): Promise<Found[]> {
     const found = wanted.map(one => this.peek(accountId, one))
     if (found.every(one => one !== undefined)) return found
@@ -55,7 +55,7 @@ export class PublishedNotices {
     )
   }
 
-  /** Drops versions without a notice after a change on this node. Running lookups are not cached either. */
+  /** Drops versions without a notice. Running lookups are not cached either. */
   clear(): void {
     this.#generation += 1
     this.#unheld.clear()

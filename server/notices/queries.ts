@@ -70,7 +70,7 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
 
 /**
  * Writes nothing for an unknown site, a published notice, or unchanged details. The first revision is random, so that a
- * draft deleted and created again repeats no revision.
+ * draft deleted and created again repeats none.
  */
 export async function upsertDraft(
   sql: Sql,
@@ -174,8 +174,8 @@ export async function findText(
 }
 
 /**
- * Publishes a draft and writes its audit entry. Every change of a draft or its texts increments `revision`, so the manifest
- * is that of the revision given. Returns false for another revision.
+ * Returns false unless the draft has this revision. Every change of a draft or its texts increments it, so the manifest is
+ * the one given.
  */
 export async function publishDraft(
   sql: Sql,
@@ -201,7 +201,7 @@ export async function publishDraft(
   return rows.length > 0
 }
 
-/** Condition to update a site `s`: its policy version is lower, and was not changed after the publication's entry. */
+/** Condition on a site `s`: its policy version is lower, and unchanged since the publication's entry. */
 export function policyVersionIsDue(sql: Sql, { accountId, siteId, version }: NoticeKey, entry: number): Fragment {
   return sql`and s.policy_version < ${version} and not exists (
       select from account_entries e

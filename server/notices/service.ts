@@ -124,8 +124,8 @@ export async function getText(
 const maxAttempts = 5
 
 /**
- * Publishes a draft in three steps: its entry, a checkpoint over it, the site's policy version. In this order no record gets
- * a version whose notice is not held. Skips steps already done.
+ * Publishes a draft: its entry, then a checkpoint over it, then the site's policy version, so that no record gets a version
+ * whose notice is not held. Skips steps already done.
  *
  * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log covers
  * it
@@ -177,7 +177,7 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
   return effective_from === null || effective_from.getTime() <= Date.now()
 }
 
-/** Skips a version changed since the publication, because a repeated call must not undo a later decision. */
+/** Does nothing if the version was changed since the publication: a repeated call must not undo a later decision. */
 async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,
@@ -210,7 +210,6 @@ async function requireDraft(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
   throw new Failure('conflict', 'The notice is published: nothing can change it. Publish another version.')
 }
 
-/** Rejects years outside 1000 to 9999, which no policy has. */
 function toDate(instant: string): Date {
   const at = new Date(parseInstant(instant) ?? 0)
   if (at.getUTCFullYear() >= 1000 && at.getUTCFullYear() <= 9999) return at

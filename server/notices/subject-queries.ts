@@ -6,16 +6,16 @@ export interface SubjectPage {
   /** NoticeSubjects as JSON, separated by commas; null for an unknown site. */
   records: string | null
   has_more: boolean
-  /** Id of the last record of the page, if there are more. */
+  /** Last record of the page, if there are more. */
   last: string | null
-  /** Id of the last record examined, if more may remain. */
+  /** Last record examined, if more may remain. */
   examined: string | null
 }
 
 /**
- * Returns one row. Reads the site's live accepted records by index, newest first, and takes those of the version that are
- * the newest answer of their subject, which costs two more index lookups each. Stops when the page is full. The number to
- * examine (`examinedRecordsLimit`) is a literal, because the planner assumes a tenth of the table for a parameter.
+ * Reads the site's live accepted records by index, newest first, and returns those of the version that are the newest answer
+ * of their subject, at two more index lookups each. The number to examine (`examinedRecordsLimit`) is a literal, because the
+ * planner assumes a tenth of the table for a parameter.
  */
 export async function findNoticeSubjects(
   sql: Sql,

@@ -1,8 +1,8 @@
 import { parseValidity } from '../../src/contract/notices.ts'
 
 /**
- * Returns the end of a consent stated at `at`: adds calendar months in UTC, at most up to the last day of a shorter month,
- * then days. Null without a validity.
+ * Returns the end of a consent stated at `at`: calendar months later in UTC, at most on the last day of a shorter month,
+ * then days later.
  */
 export function endOfConsent(at: Date, validFor: string | null): Date | null {
   const validity = validFor === null ? null : parseValidity(validFor)

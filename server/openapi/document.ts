@@ -38,7 +38,7 @@ has an \`X-Request-Id\` and must not be cached.
 for each further page of a stream and each further row of a batch (of imports each further hundred). The usage and the list of sites
 take none. The erasure of a subject and the register of requests are never rejected for quota: if no unit is left they take none.`
 
-/** Serves the description to anyone. Builds it at the first request. */
+/** Builds the description at the first request. */
 export function openapiRoutes(app: FastifyInstance): void {
   let text: string | undefined
   app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {
@@ -189,7 +189,6 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
   }
 }
 
-/** Endpoints that respond regardless of the database. */
 const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
@@ -242,7 +241,7 @@ const securitySchemes = {
   },
 } as const
 
-/** Lists an API key once for each scope that is sufficient. */
+/** Lists an API key once for each sufficient scope. */
 function describeSecurity({ access, scope }: Endpoint): Partial<Record<keyof typeof securitySchemes, string[]>>[] {
   const sessions = [{ session: [] }, { sessionOnLocalhost: [] }]
   switch (access) {

@@ -8,8 +8,8 @@ const ids: Readonly<Record<string, string>> = {
 }
 
 /**
- * Examples by field name, because a field has one meaning in the whole API. Undefined omits a field that few records have,
- * or makes it null if it is required.
+ * Examples by field name, because a field has one meaning in the whole API. Undefined omits a rare field, or makes it null
+ * if required.
  */
 const values: Readonly<Record<string, unknown>> = {
   given_at: undefined,

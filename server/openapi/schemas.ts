@@ -57,19 +57,19 @@ function describe(
   }
 }
 
-/** Recognizes schemas of requests: no others in the contract are strict. */
+/** In the contract, only schemas of requests are strict. */
 function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** Removes unions that accept several forms from the client's callers, but have one form in a request. */
+/** Removes unions with several forms for the client's callers, but one in a request. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }
 
 /**
- * Makes fields required, because this service omits only those that are on request (`onRequest`), and returns null only for
- * a missing value. Removes fallbacks of the contract (`catch`, `default`, `nullable: false`), which are for other instances.
+ * Makes fields required: this service omits only fields on request (`onRequest`), and returns null only for a missing value.
+ * Removes fallbacks (`catch`, `default`, `nullable: false`), which are for other instances.
  */
 const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def

@@ -3,21 +3,21 @@ import type { Sql } from 'postgres'
 import { dbErrorCode, wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
 
-/** Time that a node holds leased units before it returns the unspent ones. */
+/** Time after which unspent units are returned. */
 export const leaseMs = 1000
 
-/** Time that other nodes wait for the end of a lease, which includes returning its units. */
+/** Time that other nodes wait for a lease to end and its units to be returned. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
-/** Interval at which a waiting node checks for returned units and a writable database. */
+/** Interval at which a waiting node checks for units and a writable database. */
 const pollMs = 50
 
-/** Time that a node refuses without a new query, after no unit was left. */
+/** Time without new queries after no unit was left. */
 const refusalMs = 200
 
-/** An account's limit at the last lease or read. */
+/** Limit at the last lease or read. */
 export interface KnownLimit {
   /** Units a month; null is unlimited. */
   units: number | null
@@ -45,7 +45,7 @@ export class Lease {
   readonly limit: KnownLimit
   readonly #sql: Sql
   readonly #options: LeaseOptions
-  /** Units that the database counts as held by this node. */
+  /** Units held by this node in the database. */
   #held = 0
   /** Negative if units were spent on credit. */
   #left = 0
@@ -54,7 +54,7 @@ export class Lease {
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
-  /** Ends before the statement if a lock blocks that. */
+  /** Settles before the statement if a lock blocks that. */
   #waitingForLease: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0
@@ -74,10 +74,7 @@ export class Lease {
     return true
   }
 
-  /**
-   * Spends at most `wanted` units. Returns their number, 0 if none is left, or null if the database is read-only. Rejects
-   * with the database's errors.
-   */
+  /** Spends at most `wanted` units. Returns their number, 0 if none is left, or null if the database is read-only. */
   async spend(wanted = 1): Promise<number | null> {
     while (this.#left <= 0) {
       if (!this.#options.canWrite()) return null
@@ -115,19 +112,18 @@ export class Lease {
     }
   }
 
-  /** Spends units that are not held. They are counted later. */
+  /** Spends units that are not held, to be counted later. */
   spendOnCredit(units: number): void {
     this.#left -= units
     this.#settleLater()
   }
 
-  /** Refunds units of a failed request. */
   giveBack(units = 1): void {
     this.#left += units
     this.#settleLater()
   }
 
-  /** Units spent by all nodes, as far as this one knows. */
+  /** Units spent by all nodes, as far as known. */
   get used(): number {
     return this.#used - this.#left
   }
@@ -136,7 +132,7 @@ export class Lease {
     return this.#left
   }
 
-  /** Ends the lease. Resolves when the unspent units, including those of earlier leases, are returned. */
+  /** Resolves when all unspent units, even of earlier leases, are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -202,8 +198,8 @@ export class Lease {
   }
 
   /**
-   * Restores a settlement that failed. What is certainly unwritten is settled later, and so is debt, which may then be
-   * counted twice. Drops the rest, because no unit may be granted twice.
+   * Keeps unwritten units and debt to be settled later. Debt may then be counted twice. Drops the rest, because no unit may
+   * be granted twice.
    */
   #restore(error: unknown, settled: number, unspent: number): never {
     const isCertain = wasNotExecuted(error)

@@ -8,11 +8,11 @@ export interface Period {
 
 export interface LeaseRequest {
   readonly wanted: number
-  /** Units of `wanted` that are spent at once. */
+  /** Units of `wanted` to spend at once. */
   readonly needed: number
-  /** End of the lease, until which other nodes wait for returned units. */
+  /** Time until which other nodes wait for returned units. */
   readonly until: Date
-  /** Units of the previous lease that this one settles. */
+  /** Units of the previous lease to settle. */
   readonly settled: number
 }
 
@@ -21,7 +21,7 @@ export interface UsageRow {
   monthly_quota: number | null
   /** Units spent or held. */
   used: number
-  /** Units held by nodes and not settled. */
+  /** Units held and not settled. */
   held: number
   held_until: Date | null
 }
@@ -38,9 +38,9 @@ export interface TakenLease {
 }
 
 /**
- * Leases the units wanted, limited to a share of the rest, but at least those needed while any are left. The account's row
- * contains the limit, so all leases together never exceed it. A single unit counts as spent at once. Returns undefined if
- * nothing is left.
+ * Leases `wanted` units or a share of the rest, but at least `needed` while any are left. The account's row contains the
+ * limit, so all leases together never exceed it. A single unit counts as spent at once. Returns undefined if nothing is
+ * left.
  */
 export async function takeLease(
   sql: Sql,
@@ -79,7 +79,7 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** Settles a lease with a negative number of unspent units: they were spent on credit. */
+/** Settles units spent on credit, which `unspent` counts as negative. */
 export async function settleDebt(
   sql: Sql,
   { accountId, month }: Period,

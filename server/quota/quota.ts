@@ -33,7 +33,7 @@ export interface Units {
 
 const maxKnownLimits = 10_000
 
-/** Time that a limit read without a lease is valid. */
+/** Validity of a limit read without a lease. */
 const limitTtlMs = 60_000
 
 export interface QuotaOptions {
@@ -42,7 +42,7 @@ export interface QuotaOptions {
   readonly canWrite?: () => boolean
 }
 
-/** Spends the units of accounts. Usage of an account without a limit is counted, without headers. */
+/** Usage of an account without a limit is counted, without headers. */
 export class Quota {
   readonly #sql: Sql
   readonly #options: Required<QuotaOptions>
@@ -59,8 +59,8 @@ export class Quota {
   /**
    * Spends at most `wanted` units; returns null if none is left.
    *
-   * While the database is read-only, an account with a limit spends only units that this node holds, so as not to exceed it.
-   * Units of an account without a limit are counted later.
+   * While the database is read-only, a limited account spends only units that this node holds. Units of other accounts are
+   * counted later.
    * @throws Failure `read_only` if the lease has fewer units
    */
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
@@ -144,10 +144,7 @@ export class Quota {
   }
 }
 
-/**
- * Leases repeatedly until it has enough units or none is left. Returns null, and spends nothing, if the rest cannot be
- * leased now.
- */
+/** Leases until it has enough units or none is left. Returns null, and spends nothing, if the rest cannot be leased now. */
 async function spendFrom(lease: Lease, wanted: number): Promise<number | null> {
   let count = 0
   try {

@@ -21,7 +21,6 @@ import * as queries from './queries.ts'
 export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'holidays'>
-  /** Key of the HMAC that stands for a subject. */
   readonly subjectSecret: Uint8Array
 }
 
@@ -34,7 +33,7 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * Creates a request, or returns the one that the same draft created before.
+ * Returns the existing request if the same draft created it before.
  * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
 export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
@@ -112,7 +111,7 @@ export async function getRequest(
 }
 
 /**
- * Changes a request with optimistic locking. Writes nothing if nothing changes.
+ * Uses optimistic locking. Writes nothing if nothing changes.
  * @throws Failure `not_found`; `conflict` if the request's state does not allow it; `invalid_request`
  */
 export async function changeRequest(

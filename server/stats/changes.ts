@@ -1,21 +1,21 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Stands for all sites together. No site has this id, and a filter must not name it. */
+/** Stands for all sites. No site has this id, and no filter may name it. */
 export const everySite = '00000000-0000-0000-0000-000000000000'
 
-/** Keys of preferences to count. Short, and unlike an address or a number, because no purge removes them. */
+/** Preferences to count: short, and unlike addresses and numbers, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
-/** A subject with more records is no person, for example `guest`. Comparing all of them would take too long. */
+/** A subject with more records is no person, such as `guest`; comparing them would take too long. */
 const mostRecordsOfPerson = 1000
 
-/** True for a subject that too many records have. Reads the index by subject alone. */
+/** True for a subject with too many records. Reads only the index by subject. */
 export function isShared(sql: Sql, accountId: string, subject: Fragment): Fragment {
   return sql`exists (
     select from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
 }
 
-/** CTE `progress`: the number of leaves counted. No row if none is. */
+/** CTE `progress`: the number of leaves counted; no row before the first. */
 export function progress(sql: Sql, accountId: string): Fragment {
   return sql`progress as (
     select leaves, revision from statistics_progress where account_id = ${accountId})`
@@ -30,11 +30,11 @@ export function isUncounted(sql: Sql): Fragment {
  * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All earlier
  * entries of these records must be counted.
  *
- * Each record in `entries` adds its state after the last entry (sign 1) and subtracts its state before the first (sign -1).
- * Preferences of a purged record are unknown and keep their count, because a purge is counted after everything else.
+ * A record adds its state after its last entry (sign 1) and subtracts that before its first (sign -1). Preferences of a
+ * purged record are unknown and keep their count, because a purge is counted after everything else.
  *
- * A person's days in a group form a chain. A new day adds its link to the day before it, and replaces the link of the day
- * after it.
+ * A person's days in a group form a chain. A new day adds its link to the day before, and replaces the link of the day
+ * after.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
   const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),

@@ -7,12 +7,10 @@ import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
 
-/** Leaves that one statement counts. */
 const leavesPerBatch = 1000
 
 /**
- * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once. Returns the number of
- * entries.
+ * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once.
  * @throws OperatorError at the end if an account failed; the others are counted
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
@@ -42,8 +40,7 @@ const maxAttempts = 20
 const maxMs = 5000
 
 /**
- * Counts all entries of the persons whose records a purge is about to empty, because nobody can tell afterwards whose they
- * were.
+ * Counts all entries of the persons whose records a purge will empty, because afterwards nobody can tell whose they were.
  * @throws Failure `unavailable` if other nodes count all the time, or it is aborted
  */
 export async function countBeforePurge(

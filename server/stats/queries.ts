@@ -5,7 +5,7 @@ import { toArrayLiteral } from '../db/fragments.ts'
 import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
-  /** Leaves of the log that are counted, from its first. */
+  /** Leaves counted, from the log's first. */
   readonly leaves: number
   readonly revision: number
 }
@@ -15,7 +15,6 @@ export interface BehindRow extends Progress {
   readonly size: number
 }
 
-/** Returns the next account whose log has uncounted leaves. */
 export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow | undefined> {
   const [row] = await sql<BehindRow[]>`
     select a.account_id as "accountId", coalesce(p.leaves, 0)::float8 as leaves,
@@ -29,7 +28,7 @@ export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow
   return row
 }
 
-/** Returns an account's progress, and the records of the persons of `ids` that have uncounted entries. */
+/** Returns the progress, and those records of the persons of `ids` that have uncounted entries. */
 export async function findUncounted(
   sql: Sql,
   accountId: string,
@@ -57,9 +56,7 @@ export async function findUncounted(
   return row ?? { leaves: 0, revision: 0, ids: [] }
 }
 
-/**
- * Counts the leaves from `leaves` up to `to`. Returns false if another statement has counted since the progress was read.
- */
+/** Returns false if another statement has counted since the progress was read. */
 export async function countLeaves(
   sql: Sql,
   accountId: string,
@@ -75,7 +72,7 @@ export async function countLeaves(
   return row?.is_moved === true
 }
 
-/** Counts entries of records ahead of the log. Returns false if another statement has counted since. */
+/** Counts entries ahead of the log. Returns false if another statement has counted since. */
 export async function countRecords(
   sql: Sql,
   accountId: string,
@@ -94,10 +91,7 @@ export async function countRecords(
   return row?.is_moved === true
 }
 
-/**
- * CTE `moved`: one row, or none if another statement, whose rows this one cannot see, has counted since the revision was
- * read.
- */
+/** CTE `moved`: no row if another statement, whose rows this one cannot see, has counted since the revision was read. */
 function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fragment {
   return sql`moved as (
     insert into statistics_progress as p (account_id, leaves, revision) values (${accountId}, ${leaves}, 1)
@@ -106,10 +100,7 @@ function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fra
     returning account_id)`
 }
 
-/**
- * CTEs `merged`, the statistics with `changes`, and `stored`, which writes them if `moved` has a row: otherwise the rows
- * read are out of date.
- */
+/** CTEs `merged`, the statistics with `changes`, and `stored`, which writes them if `moved` has a row. */
 function stored(sql: Sql, accountId: string): Fragment {
   return sql`merged as (
     select c.kind, c.site_id, c.value, c.day, c.records + coalesce(s.records, 0) as records,
@@ -152,10 +143,9 @@ function stored(sql: Sql, accountId: string): Fragment {
 }
 
 export interface GroupRow {
-  /** True for the total, which comes first. */
   readonly is_total: boolean
   readonly site_id: string
-  /** The first day of a period, a policy version, a country or '', or the key of a preference. */
+  /** First day of a period, policy version, country or '', or key of a preference. */
   readonly value: string
   readonly records: number
   readonly persons: number
@@ -167,7 +157,7 @@ export interface GroupRow {
   readonly imported: number
 }
 
-/** Most entries that one response counts. With more, it has the state that the job has counted. */
+/** Limit of entries counted for one response. With more, it shows the job's state. */
 const maxUncounted = 1000
 
 type By = NonNullable<StatsQuery['by']>
@@ -209,7 +199,7 @@ export function findGroups(
     where is_total or records <> 0 order by is_total desc, value, site_id`
 }
 
-/** CTE `uncounted`: uncounted entries, `maxUncounted` + 1 or more if there are too many. Two indexes have a part each. */
+/** CTE `uncounted`: uncounted entries, or more than `maxUncounted`. Two indexes have a part each. */
 function uncounted(sql: Sql, accountId: string): Fragment {
   const unmarked = sql`account_id = ${accountId} and is_counted is null`
   return sql`uncounted as materialized (
@@ -240,7 +230,7 @@ function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fr
     from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
 }
 
-/** Sums the cells. Counts persons with a day in the group and no earlier one since `first`, or none at all if it is null. */
+/** Counts a person on the first day since `first`, or on the first of all if that is null. */
 function sums(sql: Sql, first: Fragment | null): Fragment {
   const returned = first
     ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`
@@ -257,7 +247,7 @@ export function isCurrent({ uncounted }: { readonly uncounted: number }): boolea
   return uncounted <= maxUncounted
 }
 
-/** Returns the time of the last checkpoint with which a run of the job ended: all entries are counted up to it. */
+/** Returns the time of the last checkpoint whose entries, and all before, are counted. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

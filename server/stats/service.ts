@@ -38,7 +38,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   }
 }
 
-/** Nobody knows how many persons have records without a subject: each counts as one. */
+/** Counts each record without a subject as one person, because their number is unknown. */
 function sizeOf({ persons, anonymous }: GroupRow): number {
   return persons + anonymous
 }

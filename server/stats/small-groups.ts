@@ -1,15 +1,9 @@
 import { leastPersons } from '../../src/contract/index.ts'
 
-/**
- * `small`: fewer than ten persons. `remainder`: its numbers would reveal those of a small group, by subtraction from the
- * total.
- */
+/** `small`: fewer than ten persons. `remainder`: its numbers would reveal those of a small group. */
 export type Hidden = 'small' | 'remainder'
 
-/**
- * Chooses the groups to hide by size in persons. Hides at least two with ten persons together, because the total less the
- * visible groups reveals their sum.
- */
+/** Hides at least two groups with ten persons together, because the total less the visible groups reveals their sum. */
 export function hideSmallGroups(sizes: readonly number[], total: number): (Hidden | null)[] {
   const isSmall = (size: number) => size < leastPersons
   const hidden = sizes.map((size): Hidden | null => (isSmall(size) || isSmall(total) ? 'small' : null))
@@ -27,7 +21,7 @@ export function hideSmallGroups(sizes: readonly number[], total: number): (Hidde
   return hidden
 }
 
-/** Chooses the groups to hide among independent ones, such as preferences: a record has several. */
+/** Hides among independent groups, such as preferences: a record has several. */
 export function hideSmall(sizes: readonly number[]): (Hidden | null)[] {
   return sizes.map(size => (size < leastPersons ? 'small' : null))
 }

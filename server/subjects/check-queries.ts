@@ -10,11 +10,9 @@ export interface Question {
   readonly onlyWitnessed: boolean
   /** Null for the current state, regardless of the nodes' clocks. */
   readonly at: { readonly instant: Date; readonly lastId: string } | null
-  /** Time of the check. */
   readonly now: Date
 }
 
-/** The deciding record, its notice, and the newest notice that requires a renewal. */
 export interface DecidingRow {
   id: string
   site_id: string
@@ -25,9 +23,9 @@ export interface DecidingRow {
   created_at: Date
   /** Stated by the importer for an imported answer. */
   stated_at: Date
-  /** True if this service witnessed the answer for the purpose. */
+  /** True if the answer for the purpose was given to this service. */
   witnessed: boolean
-  /** Time of the last imported answer; null if the record has none. */
+  /** Time of the last imported answer, if any. */
   given_at: Date | null
   origin_system: string | null
   origin_id: string | null
@@ -49,7 +47,7 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-/** Selects the newest answer of each site; among them the newest that names the purpose, else the newest. */
+/** Selects the newest answer of each site; of these the newest that names the purpose, else the newest. */
 function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
   const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`

@@ -9,8 +9,7 @@ import { inspectRecords } from '../verify/records.ts'
 import { type Deps, signingTime } from './service.ts'
 
 /**
- * Returns the states of records, and certifies those that are purged and verify with their histories. `until` is the
- * deadline (`performance.now()`).
+ * Certifies the records that are purged and verify with their histories. `until` is a deadline (`performance.now()`).
  * @throws Failure `unavailable` at the deadline
  */
 export async function certifyPurge(
@@ -52,7 +51,7 @@ export async function certifyPurge(
 /** Share of the time for the purge; the rest is for the certificate. */
 const purgeShare = 0.4
 
-/** Purges the deleted records among `ids` until the time is over, and certifies the purged ones. Can be retried. */
+/** Purges deleted records until the time is over, and certifies the purged ones. Can be retried. */
 export async function purgeSubject(
   deps: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
@@ -74,7 +73,7 @@ export async function purgeSubject(
   return { records, certificate, complete, dry_run }
 }
 
-/** Returns `purged` only if it is complete: a long purge strips the oldest entries first, and sets its time at the end. */
+/** A long purge strips the oldest entries first, and sets its time at the end. */
 function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' | 'deleted' | 'purged' {
   const { subject_id, consent_id, user_agent, ip_network, notice_locale } = record
   const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)

@@ -2,7 +2,7 @@ import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
 
-/** All records of a subject, optionally only those with given ids or with ids after one. */
+/** All records of a subject, or those with given ids or ids after one. */
 export interface Selection {
   readonly subjectId: string
   readonly ids: readonly string[] | undefined
@@ -22,7 +22,6 @@ function isSelected(sql: Sql, { ids, after }: Selection): Fragment {
   return after === undefined ? isNamed : sql`(${isNamed} and id > ${after}::uuid)`
 }
 
-/** Returns selected live records, oldest first, except `skip`. */
 export function findLive(
   sql: Sql,
   accountId: string,
@@ -67,7 +66,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Marks records deleted earlier: the request covers them too, and a restore must warn about it. */
+/** Marks records deleted earlier, because the request covers them and a restore must warn. */
 export async function markErased(sql: Sql, accountId: string, subjectId: string): Promise<void> {
   await sql`
     update consents set erased = true
@@ -86,9 +85,8 @@ export function findWritten(sql: Sql, accountId: string, links: readonly BatchLi
 }
 
 /**
- * Folds an identifier for the comparison of near matches, as the index `consents_by_near_subject` does, which contains only
- * identifiers that differ from their folded form. Folds case without the locale, which differs between databases. ASCII
- * takes a faster path.
+ * Folds an identifier for near matches, as the index `consents_by_near_subject` does, which contains only identifiers that
+ * differ from their folded form. Ignores the locale, which differs between databases. ASCII takes a faster path.
  */
 const folded = (sql: Sql, id: Fragment): Fragment => sql`left(lower(btrim(
     case when octet_length(${id}) = length(${id}) then ${id}
@@ -103,11 +101,10 @@ export interface NearMatchRow {
   subject_id: string
   live: number
   deleted: number
-  /** Number of all near matches. */
   total: number
 }
 
-/** Returns the first `limit` other identifiers with the same folded form. */
+/** Returns other identifiers with the same folded form. */
 export function findNearMatches(
   sql: Sql,
   accountId: string,

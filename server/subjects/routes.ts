@@ -18,7 +18,7 @@ function progressOf(request: FastifyRequest): Progress {
   return progress
 }
 
-/** Reads a body that is not validated yet. */
+/** The body is not validated yet. */
 function isDryRun(body: unknown): boolean {
   return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
 }

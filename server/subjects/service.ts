@@ -34,17 +34,17 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'purgeAfterDays'>
   readonly signer: Signer
-  /** Key of the HMAC that stands for a subject in certificates. */
+  /** Key of the HMAC that stands for a subject. */
   readonly subjectSecret: Uint8Array
 }
 
-/** Progress shared by a request's retries, so that the response names all deletions of earlier attempts. */
+/** Shared by a request's retries, so that the response names all their deletions. */
 export interface Progress {
   readonly requestId: string
   /** Deadline of the response (`performance.now()`). */
   readonly until: number
   readonly erased: Map<string, DeletedRow>
-  /** Batches whose statements got no response: they may have been written. */
+  /** Batches that may or may not have been written. */
   readonly unanswered: Set<readonly BatchLink[]>
   readonly skipped: Set<string>
   readonly onSkipped: (error: unknown) => void
@@ -56,14 +56,12 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/**
- * Shares of the time left for the check that the certificate can be signed, and then for deletion. The rest is for signing.
- */
+/** Shares of the time left for the check that signing works, and then for deletion. */
 const shares = { readiness: 0.4, deletion: 0.3 } as const
 
 /**
- * Deletes a subject's selected live records in batches of one statement, until none is left, the response is full or the
- * time is over; then certifies the result. Can be retried with the same progress.
+ * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over; then
+ * certifies the result. Can be retried with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
@@ -142,7 +140,7 @@ async function deleteSelected(
   }
 }
 
-/** Returns the request's deletions. Audit entries show whether an unanswered batch was written. */
+/** Audit entries show whether an unanswered batch was written. */
 async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
   const all = new Map(erased)
   for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)
@@ -183,7 +181,7 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns the HMAC of a subject for the account. Only the service, and its responses to erasures, can test a guess. */
+/** Returns an HMAC by which only the service, and its responses to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

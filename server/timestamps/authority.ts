@@ -53,7 +53,7 @@ async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Bu
   }
 }
 
-/** Moves a URL's credentials to a Basic `authorization`, because `fetch` rejects URLs that contain them. */
+/** Moves credentials from the URL to `authorization`, because `fetch` rejects such URLs. */
 function splitCredentials(url: string): { target: string; authorization: string | null } {
   const target = new URL(url)
   const credentials = [target.username, target.password].map(decodeURIComponent).join(':')

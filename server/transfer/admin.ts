@@ -13,12 +13,12 @@ import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
-/** Exports the database as of this moment, even while a server uses it. */
+/** Exports a snapshot, even while a server uses the database. */
 export function exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred> {
   return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) => exportAll(sql, order, done))
 }
 
-/** Fills an empty database, which is created if missing. */
+/** Creates the database if missing. */
 export function importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred> {
   return transfer(options, host, { verb: 'import', mayBeNew: true }, (sql, done) => importAll(sql, order, done))
 }

@@ -5,8 +5,8 @@ import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
- * Tables except `migrations`, each after the tables that it references, with a unique order that does not depend on the
- * collation. A test compares them with the schema.
+ * All tables except `migrations`, each after those it references, with an order that does not depend on the collation. A
+ * test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -59,7 +59,7 @@ export type Header = z.output<typeof Header>
 const End = z.strictObject({
   end: z.strictObject({
     rows: z.record(z.string(), z.number()),
-    /** Hash of all bytes before this line, in hexadecimal. */
+    /** SHA-256 of all bytes before this line, in hexadecimal. */
     sha256: z.string(),
   }),
 })
@@ -86,7 +86,7 @@ export function readEnd(line: string): End | null {
   return line.startsWith('{"end":') ? (End.safeParse(parse(line)).data?.end ?? null) : null
 }
 
-/** Splits a row into table and unparsed JSON; null if the line is not a row. */
+/** Splits a row into table and unparsed JSON. */
 export function readRow(line: string): { readonly table: TableName; readonly row: string } | null {
   const [, table = '', row = ''] = /^\{"(\w+)":(\{.*\})\}$/s.exec(line) ?? []
   return isTable(table) ? { table, row } : null

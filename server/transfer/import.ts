@@ -99,7 +99,7 @@ const maxRows = 1000
 const maxText = 1024 * 1024
 
 /**
- * Fills an empty database in one transaction, committed only if the counts and the hash match.
+ * Uses one transaction, committed only if the counts and the hash match.
  * @throws OperatorError if nothing was imported
  */
 export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
@@ -196,7 +196,7 @@ function requireSchema({ schema, columns }: Header, known: Record<TableName, str
   return columns
 }
 
-/** Compares the columns of a table. An older export may lack some or all. */
+/** An older export may lack some columns or all. */
 function isSame(own: readonly string[] = [], known: readonly string[], isOlder: boolean): boolean {
   const isKnown = new Set(known)
   return own.every(column => isKnown.has(column)) && (isOlder || new Set(own).size === known.length)

@@ -61,7 +61,6 @@ export async function countRows(tx: ISql): Promise<Record<TableName, number>> {
   return counts
 }
 
-/** Returns the first table that has rows. */
 export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   for (const table of tableNames) {
     const [row] = await tx`select 1 from ${tx(table)} limit 1` // Citus 13 fails on "exists (select from …)"

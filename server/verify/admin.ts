@@ -21,7 +21,7 @@ import { findCertificateProblem } from '../timestamps/certificates.ts'
 import { requireOpenssl } from '../timestamps/openssl.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
-/** Runs the verification while the findings are read. */
+/** Verifies while the findings are read. */
 export function verifyDatabase(
   options: DatabaseOptions,
   { account, kept, tsaCa, signal }: Inspection,
@@ -47,7 +47,7 @@ export function verifyDatabase(
   return { findings: findings(), inspected }
 }
 
-/** Signs checkpoints of new entries only if the log matches the kept ones, and compares it with those again afterwards. */
+/** Signs checkpoints of new entries only if the log matches the kept ones, and checks those again afterwards. */
 export async function takeCheckpoints(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,
@@ -72,7 +72,7 @@ export async function takeCheckpoints(
   }
 }
 
-/** Returns the last checkpoints, and a finding for each log that cannot be continued and each back-dated entry. */
+/** Returns the last checkpoints, and findings for logs that cannot be continued and back-dated entries. */
 async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
   const { sql, signal } = log
   const findings: DatabaseFinding[] = []

@@ -3,13 +3,12 @@ import { accountState, keyState, siteState, tokensState, userState, verifiedNoti
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
 
-/** Entry; columns are null if the table or the log lacks it. */
+/** Columns are null if the table or the log lacks the entry. */
 export interface EntryRow {
   readonly version: number
   readonly document: string | null
-  /** In the service's format of times. */
   readonly created_at: string | null
-  /** Hash, in hexadecimal. */
+  /** Hash in hexadecimal. */
   readonly logged: string | null
 }
 
@@ -47,7 +46,7 @@ export async function findHead(
   return row
 }
 
-/** A stored setting: its name in `Replay`, and its state as text. */
+/** Name in `Replay`, and state as JSON. */
 export interface SettingRow {
   readonly name: string
   readonly state: string
@@ -55,7 +54,6 @@ export interface SettingRow {
 
 const rowsPerPage = 500
 
-/** Yields the stored state of all settings that entries describe. */
 export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {
   const [account] = await sql<{ state: string }[]>`
     select ${accountState(sql)}::text as state from accounts a where account_id = ${accountId}`
@@ -99,7 +97,7 @@ async function* paged(kind: string, listPage: (after: string) => Promise<StateRo
   }
 }
 
-/** Low, because up to 1 MiB is hashed for each text. */
+/** Low, because each text of up to 1 MiB is hashed. */
 const noticesPerPage = 20
 
 async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {

@@ -1,5 +1,5 @@
-// Verifies the administrators' log of an account: a chain of entries, each with its hash in the account's log. Replaying
-// them from the first must give the stored settings.
+// The administrators' log of an account is a chain of entries, each with its hash in the account's log. Replaying them from
+// the first must give the stored settings.
 
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
@@ -11,7 +11,7 @@ import { Replay } from './replay.ts'
 
 const log = 'the administrators’ log'
 
-/** Verifies an account's entries and settings in one snapshot. Memory grows with the settings, not with the entries. */
+/** Reads one snapshot. Memory grows with the settings, not with the entries. */
 export async function* verifyAdministration(
   { sql, signal }: Work,
   accountId: string,
@@ -113,7 +113,6 @@ class Verifier {
   }
 }
 
-/** Returns null unless the text is a JSON object as the service writes it. */
 function tryParse(text: string): object | null {
   try {
     const value = parseExactJson(text)

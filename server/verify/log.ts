@@ -18,13 +18,13 @@ import { reading, type Work } from './records.ts'
 interface AccountLog {
   readonly accountId: string
   readonly keys: KeyChain
-  /** Checkpoints of the account that were kept elsewhere. */
+  /** Checkpoints kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
   /** False to skip the times of entries. */
   readonly withTimes: boolean
 }
 
-/** A stored or kept checkpoint's claim about the first leaves. */
+/** A checkpoint's claim about the first leaves. */
 type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) & {
   readonly before: Date | null
 }
@@ -32,8 +32,8 @@ type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckp
 const rowsPerPage = 200
 
 /**
- * Verifies that no leaf is missing or after the last checkpoint, and that every stored or kept checkpoint is signed and has
- * the root of its leaves.
+ * Verifies that no leaf is missing or after the last checkpoint, and that every checkpoint is signed and has the root of its
+ * leaves.
  */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   const verifier = new LogVerifier(work.sql, log)
@@ -52,7 +52,6 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
   if (larger) yield [verifier.shortened(larger)]
 }
 
-/** Reports back-dated entries not in the log yet. */
 async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   let after: Backdated | undefined
   do {
@@ -65,7 +64,7 @@ async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGen
   } while (after)
 }
 
-/** Merges stored and kept checkpoints by size. Removes them from `kept`, except those of more than `size` leaves. */
+/** Merges stored and kept checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
 async function* readClaims(
   sql: Sql,
   { accountId, keys }: AccountLog,
@@ -105,11 +104,11 @@ class LogVerifier {
   #covered = 0
   #next = 0
   #previous: LeafRow | undefined
-  /** Time of the checkpoint that all new entries must be younger than. */
+  /** Time that all new entries must be younger than. */
   #before: Date | null = null
   /** Reason why no further root can be computed. */
   #unknownRoot: string | null = null
-  /** Limits reports to the first wrong checkpoint of each kind, because one change makes all later ones wrong. */
+  /** Only the first wrong checkpoint of each kind is reported, because one change makes all later ones wrong. */
   readonly #isReported = { stored: false, kept: false }
 
   constructor(sql: Sql, log: AccountLog) {
@@ -218,7 +217,7 @@ class Leaves {
     this.#accountId = accountId
   }
 
-  /** Returns the next leaf if its index is below `below`, else null without consuming it. */
+  /** Returns null without consuming the leaf if its index is not below `below`. */
   async next(below: number): Promise<DatedLeafRow | null> {
     if (this.#next === this.#page.length) await this.#readPage(below)
     const leaf = this.#page[this.#next]
@@ -255,12 +254,11 @@ function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
   return isSame ? findProofProblem(signed, keys) : 'its columns are not what its document says'
 }
 
-/** A range of indexes without leaves. */
 interface Gap {
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  /** Leaves beside it, if the same checkpoint covers them: then missing entries are between them in order too. */
+  /** Adjacent leaves, if the same checkpoint covers them: then missing entries are between them in order too. */
   readonly above: LeafRow | undefined
   readonly below: LeafRow | undefined
   /** Time of the covering checkpoint: younger entries need no index yet. */
@@ -270,9 +268,7 @@ interface Gap {
 /** Widest gap for which entries without an index are looked up. */
 const maxExplainedGap = 100
 
-/**
- * Reports entries that lost their index, if no more than are missing; reports the others as lost, with the adjacent leaves.
- */
+/** Reports entries that lost their index, if no more than are missing; the others as lost, with the adjacent leaves. */
 async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<DatabaseFinding[]> {
   const { from, to } = gap
   const width = to - from

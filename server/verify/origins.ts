@@ -3,9 +3,7 @@ import type { Finding } from '../../src/evidence/history.ts'
 import { hashOrigin } from '../consents/origin.ts'
 import type { StoredRecord } from './queries.ts'
 
-/**
- * Verifies a record's statements by an importer or a browser, and its origin: without it the record could be imported again.
- */
+/** Verifies statements of an importer or a browser, and the origin: without it the record could be imported again. */
 export function findInOrigin(accountId: string, record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   const found = (problem: Finding['problem'], detail: string) => void findings.push({ version: null, problem, detail })
@@ -21,7 +19,7 @@ export function findInOrigin(accountId: string, record: StoredRecord, entries: r
 
 const answers = ['created', 'imported', 'updated']
 
-/** Verifies the row of `origins`. After a purge its hash cannot be verified, because the hashed data is gone. */
+/** After a purge the hash cannot be verified, because the hashed data is gone. */
 function findInMark(accountId: string, record: StoredRecord, isPurged: boolean): Finding[] {
   const { origin, origin_system: system, origin_id: id, has_body } = record
   if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is not kept: it could be imported again' }]

@@ -11,7 +11,7 @@ type RecordColumns = {
 
 export interface StoredRecord extends Identity, State {
   readonly id: string
-  /** Id of the site, if it belongs to the account. */
+  /** Null if the site is not the account's. */
   readonly site: string | null
   readonly version: number
   readonly record_hash: Buffer
@@ -28,18 +28,15 @@ export interface StoredRecord extends Identity, State {
   readonly origin_evidence: string | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
-  /** Origin in `origins` that leads to the record. */
+  /** Origin that leads to the record. */
   readonly origin: Buffer | null
-  /** True if that row has the hash of the import. */
+  /** True if the origin has the hash of the import. */
   readonly has_body: boolean
   /** As in VersionRow. */
   readonly digits: string | null
 }
 
-/**
- * One version of a record: its entry, and its hash in the log. Null if missing, even in columns whose `not null` was
- * removed.
- */
+/** A version's entry, and its hash in the log. Null if missing, even in columns whose `not null` was removed. */
 export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
   /** Null if there is neither history nor log. */
@@ -62,7 +59,6 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
 
 export interface LeafRow {
   readonly leaf_index: number
-  /** Null if it was removed. */
   readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
@@ -74,7 +70,7 @@ export interface DatedLeafRow extends LeafRow {
 }
 
 export interface DatedCheckpointRow extends CheckpointRow {
-  /** Size of an earlier checkpoint that the new entries of this one must be younger than. */
+  /** Size of a checkpoint that the new entries must be younger than. */
   readonly before: number | null
 }
 
@@ -86,7 +82,7 @@ export const recordColumns = [
   ...(['origin_system', 'origin_id', 'origin_evidence'] as const),
 ] satisfies (keyof StoredRecord)[]
 
-/** Returns the next account id in any table, because records of a missing account are forged. */
+/** Searches all tables, because records of a missing account are forged. */
 export async function findNextAccount(sql: Sql, after: string | null): Promise<string | undefined> {
   const above = after === null ? sql`` : sql`where account_id > ${after}`
   const [row] = await sql<{ account_id: string }[]>`
@@ -144,10 +140,7 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
     ${ids ? sql`and consent_id = any (${toArrayLiteral(ids)}::uuid[])` : sql``}`
 }
 
-/**
- * Returns a page of records with history and log: a row per version, in order, with null where one is missing. One
- * statement, so that a page is consistent.
- */
+/** Returns a row per version, in order, with null where a part is missing. One statement, so that a page is consistent. */
 export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
   const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
@@ -179,7 +172,7 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
     order by record_id, v.version`
 }
 
-/** Returns the next origins that lead to missing records, and the start of the following page; null at the end. */
+/** Returns which of the next origins lead to missing records, and the position after them; null at the end. */
 export async function findLooseOrigins(
   sql: Sql,
   accountId: string,

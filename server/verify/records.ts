@@ -33,9 +33,9 @@ export interface Stored {
   /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
-  /** Leaf of the first entry; null until a checkpoint covers it. */
+  /** Null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** Versions whose preferences contain a number that JavaScript cannot represent; null for the record itself. */
+  /** Versions whose preferences contain a number that JavaScript cannot represent; null for the record. */
   readonly inexact: (number | null)[]
 }
 
@@ -93,7 +93,6 @@ function toRecord(row: VersionRow): StoredRecord {
   return record as unknown as StoredRecord
 }
 
-/** Verifies a record against its history, and the history against the log. */
 function verifyStored(accountId: string, stored: Stored, publications: Publications): Finding[] {
   const { id, record, isPurged, entries, log, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
@@ -181,10 +180,10 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-/** Publications by entry version; null for an entry that is none. */
+/** Null for an entry that is no publication. */
 type Publications = ReadonlyMap<number, Publication | null>
 
-/** Verifies the notice against its publication in the log, and the expiry against the notice's validity. */
+/** Verifies the notice against its publication, and the expiry against the notice's validity. */
 function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
   const { notice_entry: entry, expires_at } = record
   const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
@@ -204,7 +203,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   return new Map(rows.map(row => [row.version, tryPublication(row)]))
 }
 
-/** Returns null for an entry that is not JSON, which the verification of the administrators' log reports. */
+/** Returns null for an entry that is not JSON, which `verifyAdministration` reports. */
 function tryPublication(row: PublicationRow): Publication | null {
   try {
     return readPublication(row)
@@ -213,7 +212,7 @@ function tryPublication(row: PublicationRow): Publication | null {
   }
 }
 
-/** Returns the time of the last deletion, null if a restore followed. */
+/** Returns null if a restore followed the last deletion. */
 function deletedAt(entries: readonly ChainEntry[]): number | null {
   const last = entries.findLast(({ action }) => action === 'deleted' || isRestore(action))
   return last?.action === 'deleted' ? last.at.getTime() : null
@@ -241,7 +240,6 @@ export interface Work {
   readonly inspected: Inspected
 }
 
-/** Retries a read while the database is briefly unavailable. */
 export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
@@ -280,7 +278,6 @@ const maxVersion = 2 ** 31 - 1
 
 interface InspectedPage {
   readonly records: readonly Stored[]
-  /** Records without findings. */
   readonly verified: readonly Stored[]
   readonly findings: readonly RecordFinding[]
 }
@@ -289,10 +286,7 @@ interface RecordFinding extends DatabaseFinding {
   readonly consent_id: string
 }
 
-/**
- * Verifies records page by page. Reads a record again before reporting it, because it may have been written between two
- * pages.
- */
+/** Verifies page by page. Reads a record again before reporting it, because it may have been written between two pages. */
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
     const publications = await readPublications(sql, accountId, records)
@@ -313,7 +307,7 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
   }
 }
 
-/** Reports an error as a finding, so that the following records are verified too. */
+/** Reports an error as a finding, so that later records are verified too. */
 function inspect(accountId: string, stored: Stored, publications: Publications): Finding[] {
   try {
     return verifyStored(accountId, stored, publications)
@@ -322,7 +316,7 @@ function inspect(accountId: string, stored: Stored, publications: Publications):
   }
 }
 
-/** Reads records by id, one page ahead. Yields a record with the page that completes it. */
+/** Reads one page ahead. Yields a record with the page that completes it. */
 async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<Stored[]> {
   let page = readPage(sql, accountId, range)
   let records: Stored[] = []
@@ -341,7 +335,6 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
   }
 }
 
-/** Returns the last record if it has this id, else appends one. */
 function lastOf(records: Stored[], row: VersionRow, id: string): Stored {
   const last = records.at(-1)
   if (last?.id === id) return last

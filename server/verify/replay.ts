@@ -3,19 +3,17 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Defaults of fields added by later versions, for earlier entries that lack them. */
+/** Fields added by later versions, with their values for earlier entries. */
 const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
 
-/** Members of an account's first entry that are lists, and the kinds of their items. */
+/** Lists in an account's first entry, and the kinds of their items. */
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
-/**
- * An account's settings according to its entries, by kind and id. Keeps each member's JSON, or the SHA-256 of a longer one.
- */
+/** Settings according to the entries, by kind and id: each member's JSON, or the SHA-256 of a longer one. */
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
-  /** Applies a parsed entry of any content. Returns its contradiction to earlier entries. */
+  /** Returns the entry's contradiction to earlier ones. */
   apply(entry: object, version: number): string | null {
     const { action, target, before, after } = entry as Values
     if (action === 'records_purged' || action === 'imported') return null
@@ -56,7 +54,7 @@ export class Replay {
     else for (const [member, value] of next) state.set(member, value)
   }
 
-  /** Compares a setting, which then no longer remains. `values` is null if it is unreadable. */
+  /** Compares and removes a setting. `values` is null if it is unreadable. */
   compare(name: string, values: object | null): { readonly problem: Problem; readonly detail: string } | null {
     const state = this.#states.get(name)
     this.#states.delete(name)
@@ -84,7 +82,7 @@ function asValues(value: unknown): Values {
   return typeof value === 'object' && value !== null ? (value as Values) : {}
 }
 
-/** Longest JSON that is kept. */
+/** Longest JSON kept. */
 const maxText = 100
 
 function toState(values: Values): Map<string, string> {

@@ -15,9 +15,7 @@ export interface Scope {
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify only the logs. */
   readonly records: boolean
-  /**
-   * Id of the trusted key to which all keys must chain; null for that of the newest kept checkpoint, else the database's.
-   */
+  /** Id of the key to which all must chain; null for that of the newest kept checkpoint, else the database's. */
   readonly anchor?: string | null
   /** PEM file of the time-stamping authority. Default: timestamps are not verified. */
   readonly tsaCa?: string | undefined
@@ -70,7 +68,7 @@ function findNewest(kept: readonly SignedCheckpoint[]): SignedCheckpoint | undef
   return kept.toSorted((one, other) => (one.checkpoint.created_at < other.checkpoint.created_at ? 1 : -1))[0]
 }
 
-/** Yields the accounts in any table, or `only` that one if it exists. */
+/** Yields the accounts in any table, or `only` that one. */
 export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
   let after: string | null = only === undefined ? null : idBefore(only)
   for (;;) {
@@ -81,7 +79,7 @@ export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGe
   }
 }
 
-/** Returns the preceding id; null for the first. */
+/** Returns null below the first id. */
 function idBefore(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null

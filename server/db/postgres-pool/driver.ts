@@ -3,9 +3,7 @@ import postgres, { type Options, type PostgresType, type Sql } from 'postgres'
 import { CheckedSocket } from './messages.ts'
 import { SecureSocket, type TlsSettings } from './tls.ts'
 
-/**
- * Serializers that can be applied twice, because the driver does so when it prepares a statement again (README.md, #1197).
- */
+/** Serializers that can be applied twice, as the driver does when it prepares a statement again (README.md, #1197). */
 const types: Record<string, PostgresType> = {
   boolean: {
     to: 16,
@@ -38,7 +36,7 @@ const types: Record<string, PostgresType> = {
 /** README.md gives the reasons. */
 export const driverOptions = {
   connect_timeout: 3,
-  /** In seconds. By default a query can wait two minutes for a database that is down. */
+  /** Seconds. By default a query can wait two minutes for a database that is down. */
   backoff: (attempt: number) => Math.min(0.1, 0.01 * 2 ** attempt),
   max_pipeline: 0,
   fetch_types: false,
@@ -53,7 +51,6 @@ interface Target {
   readonly path?: string | undefined
 }
 
-/** Opens a connection; the driver writes at once. */
 function openSocket(tls: TlsSettings | null) {
   return ({ host: [host = ''], port: [port = 0], path }: Target) => {
     const to = path ? { path } : { host, port }
@@ -65,7 +62,7 @@ function openSocket(tls: TlsSettings | null) {
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
-/** Creates a driver's pool. The driver reads the TLS settings from URL and options, but does not negotiate TLS. */
+/** Creates a driver's pool that negotiates TLS outside the driver. */
 export function openDriver(url: string, options: DriverOptions): Sql {
   const { ssl, sslnegotiation } = postgres(url, options).options as unknown as Partial<TlsSettings>
   const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null

@@ -55,7 +55,7 @@ export class Hosts {
 }
 
 /**
- * Replaces the driver's check (`target_session_attrs`), which ends the process if the connection is lost during it
+ * Replaces the driver's `target_session_attrs`, which ends the process if the connection is lost during the check
  * (README.md).
  */
 async function requireRole(sql: Sql, isReplica: boolean): Promise<void> {

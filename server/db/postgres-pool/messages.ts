@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 
-/** A message that violates "Message Formats" of PostgreSQL's manual, or is out of place. */
+/** Violates "Message Formats" of PostgreSQL's manual, or is out of place. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage'
   /** Counts as a connection's code, because the statement may have been executed. */
@@ -8,8 +8,8 @@ export class MalformedMessage extends Error {
 }
 
 /**
- * A socket on which the driver sees only complete, well-formed messages. A malformed message destroys it with an error,
- * because the driver would loop forever, hang, or return a wrong row.
+ * A socket on which the driver sees only complete, well-formed messages. A malformed one destroys it with an error, because
+ * the driver would loop forever, hang, or return a wrong row.
  */
 export class CheckedSocket extends Socket {
   readonly #messages = new MessageCheck()
@@ -33,23 +33,23 @@ const maxMessageLength = 2 ** 26
 
 const emptyBuffer: Buffer = Buffer.alloc(0)
 
-/** Lengths of messages that have a fixed one, without the type byte. */
+/** Fixed lengths of messages, without the type byte. */
 const lengths: Partial<Record<string, number>> = { 1: 4, 2: 4, n: 4, I: 4, Z: 5, K: 12 }
 
-/** Other types that the service can receive. It uses neither COPY nor cursors. */
+/** Other types that can arrive without COPY and cursors. */
 const others = new Set('RSENAvtTDC')
 
 export class MessageCheck {
   #rest: Buffer = emptyBuffer
-  /** True from BindComplete to the end of the statement's rows. */
+  /** True from BindComplete to the end of the rows. */
   #isExecuting = false
-  /** True if the sequence up to ReadyForQuery has had a BindComplete. */
+  /** True if the sequence up to ReadyForQuery had a BindComplete. */
   #wasBound = false
-  /** True if the sequence has had a CommandComplete, an error, or an authentication. */
+  /** True if the sequence had a CommandComplete, an error, or an authentication. */
   #hasEnded = false
   #rows = 0
   #isConnected = false
-  /** True between a statement's parameters and its columns. Without columns the driver returns rows without values. */
+  /** True between a statement's parameters and columns. Without columns the driver returns rows without values. */
   #lacksColumns = false
 
   /** Returns the messages that this chunk completes. @throws MalformedMessage */
@@ -109,7 +109,7 @@ export class MessageCheck {
     this.#wasBound = true
   }
 
-  /** Compares the row count, except in the simple protocol, where a statement can count rows without returning any. */
+  /** Skips the row count of the simple protocol, where a statement can count rows without returning any. */
   #complete(message: Buffer): void {
     const tag = /^([A-Z ]+?)((?: \d+){0,2})\0$/.exec(message.toString('latin1', headerLength))
     if (!tag) throw new MalformedMessage('the tag of a command is malformed')
@@ -149,7 +149,7 @@ function readCount(message: Buffer): number {
   return message.readUInt16BE(headerLength)
 }
 
-/** Bytes of a column's description after its name. */
+/** Bytes of a column's description after the name. */
 const columnLength = 18
 
 function checkColumns(message: Buffer): void {
@@ -157,7 +157,7 @@ function checkColumns(message: Buffer): void {
   for (let left = readCount(message); left > 0; left -= 1) {
     const end = message.indexOf(0, index)
     if (end < 0) throw new MalformedMessage('the name of a column has no end')
-    // If a name runs on into its description, the columns after it can look well-formed again.
+    // A name that runs on into its description can make later columns look well-formed.
     if (/[^ -~]/.test(message.toString('latin1', index, end))) throw new MalformedMessage('a name is not one of ours')
     index = end + 1 + columnLength
   }

@@ -7,17 +7,16 @@ interface Waiting {
   readonly deadline: number
 }
 
-/** Time that a statement waits for a connection. */
 const queueTimeoutMs = 5000
 
-/** Time after which a connection is discarded. The database's statement timeout is 5 s. */
+/** Time after which a connection is discarded; the statement timeout is 5 s. */
 const answerTimeoutMs = 5500
 
 /**
  * Replaces the driver's pool (README.md gives the reasons). A connection that has failed is never used again.
  *
- * Statements are prepared until the database does not recognize one. This indicates a pooler that assigns a backend per
- * transaction, where the driver would leave another copy of each statement in each backend.
+ * Statements are prepared until the database does not recognize one. Then a pooler assigns a backend per transaction, and
+ * the driver would leave another copy of each statement in each backend.
  */
 export class Pool {
   readonly #hosts: Hosts
@@ -96,7 +95,7 @@ export class Pool {
     }
   }
 
-  /** Opens a connection for a statement, which fails if that is impossible. */
+  /** Rejects the statement if no connection can be opened for it. */
   async #addConnection(waiting: Waiting): Promise<void> {
     this.#connecting += 1
     try {
@@ -129,7 +128,7 @@ export class Pool {
       await statement
     } catch (error) {
       if (endsConnection(error)) this.#discard(connection)
-      // The driver adds the rows of a failed statement to the next one, until a statement completes.
+      // The driver adds the rows of a failed statement to the next one, until one completes.
       else await connection.sql`select 1`.catch(() => this.#discard(connection))
     } finally {
       clearTimeout(timer)

@@ -14,8 +14,8 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const acceptsTls = 'S'.charCodeAt(0)
 
 /**
- * A TLS connection on which the driver sees only complete, well-formed messages. Negotiates TLS like the driver, which would
- * need to read from the raw socket. Delays writes until the certificate is verified.
+ * A TLS connection on which the driver sees only complete, well-formed messages. Negotiates TLS itself, because the driver
+ * would read from the raw socket. Writes wait until the certificate is verified.
  */
 export class SecureSocket extends Duplex {
   readonly host: string
@@ -70,7 +70,7 @@ export class SecureSocket extends Duplex {
     if (this.#settings.sslnegotiation === 'direct') return true
     this.#raw.write(sslRequest)
     const answer = await eventOf(this.#raw, 'data')
-    // An attacker could have inserted further bytes, which the driver would take as sent over TLS.
+    // More bytes could only come from an attacker, for the driver to take as sent over TLS.
     if (answer.length !== 1) throw new MalformedMessage('the answer to a request for TLS is not one byte')
     return answer[0] === acceptsTls || this.#settings.ssl !== 'prefer'
   }
@@ -88,7 +88,7 @@ export class SecureSocket extends Duplex {
     this.#stream.resume()
   }
 
-  /** Reports success at once: failures arrive as events of the stream. */
+  /** Reports success at once: failures arrive as events. */
   override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
     this.#stream.write(chunk, () => callback())
   }
@@ -103,7 +103,7 @@ export class SecureSocket extends Duplex {
   }
 }
 
-/** Follows the driver: modes below `verify-full`, such as `require`, encrypt, but trust any certificate. */
+/** Follows the driver: modes below `verify-full`, such as `require`, trust any certificate. */
 function toOptions({ ssl, sslnegotiation }: TlsSettings, host: string): ConnectionOptions {
   return {
     ...(isIP(host) === 0 && { servername: host }),
@@ -113,7 +113,7 @@ function toOptions({ ssl, sslnegotiation }: TlsSettings, host: string): Connecti
   }
 }
 
-/** Returns an event's value. @throws Error if the socket fails or closes before it */
+/** @throws Error if the socket fails or closes before the event */
 function eventOf(socket: Socket, name: 'connect' | 'secureConnect' | 'data'): Promise<Buffer> {
   const closed = Object.assign(new Error('the database closed the connection'), { code: 'ECONNRESET' })
   return new Promise((resolve, reject) => {

@@ -4,13 +4,13 @@ import type { ReservedSql, Sql } from 'postgres'
 export interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
-  /** Error after which the driver prepared it and sent it again. */
+  /** Error after which the driver prepared and sent it again. */
   readonly retried?: { readonly code?: unknown }
 }
 
 /**
- * Replaces the driver's `begin`, which needs pipelining. Not for requests (README.md). Sends nothing once the connection is
- * lost, because the driver would then end the process or hang.
+ * Replaces the driver's `begin`, which needs pipelining; not for requests (README.md). Sends nothing once the connection is
+ * lost, because the driver would end the process or hang.
  */
 export async function inTransaction<T>(
   sql: Sql,
