@@ -8,8 +8,8 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/** By the source's name of a purpose; null: neither a yes nor a no. */
-export type Purposes = Readonly<Record<string, boolean | null>>
+/** By the source's name of a purpose, each once; null: neither a yes nor a no. Pairs, because objects of any names are slow. */
+export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
 /** The content of a row, as it is sorted. */
 export type Event = readonly [

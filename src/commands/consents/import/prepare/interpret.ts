@@ -5,11 +5,11 @@ import { usageError } from '../../../../errors/errors.ts'
 import { sha256 } from '../../../../evidence/bytes.ts'
 import { canonical } from '../../../../evidence/canonical.ts'
 import type { Decisions, Table } from './decisions.ts'
-import type { Details } from './event.ts'
+import type { Details, Purposes } from './event.ts'
 import type { ImportMap, Source } from './map.ts'
 import type { Columns, Getter, Row } from './paths.ts'
 import type { Reason } from './prepared.ts'
-import { openPurposes, type PurposeValue } from './purposes.ts'
+import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
 import { timeReader } from './time.ts'
 
@@ -18,7 +18,7 @@ export interface Meaning {
   readonly at: number
   readonly version: number
   readonly accepted: boolean | null
-  readonly purposes: Record<string, boolean | null>
+  readonly purposes: Purposes
   readonly details: Details
   /** The value that leaves the row out, although its purposes may count for others of the same answer. */
   readonly silence: LeftOut | null
@@ -64,7 +64,7 @@ interface Getters {
   readonly givenAt: TextGetter
   readonly version: TextGetter | null
   readonly details: readonly (readonly [name: keyof Details, get: TextGetter])[]
-  readonly purposes: (row: Row) => Iterable<PurposeValue>
+  readonly purposes: readonly PurposeReader[]
 }
 
 /**
@@ -122,27 +122,28 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return { isUndecided, given, leftOut: given === null ? ({ table: 'values', value } as const) : null }
   }
 
-  const readPurposes = (values: Iterable<PurposeValue>) => {
-    const purposes: Record<string, boolean | null> = Object.create(null) // any name may come
+  const readPurposes = (readers: readonly PurposeReader[], row: Row) => {
+    const purposes = new Map<string, boolean | null>()
     let isUndecided = false
     let leftOut: LeftOut | null = null
-    for (const each of values) {
+    const add = (each: PurposeValue) => {
       const { name } = each
-      const { given, ...read } = readPurpose(each)
+      const read = readPurpose(each)
       isUndecided ||= read.isUndecided
       if (leftOut?.table !== 'values') leftOut = read.leftOut ?? leftOut
-      if (given === undefined) continue
-      if (name in purposes && purposes[name] !== given)
+      if (read.given === undefined) return
+      if (purposes.has(name) && purposes.get(name) !== read.given)
         throw new RowProblem('contradiction', `it has "${name}" twice, with different answers`)
-      purposes[name] = given
+      purposes.set(name, read.given)
     }
-    return { purposes, isUndecided, leftOut }
+    for (const read of readers) for (const each of read(row)) add(each)
+    return { purposes: [...purposes], isUndecided, leftOut }
   }
 
   const readAnswer = (getters: Getters, row: Row, accepted: boolean | null, originId: string): Interpretation => {
     const at = readAt(getters.givenAt(row))
-    const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes(row))
-    const isSilent = accepted === null && !Object.values(purposes).some(answer => answer !== null)
+    const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes, row)
+    const isSilent = accepted === null && !purposes.some(([, answer]) => answer !== null)
     const silence = isSilent ? (leftOut ?? { table: 'values' as const, value: '' }) : null
     const version = getters.version ? readVersion(decisions, getters.version(row)) : options.policyVersion
     if (isUndecided || version === undefined) return { kind: 'undecided' }

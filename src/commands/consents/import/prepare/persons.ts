@@ -52,78 +52,104 @@ interface PersonOptions {
 
 /** Merges events, sorted by person and time, into persons. Memory is bounded by the size of a row. */
 export function openPersons(options: PersonOptions) {
-  let person: ReturnType<typeof openPerson> | null = null
+  const rules: Rules = { ...options, isWhole: options.map.rows === 'answer', toState: stateMaker(options.map) }
+  let person: OpenPerson | null = null
   return {
     /** Returns the person before, once it is complete. */
     add: (event: Event): Person | null => {
       if (person?.originId === event[0]) {
-        person.add(event)
+        addEvent(person, event, rules)
         return null
       }
-      const done = person?.finish() ?? null
-      person = openPerson(event, options)
-      person.add(event)
+      const done = person && finish(person, rules)
+      person = openPerson(event)
+      addEvent(person, event, rules)
       return done
     },
-    end: (): Person | null => person?.finish() ?? null,
+    end: (): Person | null => person && finish(person, rules),
   }
 }
 
-function openPerson(firstEvent: Event, { map, sha256Of }: PersonOptions) {
-  const [originId, , , part, line] = firstEvent
-  const history = openHistory(map, sha256Of)
-  let problem: Person['problem'] = null
-  let answer: Answer | null = null
-  let subject: string | undefined
-  let [events, answers, merged, duplicates] = [0, 0, 0, 0]
-  const refuse = (reason: Reason, message: string) => {
-    problem ??= { reason, message }
+interface Rules extends PersonOptions {
+  /** A row is a whole answer. */
+  readonly isWhole: boolean
+  readonly toState: ReturnType<typeof stateMaker>
+}
+
+interface OpenPerson {
+  readonly originId: string
+  readonly first: Person['first']
+  readonly history: History
+  problem: Person['problem']
+  answer: Answer | null
+  subject: string | undefined
+  events: number
+  answers: number
+  merged: number
+  duplicates: number
+}
+
+function openPerson([originId, , , part, line]: Event): OpenPerson {
+  const history: History = { purposes: noPurposes, first: null, last: null, changes: [], length: 0 }
+  const counts = { events: 0, answers: 0, merged: 0, duplicates: 0 }
+  return { originId, first: { part, line }, history, problem: null, answer: null, subject: undefined, ...counts }
+}
+
+const noPurposes: ReadonlyMap<string, boolean | null> = new Map()
+
+function addEvent(person: OpenPerson, event: Event, rules: Rules): void {
+  const [, at, , part, , version, accepted, purposes, details, isSilent] = event
+  if (!isSilent) person.events += 1
+  if (person.problem) return
+  requireSubject(person, details)
+  const { answer } = person
+  if (answer?.at === at) {
+    combine(person, answer, event, rules)
+    return
   }
-  const requireSubject = ({ subject_id: given }: Details) => {
-    if (subject !== undefined && given !== undefined && given !== subject)
-      refuse('contradiction', `it has several subjects: "${subject}" and "${given}"`)
-    subject ??= given
+  if (answer) closeAnswer(person, answer, rules)
+  person.answer = { at, version, part, accepted, purposes: new Map(purposes), details, isSilent }
+  if (!isSilent) person.answers += 1
+}
+
+function refuse(person: OpenPerson, reason: Reason, message: string): void {
+  person.problem ??= { reason, message }
+}
+
+function requireSubject(person: OpenPerson, { subject_id: given }: Details): void {
+  const { subject } = person
+  if (subject !== undefined && given !== undefined && given !== subject)
+    refuse(person, 'contradiction', `it has several subjects: "${subject}" and "${given}"`)
+  person.subject ??= given
+}
+
+function combine(person: OpenPerson, before: Answer, event: Event, { isWhole }: Rules): void {
+  const [, at, , , , version, accepted, purposes, , isSilent] = event
+  const clash = clashOf(before, version, accepted, purposes, isWhole)
+  if (clash !== null) {
+    refuse(person, 'contradiction', `at ${isoOf(at)} it has different ${clash}`)
+    return
   }
-  const combine = (before: Answer, event: Event) => {
-    const [, at, , , , version, accepted, purposes, , isSilent] = event
-    const clash = clashOf(before, version, accepted, purposes, map.rows === 'answer')
-    if (clash !== null) return refuse('contradiction', `at ${new Date(at).toISOString()} it has different ${clash}`)
-    const names = Object.keys(purposes)
-    const isNew = names.length === 0 ? map.rows !== 'answer' : names.some(name => !before.purposes.has(name))
-    for (const [name, given] of Object.entries(purposes)) before.purposes.set(name, given)
-    if (isSilent) return
-    if (before.isSilent) answers += 1
-    else if (isNew) merged += 1
-    else duplicates += 1
-    before.isSilent = false
-  }
-  const begin = (event: Event) => {
-    if (answer) closeAnswer(answer)
-    const [, at, , part, , version, accepted, purposes, details, isSilent] = event
-    answer = { at, version, part, accepted, purposes: new Map(Object.entries(purposes)), details, isSilent }
-    if (!isSilent) answers += 1
-  }
-  const closeAnswer = (closed: Answer) => {
-    const failed = history.add(closed)
-    if (failed !== null) refuse('too_large', failed)
-  }
-  return {
-    originId,
-    add: (event: Event): void => {
-      if (!event[9]) events += 1
-      if (problem) return
-      requireSubject(event[8])
-      if (answer && answer.at === event[1]) combine(answer, event)
-      else begin(event)
-    },
-    finish: (): Person => {
-      if (answer && !problem) closeAnswer(answer)
-      const row = problem ? null : history.row(map.system, originId, subject)
-      const { firstAt, lastAt } = history
-      const counts = { events, answers, merged, duplicates }
-      return { originId, first: { part, line }, row, problem, ...counts, firstAt: firstAt(), lastAt: lastAt() }
-    },
-  }
+  const isNew = purposes.length === 0 ? !isWhole : purposes.some(([name]) => !before.purposes.has(name))
+  for (const [name, given] of purposes) before.purposes.set(name, given)
+  if (isSilent) return
+  if (before.isSilent) person.answers += 1
+  else if (isNew) person.merged += 1
+  else person.duplicates += 1
+  before.isSilent = false
+}
+
+function closeAnswer(person: OpenPerson, answer: Answer, rules: Rules): void {
+  const failed = addAnswer(person.history, answer, rules)
+  if (failed !== null) refuse(person, 'too_large', failed)
+}
+
+function finish(person: OpenPerson, rules: Rules): Person {
+  if (person.answer && !person.problem) closeAnswer(person, person.answer, rules)
+  const { originId, first, history, problem, subject, events, answers, merged, duplicates } = person
+  const row = problem ? null : rowOf(history, rules.map.system, originId, subject)
+  const [firstAt, lastAt] = [history.first?.state.at ?? 0, history.last?.at ?? 0]
+  return { originId, first, row, problem, events, answers, merged, duplicates, firstAt, lastAt }
 }
 
 /** Returns what contradicts, or null. A whole answer must be the same. */
@@ -136,51 +162,60 @@ function clashOf(
 ): string | null {
   if (before.accepted !== accepted) return 'answers'
   if (before.version !== version) return 'policy versions'
-  for (const [name, given] of Object.entries(purposes)) {
+  for (const [name, given] of purposes) {
     const known = before.purposes.get(name)
     if (known !== undefined && known !== given) return `answers to "${name}"`
     if (known === undefined && isWhole) return `purposes: "${name}"`
   }
-  return isWhole && before.purposes.size !== Object.keys(purposes).length ? 'purposes' : null
+  return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
 /** The answers of a person, as JSON, each with the whole state after it. */
-function openHistory(map: ImportMap, sha256Of: PersonOptions['sha256Of']) {
-  const toState = stateMaker(map)
-  let purposes = new Map<string, boolean | null>()
-  let first: { readonly state: State; readonly details: Details } | null = null
-  let last: State | null = null
-  const changes: string[] = []
-  let length = 0
-  return {
-    /** Returns why a record cannot hold it, or null. */
-    add: (answer: Answer): string | null => {
-      purposes = map.rows === 'change' ? merge(purposes, answer.purposes) : answer.purposes
-      if (answer.isSilent) return null
-      const state = toState(answer, purposes, sha256Of(answer.part))
-      const issue = Preferences.safeParse(state.preferences).error?.issues[0]
-      if (issue) return `its preferences ${issue.message}`
-      if (first && last) {
-        const text = JSON.stringify(changeOf(state, last))
-        length += text.length + 1
-        changes.push(text)
-      } else first = { state, details: answer.details }
-      last = state
-      return length > maxRowLength ? `its ${changes.length} changes do not fit into a record` : null
-    },
-    row: (system: string, id: string, subject: string | undefined): string | null => {
-      if (!first) return null
-      const { details, state } = first
-      const { evidence, ...others } = details
-      const { at, sha256, version, accepted, preferences } = state
-      const origin = { system, id, evidence }
-      const given = { policy_version: version, origin, file_sha256: sha256, given_at: isoOf(at), accepted, preferences }
-      const text = JSON.stringify({ ...others, subject_id: subject, ...given })
-      return changes.length === 0 ? text : `${text.slice(0, -1)},"changes":[${changes.join(',')}]}`
-    },
-    firstAt: () => first?.state.at ?? 0,
-    lastAt: () => last?.at ?? 0,
-  }
+interface History {
+  /** After the last answer. */
+  purposes: ReadonlyMap<string, boolean | null>
+  first: { readonly state: State; readonly details: Details } | null
+  last: State | null
+  readonly changes: string[]
+  /** Characters of the changes. */
+  length: number
+}
+
+/** Returns why a record cannot hold it, or null. */
+function addAnswer(history: History, answer: Answer, { map, sha256Of, toState }: Rules): string | null {
+  history.purposes = map.rows === 'change' ? merge(history.purposes, answer.purposes) : answer.purposes
+  if (answer.isSilent) return null
+  const state = toState(answer, history.purposes, sha256Of(answer.part))
+  const issue = Preferences.safeParse(state.preferences).error?.issues[0]
+  if (issue) return `its preferences ${issue.message}`
+  if (history.last) {
+    const text = JSON.stringify(changeOf(state, history.last))
+    history.length += text.length + 1
+    history.changes.push(text)
+  } else history.first = { state, details: answer.details }
+  history.last = state
+  return history.length > maxRowLength ? `its ${history.changes.length} changes do not fit into a record` : null
+}
+
+function rowOf({ first, changes }: History, system: string, id: string, subject: string | undefined): string | null {
+  if (!first) return null
+  const { details, state } = first
+  const { at, sha256, version, accepted, preferences } = state
+  // Not spread: objects of one shape take a fraction of the memory.
+  const text = JSON.stringify({
+    consent_id: details.consent_id,
+    subject_id: subject,
+    ip_address: details.ip_address,
+    user_agent: details.user_agent,
+    notice_locale: details.notice_locale,
+    policy_version: version,
+    origin: { system, id, evidence: details.evidence },
+    file_sha256: sha256,
+    given_at: isoOf(at),
+    accepted,
+    preferences,
+  })
+  return changes.length === 0 ? text : `${text.slice(0, -1)},"changes":[${changes.join(',')}]}`
 }
 
 function isoOf(at: number): string {
@@ -208,7 +243,11 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)
-  return ({ at, version, accepted }: Answer, purposes: Answer['purposes'], sha256: string): State => {
+  const derive = (kept: ReadonlyMap<string, boolean | null>): boolean => {
+    const counted = [...kept].flatMap(([name, given]) => (except.has(name) ? [] : [given === true]))
+    return acceptance.rule === 'any' ? counted.includes(true) : counted.length > 0 && !counted.includes(false)
+  }
+  return ({ at, version, accepted }: Answer, purposes: ReadonlyMap<string, boolean | null>, sha256: string): State => {
     const kept = new Map<string, boolean | null>()
     for (const [source, given] of purposes) {
       const name = nameOf.get(source) || source
@@ -217,9 +256,7 @@ function stateMaker({ names, accepted: acceptance }: ImportMap) {
     }
     const answered = [...kept].filter((entry): entry is [string, boolean] => entry[1] !== null)
     const preferences = Object.fromEntries(answered.sort(([a], [b]) => (a < b ? -1 : 1)))
-    const counted = [...kept].flatMap(([name, given]) => (except.has(name) ? [] : [given === true]))
-    const derived = acceptance.rule === 'any' ? counted.includes(true) : counted.length > 0 && !counted.includes(false)
-    return { at, version, sha256, accepted: accepted ?? derived, preferences }
+    return { at, version, sha256, accepted: accepted ?? derive(kept), preferences }
   }
 }
 

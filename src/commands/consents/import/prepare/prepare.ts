@@ -146,24 +146,27 @@ async function writeRows(path: string, { map, options, sorter, parts, tally }: R
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
   const draft = await openDraft(`${path}.part`)
   try {
-    const finish = async (person: Person | null): Promise<string> => {
-      if (!person) return ''
-      tally.add(person)
-      if (person.problem) await options.onRefused(refusedPerson(person, parts))
-      return person.row === null ? '' : `${person.row}\n`
-    }
     let text = ''
+    /** Returns a promise only if it has to be waited for. */
+    const take = (person: Person): Promise<void> | null => {
+      tally.add(person)
+      if (person.row !== null) text += `${person.row}\n`
+      return person.problem ? Promise.resolve(options.onRefused(refusedPerson(person, parts))) : null
+    }
     for await (const events of sorter.sorted()) {
       options.signal.throwIfAborted()
       for (const event of events) {
         const person = persons.add(event)
-        if (person) text += await finish(person)
+        const pending = person && take(person)
+        if (pending) await pending
       }
       if (text.length < writeLength) continue
       await draft.file.writeFile(text)
       text = ''
     }
-    await draft.file.writeFile(text + (await finish(persons.end())))
+    const last = persons.end()
+    if (last) await take(last)
+    await draft.file.writeFile(text)
     await draft.take(path)
   } finally {
     await draft.file.close()

@@ -10,14 +10,11 @@ export interface PurposeValue {
   readonly answer?: 'yes' | 'no'
 }
 
-type PurposeReader = (row: Row) => Iterable<PurposeValue>
+export type PurposeReader = (row: Row) => readonly PurposeValue[]
 
 /** @throws UsageError if the part does not have what the map names */
-export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader {
-  const readers = purposes.map(each => open(each, columns))
-  return function* (row) {
-    for (const read of readers) yield* read(row)
-  }
+export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader[] {
+  return purposes.map(each => open(each, columns))
 }
 
 function open(purposes: Purposes, columns: Columns): PurposeReader {

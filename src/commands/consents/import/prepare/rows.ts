@@ -110,19 +110,20 @@ function openReading(name: string, { json_columns = [] }: Container, table: Tabl
     const text = unguard ? removeGuard(cell) : cell
     return jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
   }
-  const toRow = (line: Line, read: () => readonly string[]): ReadRow[] => {
-    let isEmpty = false
-    const row = attempt(line, () => {
-      const cells = read()
-      requireWidth(cells, header, line)
-      isEmpty = cells.every(cell => cell === '')
-      return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
-    })
-    return isEmpty ? [] : [row]
-  }
   const read = (lines: readonly Line[]): ReadRow[] => {
     const all = table.cellsOfAll(lines)
-    return lines.flatMap((line, index) => toRow(line, () => all?.[index] ?? table.cells(line)))
+    const rows: ReadRow[] = []
+    for (const [index, line] of lines.entries()) {
+      let isEmpty = false
+      const row = attempt(line, () => {
+        const cells = all?.[index] ?? table.cells(line)
+        requireWidth(cells, header, line)
+        isEmpty = cells.every(cell => cell === '')
+        return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
+      })
+      if (!isEmpty) rows.push(row)
+    }
+    return rows
   }
   return { columns: csvColumns(header, jsonCells, name), read }
 }

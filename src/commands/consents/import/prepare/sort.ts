@@ -68,18 +68,23 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
       return length < runLength ? null : flush()
     },
     /** To be read once, after the last item was added. At its end nothing is left in the folder. */
-    sorted: async function* (): AsyncGenerator<readonly Item[]> {
+    sorted: async function* (): AsyncGenerator<Iterable<Item>> {
       if (runs === 0) {
         held.sort((a, b) => compare(a.key, b.key))
-        for (const batch of inBatches(held)) yield batch.map(toItem<Item>)
+        for (const batch of inBatches(held)) yield toItems<Item>(batch)
         return
       }
       if (held.length > 0) await flush()
       const paths = levels.flat()
-      for await (const batch of merge(paths)) yield batch.map(toItem<Item>)
+      for await (const batch of merge(paths)) yield toItems<Item>(batch)
       for (const path of paths) await rm(path)
     },
   }
+}
+
+/** One by one, because parsed items take many times the memory of their texts. */
+function* toItems<Item extends Sortable>(batch: readonly Stored[]): Generator<Item> {
+  for (const stored of batch) yield toItem<Item>(stored)
 }
 
 function toItem<Item extends Sortable>({ key, text }: Stored): Item {

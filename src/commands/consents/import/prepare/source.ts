@@ -24,7 +24,7 @@ export interface Source {
   close(): Promise<void>
 }
 
-const chunkBytes = 65_536
+const chunkBytes = 16_384
 
 /** A compressed file may become so many times its size, and this at least: more is made to exhaust machines. */
 const maxRatio = 250
