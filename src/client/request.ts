@@ -100,6 +100,8 @@ export function callOf(
   { params, query, body }: Input,
 ): Call {
   const { method, path } = endpoint
+  const isDryRun = (body as { dry_run?: unknown } | undefined)?.dry_run === true
+  const isRead = method === 'GET' || path === nearMatchesPath || isDryRun
   return {
     method,
     path,
@@ -107,9 +109,8 @@ export function callOf(
     id: (params as { id?: string } | undefined)?.id ?? null,
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
-    idempotent: method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
-    isRead:
-      method === 'GET' || path === nearMatchesPath || (body as { dry_run?: unknown } | undefined)?.dry_run === true,
+    idempotent: isRead || method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
+    isRead,
   }
 }
 

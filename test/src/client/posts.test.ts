@@ -5,6 +5,7 @@ import { consents } from '../../../src/contract/consents.ts'
 import { keys } from '../../../src/contract/keys.ts'
 import { session } from '../../../src/contract/session.ts'
 import { sites } from '../../../src/contract/sites.ts'
+import { subjects } from '../../../src/contract/subjects.ts'
 import { explain } from '../../../src/errors/explain.ts'
 import { close, type Fault, reset, respond, useScriptedServer } from '../../support/scripted-server.ts'
 import { apiKey, consent, site, uuid } from '../support.ts'
@@ -172,4 +173,13 @@ it('client › close › ends running requests, which are not retried', async ()
   faulty.script(() => void api.close())
   await expect(api.consents.get({ params: { id: '7' } })).rejects.toMatchObject({ code: 'CLOSED' })
   expect(faulty.requests).toHaveLength(1)
+})
+
+describe('client › POST › a dry run', () => {
+  it('is retried after a lost answer, because it changes nothing', async () => {
+    const certificate = respond(200, { complete: true })
+    faulty.script(reset, error(503, 'unavailable'), certificate)
+    await api.call(subjects.erase, { body: { subject_id: 'a', dry_run: true } }).catch(() => {})
+    expect(faulty.requests).toHaveLength(3)
+  })
 })
