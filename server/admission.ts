@@ -4,7 +4,6 @@ const maxWaitMs = 1000
 
 export interface AdmissionLimits {
   readonly running: number
-  /** Requests in flight of one tenant. */
   readonly perTenant: number
   readonly waiting: number
 }
@@ -109,7 +108,6 @@ export class Admission {
     if (running === 0 && waiting.size === 0) this.#tenants.delete(name)
   }
 
-  /** Moves the tenant of the started request to the end of the line. */
   #startNext(): void {
     for (const [name, tenant] of this.#tenants) {
       const [waiter] = tenant.waiting

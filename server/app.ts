@@ -54,13 +54,13 @@ export interface AppOptions {
 
 const defaultRequestTimeoutMs = 30_000
 
-/** Node's default, 30 s, would double the timeout. */
+/** Interval of the check for late requests. Node's default, 30 s, would double the timeout. */
 const timeoutCheckIntervalMs = 1000
 
 /** Fits the longest values of all fields, with each character escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Requests in flight: in the private API four for each connection of the pool, fewer in the public flow. */
+/** Four private requests in flight for each connection of the pool, and fewer public ones. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },

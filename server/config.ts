@@ -29,7 +29,7 @@ const Rate = z
 
 const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
 
-/** RFC 9110 section 5.1, in lower case as in Node. */
+/** Header name (RFC 9110 section 5.1), in lower case as in Node. */
 const HeaderName = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
@@ -133,7 +133,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** MM-DD is checked in 2024, which has a 29 February. */
+/** Checks MM-DD in 2024, which has a 29 February. */
 function isHoliday(text: string): boolean {
   return z.iso.date().safeParse(/^\d\d-\d\d$/.test(text) ? `2024-${text}` : text).success
 }

@@ -26,12 +26,12 @@ export function noSite(): Failure {
   return new Failure('not_found', unknownSite)
 }
 
-/** For a database that is down, late or busy. Clients retry after a second. */
+/** Error of a database that is down, late or busy. Clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
 
-/** For a node that only reads now. Clients retry after a second: another node may write. */
+/** Error of a node that only reads now. Clients retry after a second, because another node may write. */
 export function readOnly(message: string, cause?: unknown): Failure {
   return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
 }

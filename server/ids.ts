@@ -8,7 +8,7 @@ export const noId = '00000000-0000-0000-0000-000000000000'
 let msecs = 0
 let seq = 0
 
-/** Ids stay in order if the clock steps back by less; after a larger step they follow it. */
+/** Ids stay in order if the clock is set back by less; otherwise they follow it. */
 const maxClockStepMs = 60_000
 
 /**
@@ -33,7 +33,7 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Returns the smallest id of a Unix time in ms, at least of 1970. */
+/** Returns the smallest id of a Unix time in ms. Times before 1970 count as 1970. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }

@@ -130,7 +130,7 @@ export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: 
   }
 }
 
-/** A service that restarts often may never reach the job's interval. */
+/** Runs the job once more, because a service that restarts often may never reach its interval. */
 async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<void> {
   const done = await withTimeout(run(AbortSignal.timeout(900)), 1000).catch(() => null)
   if (done) logger.info(done, name)

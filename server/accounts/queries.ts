@@ -75,7 +75,7 @@ export interface QuotaRow {
   created_at: Date
 }
 
-/** Selects all accounts, or one. `month` is the first day, `2026-11-01`. */
+/** `month` is the first day, `2026-11-01`. Without an account, selects all. */
 export async function selectQuotas(sql: Sql, month: string, accountId: string | null = null): Promise<QuotaRow[]> {
   return await sql<QuotaRow[]>`
     select a.account_id, a.plan, a.monthly_quota::float8, a.created_at, coalesce(max(u.used), 0)::float8 as used,

@@ -23,7 +23,7 @@ const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 const minPasswordLength = 8
 
 /**
- * Only the result contains the secrets.
+ * Returns the only copy of the new secrets.
  * @throws OperatorError for an e-mail that is invalid or has an account
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {

@@ -13,7 +13,7 @@ export interface Deps {
 const defaultLimit = 50
 const entriesPerRead = 500
 
-/** Most entries that one page examines. */
+/** Limit of entries that a page examines. */
 const maxExamined = 2000
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
@@ -78,7 +78,7 @@ function isWanted({ actor, action, target }: AccountEntry, query: AuditQuery): b
   return isKnown || action === unreadable
 }
 
-/** Cursors contain an id's bytes. */
+/** Encodes a position as an id, because cursors contain an id's bytes. */
 function writePosition(version: number): string {
   return `00000000-0000-0000-0000-${version.toString(16).padStart(12, '0')}`
 }

@@ -81,7 +81,7 @@ function toCaller({ sql, state }: AuthDeps, row: KeyRow | undefined): KeyCaller 
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day
-    recordKeyUse(sql, { accountId, id, day }).catch(() => {}) // the next look-up records it
+    recordKeyUse(sql, { accountId, id, day }).catch(() => {}) // the next lookup records it
   }
   return { accountId, kind: 'api_key', id, scopes }
 }

@@ -37,7 +37,7 @@ export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** The database stores only this hash of a credential. */
+/** Returns the only form in which the database stores a credential. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }

@@ -45,7 +45,7 @@ async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): P
   return await limit(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
 }
 
-/** 144 random bits, in characters that need no quoting in shells and forms. */
+/** Returns 144 random bits, in characters that need no quoting in shells and forms. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

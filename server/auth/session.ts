@@ -12,7 +12,7 @@ const audience = 'consentctl/session'
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** Session version of the user at the time of signing. */
+  /** User's session version at the time of signing. */
   readonly version: number
   readonly expiresAt: Date
 }

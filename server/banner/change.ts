@@ -109,7 +109,7 @@ function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   }
 }
 
-/** Returns false for a refusal, which agrees to no text. */
+/** Returns false for a refusal, because it agrees to no text. */
 function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
   if (accepted === false) return false
   return (

@@ -4,7 +4,7 @@ import { Failure } from '../failure.ts'
 
 const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
 
-/** The notice was shown, or the page's own code saved something. */
+/** Types without a choice: the notice was shown, or the page's own code saved something. */
 const silence = ['show', 'script'] as const
 
 /** Body sent by KlaroApi of Klaro 0.7 (src/utils/api.js of the package `klaro`). The visitor's location is not stored. */

@@ -24,10 +24,9 @@ export interface VisitedRecord extends LiveState {
   subject_id: string | null
   notice_locale: string | null
   gpc: boolean | null
-  /** Null for a refusal, and without an end. */
+  /** Null for a refusal, and if the consent does not end. */
   expires_at: Date | null
   sites_policy: number
-  /** Author of the last entry. */
   changed_by: Actor['kind']
 }
 

@@ -22,7 +22,7 @@ import {
 const bodyLimitBytes = 16 * 1024
 
 export interface BannerLimits {
-  /** By IPv4 address or /64 of IPv6. */
+  /** Counted by IPv4 address or /64 of IPv6. */
   readonly address: Limit
   readonly site: Limit
 }

@@ -46,7 +46,10 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/** A successor for another notice keeps the person's identifiers, which a withdrawal needs. */
+/**
+ * Changes the token's record, or adds a successor for another notice. The successor keeps the person's identifiers, because
+ * a withdrawal needs them.
+ */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
@@ -68,7 +71,7 @@ async function continueVisit(
   })
 }
 
-/** Names the token, because the page sent no Idempotency-Key. */
+/** Blames the token, because the page sent no Idempotency-Key. */
 function tokenConflict(): Failure {
   return new Failure('conflict', 'Another answer was recorded by the consent_token.')
 }

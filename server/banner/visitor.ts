@@ -20,7 +20,7 @@ export interface VisitorDeps {
 }
 
 /**
- * Sets the CORS headers too. A token authenticates nobody, because every page contains it.
+ * Finds a token's site, and sets the CORS headers. A token authenticates nobody, because every page contains it.
  * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow
  */
 export async function findTokenHolder(

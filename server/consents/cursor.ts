@@ -3,7 +3,6 @@ import canonicalize from 'canonicalize'
 import { idBytes, idOf } from '../../src/evidence/bytes.ts'
 import { Failure } from '../failure.ts'
 
-/** Bytes of a position by cursor version. */
 const positionSizes: Readonly<Record<number, number>> = { 1: 16, 2: 24 }
 const macSize = 16
 

@@ -15,7 +15,7 @@ const defaultLimit = 50
 type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
 interface Page {
-  /** A ConsentPage as one line of JSON. */
+  /** ConsentPage as one line of JSON. */
   readonly text: string
   readonly next: string | null
 }

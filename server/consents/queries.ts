@@ -46,7 +46,7 @@ const consentJson = staticFragment(sql => sql`${consentText(sql)} as json`)
 
 const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
 
-/** `minimal` is the id alone (`Prefer: return=minimal`). */
+/** `minimal` is only the id (`Prefer: return=minimal`). */
 export type View = 'whole' | 'minimal'
 
 export function viewJson(sql: Sql, view: View): Fragment {
@@ -191,7 +191,6 @@ export async function updateConsent(
     /** Undefined keeps it. */
     readonly expiresAt: Date | null | undefined
     readonly wasErased: boolean | null
-    /** True if the site must still have the record's policy version. */
     readonly isSitesPolicy?: boolean
   },
   { link, ...entry }: Entry,
@@ -347,7 +346,7 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
 
 export interface ActorName {
   actor_id: string
-  /** E-mail for a user. */
+  /** A user's e-mail, or the name of a key or a site. */
   name: string
 }
 
@@ -372,7 +371,7 @@ export async function findUnshown(
   return row ?? { ip_network: null, notice_entry: null }
 }
 
-/** Reads in one statement, so that no change comes in between. */
+/** Reads all in one statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

@@ -33,7 +33,7 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** Adds the routes of the service specification (section 4), the batch, the receipt and the restore. */
+/** Adds the routes of the service specification (section 4), and batch, receipt and restore. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps &

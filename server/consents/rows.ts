@@ -10,13 +10,13 @@ export interface ConsentJson {
 export interface PageJson {
   /** Records' JSON, joined with commas. */
   records: string
-  /** Null if the page is not full. */
+  /** Id of the last record; null if the page is not full. */
   last: string | null
   has_more: boolean
 }
 
 export interface ExpiryPageJson extends PageJson {
-  /** Null if the page is not full. */
+  /** Expiry of the last record; null if the page is not full. */
   last_at: Date | null
 }
 
@@ -56,7 +56,7 @@ export interface NewRecord extends Identity, State {
 export interface ImportedAnswer extends State {
   /** UTC with milliseconds. */
   readonly given_at: string
-  /** In hexadecimal. */
+  /** SHA-256 in hexadecimal. */
   readonly file_sha256: string
 }
 
@@ -92,7 +92,7 @@ export interface EntryRow extends State, FactColumns {
   salt: Buffer | null
   payload_hash: Buffer
   hash: Buffer
-  /** Only in entries whose payload contains it. */
+  /** Null in entries whose payload does not contain it. */
   record_hash: Buffer | null
 }
 
@@ -134,11 +134,10 @@ export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'recor
 
 export interface ExpiryFilters {
   readonly siteId?: string | undefined
-  /** Exclusive; null for none. */
+  /** Exclusive bound; null for none. */
   readonly from: Date | null
-  /** Inclusive. */
+  /** Inclusive bound. */
   readonly to: Date
-  /** Last record of the previous page. */
   readonly after?: { readonly at: Date; readonly id: string } | undefined
 }
 

@@ -66,7 +66,7 @@ export async function getHistory(
   return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
-/** Adds the link in the hash chain to the form of the service specification, section 2.2. */
+/** Returns the form of the service specification, section 2.2, plus the link in the hash chain. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -122,7 +122,7 @@ interface Change extends Pick<Event, 'action' | 'state'> {
   readonly validFor?: string | null
 }
 
-/** Starts again if the record's version has changed. `next` returns null for no change. */
+/** Retries if the record's version has changed. `next` returns null for no change. */
 async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
   sql: Sql,
   caller: Caller,
@@ -173,7 +173,7 @@ export function deletionLinks(rows: readonly StateRow[], actor: Actor): BatchLin
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
 }
 
-/** Deletes the records unchanged since they were read, and returns those. */
+/** Deletes only records unchanged since they were read, and returns those. */
 export function deleteBatch(
   sql: Sql,
   accountId: string,

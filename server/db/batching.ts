@@ -4,7 +4,7 @@ import { type DbErrorKind, dbErrorKind } from './errors.ts'
 /** Results must have the order of the items. An `Error` rejects its item's call. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-/** Errors that a single item can cause; null is an error outside the database. */
+/** Kinds of errors that a single item can cause; null is an error outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
 
 /** The request deadline, after which no caller waits. */

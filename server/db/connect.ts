@@ -16,7 +16,7 @@ export const socketName = '.s.PGSQL.5432'
 
 export const filesName = 'postgresql'
 
-/** In milliseconds: the request deadline. */
+/** Milliseconds: the request deadline. */
 const statement_timeout = 5000
 
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {

@@ -6,7 +6,7 @@ import { makeFolder } from './flush.ts'
 import { lockFolder } from './lock.ts'
 import type { EmbeddedDatabase } from './pglite.ts'
 
-/** In bytes: 104 with the final zero on macOS, 108 on Linux. */
+/** Bytes; the limit is 104 with the final zero on macOS, 108 on Linux. */
 const maxSocketPath = 103
 
 const maxSocketName = 16

@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'
-  /** Serialization failure or deadlock. */
   | 'aborted'
   /** Rejected before execution. Another connection or a new plan may succeed. */
   | 'rejected'

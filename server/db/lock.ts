@@ -24,7 +24,7 @@ export async function lockFolder(folder: string): Promise<(() => Promise<void>) 
         for (const number of lower) rmSync(lockAt(folder, number), { force: true })
         return async () => void (await stop(server))
       }
-      rmSync(lockAt(folder, mine), { force: true }) // the folder has changed since it was listed: another process is ahead
+      rmSync(lockAt(folder, mine), { force: true }) // the folder has changed since it was listed, because another process was faster
     }
   } finally {
     rmSync(own, { force: true })

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 const maxLagMs = 60_000
 
-/** Twice the lag, to allow for clocks of nodes and primary that differ. */
+/** Age beyond which lagging replicas agree with the primary: twice the lag, to allow for clocks that differ. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
@@ -26,7 +26,7 @@ export class Replicas {
     this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Falls back to the primary. */
+  /** Reads from a healthy replica, or from the primary. */
   async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
       if (!(await this.#check(replica))) continue

@@ -94,7 +94,7 @@ async function findSizeBefore(sql: Sql, accountId: string): Promise<number | nul
   return row?.size ?? null
 }
 
-/** Returns the time of the checkpoint before new entries. @throws Failure as `findBackdatedEntry` does */
+/** @throws Failure as `findBackdatedEntry` does */
 export async function findCheckpointBefore(sql: Sql, accountId: string, anchor: string): Promise<Date | null> {
   const size = await findSizeBefore(sql, accountId)
   return size === null ? null : ((await needSignedTimes(sql, accountId, [size], anchor)).get(size) ?? null)

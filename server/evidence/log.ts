@@ -67,11 +67,11 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   let after: LogEntry | undefined
   let checkpoint: Date | null = null
   while (!log.signal?.aborted) {
-    const at = new Date() // before the entries are read, so that no older one is missing
+    const at = new Date() // before the entries are read, so that it is later than none that is missing
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (after && entries.length < entriesPerCheckpoint) {
-      after = undefined // a smaller checkpoint is the end of a run, behind which nothing may be left
+      after = undefined // a smaller checkpoint ends a run, so no entry may be left behind it
       continue
     }
     if (entries.length === 0) return
@@ -176,7 +176,7 @@ async function openTree(
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)
   const { account_id, tree_size, root_hash, key_id } = checkpoint
   const isSame = account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
-  const key = keys.get(key_id)?.publicKey // also of a compromised key: the log must go on under the next one
+  const key = keys.get(key_id)?.publicKey // also of a compromised key, because the log must continue under the next one
   if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
   const problem = findKeyLogProblem(documents, checkpoint)
   if (problem) throw new Error(`its last checkpoint: ${problem}; ${hint}`)

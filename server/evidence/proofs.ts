@@ -26,7 +26,6 @@ export async function getCheckpoint(
   return document
 }
 
-/** Returns the authority's response. @throws Failure `not_found` */
 export async function getTimestamp({ sql }: Deps, accountId: string, size?: number): Promise<Buffer> {
   const token = await findTimestamp(sql, accountId, size)
   if (!token) throw new Failure('not_found', 'There is no such timestamp, or not yet.')
@@ -115,7 +114,7 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
   return rows.map(({ tree_size, frontier, leaves }, index) => {
     const { from, to } = ranges[index] as Range
     const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
-    const first = countOnes(from) * hashBytes // the roots of what is on the left of it
+    const first = countOnes(from) * hashBytes // skips the roots of subtrees to the left
     const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
     const rest = leaves ?? Buffer.alloc(0)
     if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)

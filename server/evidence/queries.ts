@@ -89,7 +89,7 @@ export interface LogEntry {
   readonly consent_id: string
   readonly version: number
   readonly hash: Buffer
-  /** Null if its history lacks it. */
+  /** Null if the history lacks the entry. */
   readonly at: Date | null
 }
 
@@ -183,8 +183,8 @@ export interface SubtreeRow {
 }
 
 /**
- * Returns rows in the order of the ranges. In one statement instead of two, PostgreSQL would expect a large part of the log,
- * and spend longer on JIT compilation than on execution.
+ * Returns rows in the order of the ranges. Runs two statements, because in one PostgreSQL would expect a large part of the
+ * log, and spend longer on JIT compilation than on execution.
  */
 export async function listSubtrees(
   sql: Sql,

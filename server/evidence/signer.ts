@@ -141,7 +141,7 @@ export async function openSigner(
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  await insertSigningKey(sql, await toPublish(sql, signer)) // its row may have been lost
+  await insertSigningKey(sql, await toPublish(sql, signer)) // the row may have been lost
   const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
   return signerOf(key, { command, findKey })
 }
@@ -182,14 +182,14 @@ async function joinChain(
   }
 }
 
-/** Start of a key's validity before its publication, longer than clocks of writing nodes may differ. */
+/** Time by which validity begins before a key's publication, longer than the clocks of nodes may differ. */
 const keyMarginMs = 60_000
 
 function since(publishedAt: Date): string {
   return new Date(publishedAt.getTime() - keyMarginMs).toISOString()
 }
 
-/** Begins a chain if there is no introducer, and adopts the published keys. */
+/** Creates the key's statement. Without an introducer the key begins a chain and adopts the published keys. */
 async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefined): Promise<string> {
   const published = (await listSigningKeys(sql)).filter(row => publishedKey(row) !== null).reverse()
   const toAdopted = ({ keyId, publicKey, at }: SigningKey) => ({

@@ -10,13 +10,13 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Returns the output of a shell command that reads the message. The operator sees its standard error. @throws Error whose
+ * Runs a shell command on the message, and returns its output. The operator sees its standard error. @throws Error whose
  * message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', command, 'sh', keyId], {
-      detached: process.platform !== 'win32', // a process group of its own, so that all of it can be killed
+      detached: process.platform !== 'win32', // a separate process group, so that all of it can be killed
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     const fail = (reason: string) => {
@@ -34,7 +34,7 @@ export function runSigningCommand(command: string, { message, keyId, timeoutMs }
       if (length > maxOutputBytes) fail('wrote more than a signature')
     })
     child.on('error', error => fail(`cannot be run: ${error.message}`))
-    child.stdin.on('error', () => {}) // it need not read the whole message: its signature is verified
+    child.stdin.on('error', () => {}) // it may ignore part of the message, because its signature is verified
     child.on('close', (code, signal) => {
       clearTimeout(timer)
       if (code === 0) resolve(Buffer.concat(chunks))

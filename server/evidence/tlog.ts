@@ -17,13 +17,13 @@ interface Note {
   readonly size: number
   readonly root: string
   readonly text: string
-  /** Key for the configuration of witnesses. */
+  /** Key to configure witnesses with. */
   readonly verifierKey: string
 }
 
 /**
- * Returns a checkpoint as a signed note of the signed document's content, not of the columns: a checkpoint that somebody
- * wrote into the database must not get a signature.
+ * Returns a checkpoint as a signed note. Signs the content of the signed document, not the columns: a checkpoint that
+ * somebody wrote into the database must not get a signature.
  * @throws Failure `not_found`; `internal_error` if the checkpoint does not verify; `unavailable`
  */
 export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {

@@ -4,7 +4,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 /** Difference beyond which this machine's clock may date nothing. */
 export const clockToleranceMs = 30_000
 
-/** The median counts, so that one slow round trip does no harm. */
+/** Number of samples. Their median counts, so that one slow round trip does no harm. */
 const sampleCount = 5
 
 /** The database's clock, continued by this machine's monotonic clock, which setting the time does not change. */

@@ -1,6 +1,6 @@
 import { readOnly } from '../failure.ts'
 
-/** Known without a query. */
+/** State of a node's database and clock, known without a query. */
 export interface NodeState {
   /** The database's time, even if this machine's clock is wrong. */
   now(): Date
@@ -25,7 +25,7 @@ export function requireWritable(state: NodeState): void {
   throwIfProblem(readOnlyReason(state))
 }
 
-/** For requests that state the time and write nothing. @throws Failure `read_only` */
+/** Checks the clock alone, for responses that state the time. @throws Failure `read_only` */
 export function requireClock(state: NodeState): void {
   throwIfProblem(state.clockProblem())
 }

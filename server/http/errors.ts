@@ -41,7 +41,6 @@ export function wrongMediaType(types: readonly string[] = []): Failure {
   return new Failure('invalid_request', `The body must be ${wanted}.`, { status: 415 })
 }
 
-/** Fastify's client errors by HTTP status. */
 const fastifyErrors: Record<number, () => Failure> = {
   404: noRoute,
   413: () => new Failure('payload_too_large', 'The body is too large.'),

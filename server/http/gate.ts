@@ -25,7 +25,7 @@ declare module 'fastify' {
     releaseSlot: (() => void) | null
   }
   interface FastifyContextConfig {
-    /** Default, also for unknown routes: `account`. */
+    /** Default, even for unknown routes: `account`. */
     access?: Access
     scope?: Endpoint['scope']
     unit?: Endpoint['unit'] | undefined
@@ -86,7 +86,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   })
 }
 
-/** Answers a URL that cannot be decoded with 401 or 404, as every unknown route. */
+/** Rejects a URL that cannot be decoded: 401 without a valid credential, else 404. */
 export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promise<never> {
   await authenticate(deps, request)
   throw noRoute()
@@ -128,7 +128,7 @@ function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> 
   return withinDeadline(request, lookup)
 }
 
-/** @throws Failure `read_only` if this node cannot write, or sign a statement of the time, now */
+/** @throws Failure `read_only` if this node can neither write, nor sign a statement of the time */
 function requireState(state: NodeState, { method, body, routeOptions: { config } }: FastifyRequest): void {
   if (config.statesTime) requireClock(state)
   else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)
@@ -141,7 +141,7 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
     throw forbidden(`The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
-/** @throws Failure `forbidden` for all possible changes, on future routes too */
+/** @throws Failure `forbidden` for every possible change, even on future routes */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read') || config.allowsReader
   if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')

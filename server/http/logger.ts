@@ -1,12 +1,12 @@
 import { Socket } from 'node:net'
 import { type Logger, pino } from 'pino'
 
-/** Batches lines, because a write costs more than they do. */
+/** Lines are batched, because a write costs more than they do. */
 const flushIntervalMs = 50
 
 const maxBatchCharacters = 8192
 
-/** About 5,000 lines. */
+/** Limit of text not read from stderr yet, about 5,000 lines. */
 const maxWaitingCharacters = 2 ** 20
 
 export interface ServiceLogger {
@@ -19,7 +19,7 @@ export function createLogger(level: string): ServiceLogger {
   const stream = Object.assign(new LogStream(process.stderr instanceof Socket ? toReader(process.stderr) : toFile()), {
     [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
   })
-  process.once('beforeExit', () => stream.flush()) // what the reader does not take at once still keeps the process
+  process.once('beforeExit', () => stream.flush()) // text not read yet still keeps the process alive
   process.once('exit', () => stream.flush())
   return {
     logger: pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
@@ -30,7 +30,7 @@ export function createLogger(level: string): ServiceLogger {
 /** Calls back with an error if the text was lost. */
 interface Destination {
   write(text: string, callback: (error?: Error | null) => void): void
-  /** Characters not yet taken by the system. */
+  /** Characters that the system has not taken yet. */
   countWaiting(): number
 }
 
@@ -51,7 +51,7 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
-    write: text => void file.write(text), // never flushSync, which retries without end if stderr is closed or its disk full
+    write: text => void file.write(text), // never flushSync, which retries endlessly if stderr is closed or its disk full
     countWaiting: () => 0,
   }
 }

@@ -31,7 +31,7 @@ export interface ServerError {
   /** Class of the underlying error. */
   readonly cause: string | null
   readonly code: string | null
-  /** Without the error's message. */
+  /** Stack frames without the error's message. */
   readonly stack: readonly string[]
 }
 

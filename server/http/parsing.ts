@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Rejected if repeated, because Node would use the first. */
+/** Headers rejected if repeated, because Node would use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -30,12 +30,11 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   }
 }
 
-/** Accepts no charset too, because JSON has no other (RFC 8259 section 8.1). */
+/** Returns true for UTF-8 and without a charset: JSON has no other (RFC 8259 section 8.1). */
 function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
 
-/** Returns the content type without parameters, in lower case. */
 export function mediaType({ headers }: Pick<FastifyRequest, 'headers'>): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
@@ -77,7 +76,7 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * Parses by the rules of HTML forms. A misread filter would show other people's records.
+ * Parses by the rules of HTML forms, strictly: a misread filter would show other people's records.
  * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8
  */
 export function parseQuery(url: string): Record<string, string> {

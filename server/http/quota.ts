@@ -14,7 +14,7 @@ declare module 'fastify' {
 }
 
 /**
- * Sets the quota's headers too. Does nothing on free routes.
+ * Spends a unit and sets the quota's headers, except on free routes.
  * @throws Failure `quota_exceeded` if no unit is left and the route needs one
  */
 export async function spendForRequest(

@@ -71,7 +71,7 @@ export class Raw {
 export class Download {
   readonly bytes: Buffer
   readonly type: string
-  /** Letters, digits, hyphens and dots only. */
+  /** Consists of letters, digits, hyphens and dots. */
   readonly fileName: string
 
   constructor(bytes: Buffer, type: string, fileName: string) {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Failure } from '../failure.ts'
 import { toErrorBody } from './errors.ts'
 
-/** Errors of Node's parser with another status than 400. */
+/** Errors of Node's parser with a status other than 400. */
 const parserErrors: Record<string, readonly [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],

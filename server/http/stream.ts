@@ -15,7 +15,7 @@ export class Lines {
   }
 }
 
-/** A stalled client holds memory. It can resume. */
+/** Disconnects a stalled client, because it holds memory. It can resume. */
 const stallTimeoutMs = 60_000
 
 /**

@@ -19,7 +19,6 @@ export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
     select ${columns(sql)} from api_keys where account_id = ${accountId} order by id desc`
 }
 
-/** Returns undefined for an unknown account. */
 export async function insertKey(
   sql: Sql,
   accountId: string,

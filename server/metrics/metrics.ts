@@ -22,7 +22,7 @@ interface Metrics extends TimestampCounts {
 /** Seconds; a request's deadline is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Uses a separate registry. No label identifies a caller or the data requested. */
+/** Uses a separate registry, without labels that identify a caller or data. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

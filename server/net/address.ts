@@ -29,7 +29,10 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
   return isIP(address) === 0 ? null : address
 }
 
-/** Uses the /64 of IPv6, because providers assign whole networks of that size. Falls back to the proxy's address. */
+/**
+ * Returns the rate limiter's key: the address, or its /64 for IPv6, because providers assign networks of that size. Falls
+ * back to the proxy's address.
+ */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
   if (address.kind() === 'ipv4') return address.toString()

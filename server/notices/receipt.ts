@@ -38,7 +38,7 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
 }
 
 export interface Publication {
-  /** In hexadecimal. */
+  /** Hash in hexadecimal. */
   readonly hash: string
   readonly leaf_index: number
   readonly manifest: NoticeManifest

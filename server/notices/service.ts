@@ -89,7 +89,7 @@ export async function putText(
   if (mediaType.startsWith('text/') && !isUtf8(content)) throw new Failure('invalid_request', 'The text is not UTF-8.')
   const text: StoredText = { language, mediaType, sha256: sha256(content), content }
   const isWritten = await queries.upsertText(sql, key, text, { at: new Date(), maxTexts: maxNoticeTexts })
-  const row = isWritten ? await requireNotice(sql, key) : await requireDraft(sql, key) // maybe published since, with it
+  const row = isWritten ? await requireNotice(sql, key) : await requireDraft(sql, key) // maybe published since, with the text
   const digest = text.sha256.toString('hex')
   if (row.texts.some(one => one.language === language && one.sha256 === digest && one.media_type === mediaType))
     return toNotice(row)

@@ -38,7 +38,6 @@ has an \`X-Request-Id\` and must not be cached.
 for each further page of a stream and each further row of a batch (of imports each further hundred). The usage and the list of sites
 take none. The erasure of a subject and the register of requests are never rejected for quota: if no unit is left they take none.`
 
-/** Builds the description at the first request. */
 export function openapiRoutes(app: FastifyInstance): void {
   let text: string | undefined
   app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {

@@ -12,7 +12,7 @@ export function refTo(kind: 'schemas' | 'responses' | 'headers', name: string): 
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** Describes the parsed values, not their text. */
+/** Describes parsed values, not their text. */
 export function describeParameters(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', override: keepGivenType, unrepresentable: 'any' })
 }

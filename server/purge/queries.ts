@@ -162,8 +162,8 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
 }
 
 /**
- * Records of the site `s` last changed before this instant are expired. The slower clock counts, the node's or the
- * database's.
+ * SQL for the instant before which records of the site `s` must have changed to be expired, by the slower clock, the node's
+ * or the database's.
  */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`

@@ -65,7 +65,7 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
-/** Yields pages of ids. They are in the order of creation, so younger records need no look. */
+/** Yields pages of ids. Stops at ids too young to be expired. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
   const last = lastIdAt(Date.now() - site.retention_days * dayMs)
   let after = noId

@@ -18,7 +18,7 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
-/** Called with problems that do not end a purge, without personal data. */
+/** Called with problems that do not end a purge. They contain no personal data. */
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
@@ -75,7 +75,8 @@ async function purgeVerified(
 }
 
 /**
- * A failure is reported and does not delay the purge. Returns false if a job is stopped: its next run counts the records.
+ * Counts records in the statistics. A failure is reported and does not delay the purge. Returns false if a job is stopped:
+ * its next run counts them.
  */
 async function tryToCount(
   sql: Sql,
@@ -118,7 +119,7 @@ async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, orde
   return purged
 }
 
-/** Returns as many records as one statement can strip. A longer history comes alone. */
+/** Returns as many records as one statement can strip, or one with a longer history. */
 function withinReach(due: readonly DueRow[]): DueRow[] {
   let entries = 0
   return due.filter((row, index) => {
@@ -164,7 +165,10 @@ export interface PurgeOptions extends Pace {
   readonly onProblem?: OnProblem
 }
 
-/** Databases whose statistics contain nothing purged. Empty at first, because an earlier process may have been killed. */
+/**
+ * Databases whose planner's statistics are free of purged data. Empty at first, because an earlier process may have been
+ * killed.
+ */
 const refreshed = new WeakSet<Sql>()
 
 /** Includes records deleted by a node whose clock is ahead. */
@@ -196,7 +200,7 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes expired records, then purges deleted ones, a batch a statement. Can be stopped, killed and run concurrently.
+ * Deletes expired records, then purges deleted ones, in batches. Can be stopped, killed and run concurrently.
  * @throws OperatorError if the clock is wrong, and at the end if any record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
@@ -214,7 +218,7 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
     if (own.expired + own.purged > 0) yield own
   }
   if (total > 0 || !refreshed.has(sql)) {
-    refreshed.add(sql) // first, so that a purge of named records meanwhile asks for another one
+    refreshed.add(sql) // before the refresh, so that a concurrent `purgeNamed` causes another one
     try {
       await queries.refreshStatistics(sql)
     } catch (error) {
@@ -237,7 +241,7 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
   }
 }
 
-/** Makes one pass. Records that fail, or that another node is purging, are left to the next run. */
+/** Makes one pass. The next run retries records that fail or are locked. */
 async function purgeAccount(
   sql: Sql,
   accountId: string,

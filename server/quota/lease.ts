@@ -50,11 +50,11 @@ export class Lease {
   /** Negative if units were spent on credit. */
   #left = 0
   #used = 0
-  /** Units spent in the last lease: the size of the next. */
+  /** Units spent in the last lease, which is the size of the next. */
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
-  /** Settles before the statement if a lock blocks that. */
+  /** Settles even if the statement is stuck in a lock. */
   #waitingForLease: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0
@@ -142,7 +142,7 @@ export class Lease {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const taking = this.#taking
-    await this.#waitingForLease?.catch(() => {}) // those who wait spend first
+    await this.#waitingForLease?.catch(() => {}) // waiting requests spend first
     await taking?.catch(() => {})
     const settled = this.#held
     const unspent = this.#left
@@ -198,8 +198,8 @@ export class Lease {
   }
 
   /**
-   * Keeps unwritten units and debt to be settled later. Debt may then be counted twice. Drops the rest, because no unit may
-   * be granted twice.
+   * Keeps unwritten units and debt for a later settlement, although debt may then be counted twice. Drops the rest, because
+   * no unit may be granted twice.
    */
   #restore(error: unknown, settled: number, unspent: number): never {
     const isCertain = wasNotExecuted(error)

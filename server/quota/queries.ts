@@ -79,7 +79,7 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** Settles units spent on credit, which `unspent` counts as negative. */
+/** Settles a lease with units spent on credit: `unspent` is negative. */
 export async function settleDebt(
   sql: Sql,
   { accountId, month }: Period,

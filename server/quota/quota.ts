@@ -42,7 +42,7 @@ export interface QuotaOptions {
   readonly canWrite?: () => boolean
 }
 
-/** Usage of an account without a limit is counted, without headers. */
+/** Spends accounts' units. Usage is counted even without a limit. */
 export class Quota {
   readonly #sql: Sql
   readonly #options: Required<QuotaOptions>

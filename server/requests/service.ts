@@ -33,7 +33,7 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * Returns the existing request if the same draft created it before.
+ * Creates a request, or returns the one that the same draft created before.
  * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
 export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
@@ -105,7 +105,7 @@ export async function getRequest(
   if (!row) throw noRequest()
   const entries = await queries.findEntries(sql, accountId, id)
   const history = entries
-    .filter(({ version }) => version <= row.version) // a change since the row was read
+    .filter(({ version }) => version <= row.version) // omits changes since the row was read
     .map(({ created_at, ...entry }) => ({ ...entry, created_at: created_at.toISOString() }))
   return { ...toJson(row), history }
 }

@@ -7,7 +7,7 @@ import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
-/** Failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
+/** Limits of failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
 const limits = {
   email: { max: 10, seconds: 15 * 60 },
   network: { max: 100, seconds: 15 * 60 },
@@ -22,7 +22,7 @@ export function sessionRoutes(
   const limitByEmail = limitFailedAttempts(app, limits.email, keyOf)
   route(app, session.create, async ({ body }, { request, setHeader }) => {
     rejectForeignOrigin(request)
-    requireClock(deps.state) // a session states when it ends
+    requireClock(deps.state) // a session states its end
     const cookie = (token: string) => sessionCookie(request, token)
     cookie('') // throws before the password is checked
     const { session, token } = await limitByNetwork(request, () => limitByEmail(request, () => signIn(deps, body)))

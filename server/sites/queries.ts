@@ -23,7 +23,6 @@ export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
   return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
 }
 
-/** Returns undefined for an unknown account. */
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,

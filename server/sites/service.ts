@@ -70,7 +70,7 @@ export async function changeSite(
   return toSite(row)
 }
 
-/** Lets earlier tokens work until the overlap ends. @throws Failure `not_found` */
+/** Issues a token; earlier ones work until the overlap ends. @throws Failure `not_found` */
 export async function rotateToken(
   { sql, tokens }: Deps,
   caller: Caller,

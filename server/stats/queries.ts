@@ -150,14 +150,14 @@ export interface GroupRow {
   readonly records: number
   readonly persons: number
   readonly anonymous: number
-  /** Of preferences: the value true. */
+  /** True, of preferences. */
   readonly accepted: number
   readonly withdrawn: number
   readonly deleted: number
   readonly imported: number
 }
 
-/** Limit of entries counted for one response. With more, it shows the job's state. */
+/** Limit of uncounted entries that a response includes. With more, it shows the job's state. */
 const maxUncounted = 1000
 
 type By = NonNullable<StatsQuery['by']>

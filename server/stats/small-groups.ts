@@ -21,7 +21,7 @@ export function hideSmallGroups(sizes: readonly number[], total: number): (Hidde
   return hidden
 }
 
-/** Hides among independent groups, such as preferences: a record has several. */
+/** Hides small groups of which a record can be in several, such as preferences. */
 export function hideSmall(sizes: readonly number[]): (Hidden | null)[] {
   return sizes.map(size => (size < leastPersons ? 'small' : null))
 }

@@ -32,7 +32,6 @@ export interface DecidingRow {
   origin_evidence: string | null
   /** True if an earlier state of the record consented. */
   was_given: boolean
-  /** Stored expiry of the current state. */
   expires_at: Date | null
   notice_locale: string | null
   notice_entry: number | null

@@ -66,7 +66,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Marks records deleted earlier, because the request covers them and a restore must warn. */
+/** Marks records deleted earlier, because the request covers them and a restore must warn about it. */
 export async function markErased(sql: Sql, accountId: string, subjectId: string): Promise<void> {
   await sql`
     update consents set erased = true

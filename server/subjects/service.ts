@@ -125,7 +125,7 @@ async function deleteSelected(
     const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
-    if (deleted.length === 0) await delay(20 * Math.random()) // other transactions are writing all of them
+    if (deleted.length === 0) await delay(20 * Math.random()) // other transactions have locked all of them
   }
   // A deletion that may have been written counts too, because the response may have to name it.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
@@ -140,7 +140,7 @@ async function deleteSelected(
   }
 }
 
-/** Audit entries show whether an unanswered batch was written. */
+/** Returns what the request deleted. Audit entries show whether an unanswered batch was written. */
 async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
   const all = new Map(erased)
   for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)

@@ -23,10 +23,10 @@ const intervalMs = 15_000
 
 const maxPerRun = 100
 
-/** Older checkpoints get no timestamp from a node that starts. */
+/** Age of checkpoints for which a starting node requests no timestamps. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
-/** A checkpoint is dated by its node's clock before its leaves are read, and stored later. */
+/** Margin for a checkpoint stored after it was dated, by another node's clock. */
 const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000

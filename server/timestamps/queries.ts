@@ -38,7 +38,6 @@ export interface TimestampRow {
   readonly document: string | null
 }
 
-/** Returns timestamps in the order of arrival. */
 export function listTimestamps(sql: Sql, accountId: string, after: number, limit: number): Promise<TimestampRow[]> {
   return sql<TimestampRow[]>`
     select t.position, t.tree_size::float8 as tree_size, t.token, c.document

@@ -69,7 +69,7 @@ async function findProblem(
   )
   if (problem !== null) return [isForeign ? 'forged' : 'changed', `${what} ${problem}`]
   const checkpoint = tryReadCheckpoint(document)?.checkpoint
-  if (checkpoint?.account_id !== accountId || !time) return null // the log's own findings name it
+  if (checkpoint?.account_id !== accountId || !time) return null // verifyLog reports it
   if (!isBackdated(time, new Date(checkpoint.created_at))) return null
   return ['forged', `${what} is of ${time.toISOString()}, before ${checkpoint.created_at}, when that was made`]
 }

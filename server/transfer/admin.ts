@@ -18,7 +18,6 @@ export function exportDatabase(options: DatabaseOptions, order: ExportOrder, hos
   return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) => exportAll(sql, order, done))
 }
 
-/** Creates the database if missing. */
 export function importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred> {
   return transfer(options, host, { verb: 'import', mayBeNew: true }, (sql, done) => importAll(sql, order, done))
 }

@@ -74,7 +74,6 @@ function requireRow(text: string, line: number, name: string): Row {
   return { kind: 'row', ...row, line }
 }
 
-/** Rejects a last line without a line feed. */
 async function* readWholeLines(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Line> {
   try {
     for await (const line of readLines(source)) {
@@ -105,7 +104,7 @@ const maxText = 1024 * 1024
 export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
   await sql.begin(async tx => {
     await configure(tx)
-    await lockSchema(tx) // a node that starts now waits for the end of this transaction
+    await lockSchema(tx) // a node that starts now waits for this transaction
     await requireEmpty(tx)
     const known = await listColumns(tx)
     let exportedAt = ''

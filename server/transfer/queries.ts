@@ -3,7 +3,7 @@ import { auditEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
-/** Removes a transaction's timeouts and fixes value formats, whatever the database's settings. */
+/** Removes a transaction's timeouts, and fixes value formats whatever the database's settings. */
 export async function configure(tx: ISql): Promise<void> {
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),

@@ -32,7 +32,6 @@ export interface StoredRecord extends Identity, State {
   readonly origin: Buffer | null
   /** True if the origin has the hash of the import. */
   readonly has_body: boolean
-  /** As in VersionRow. */
   readonly digits: string | null
 }
 
@@ -104,7 +103,7 @@ export interface Position {
 
 export interface Range {
   readonly after?: Position | null
-  /** Last record's id; null for all. */
+  /** Id of the last record; null for all. */
   readonly upTo?: string | null
   readonly ids?: readonly string[]
 }

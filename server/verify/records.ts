@@ -33,7 +33,7 @@ export interface Stored {
   /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
-  /** Null until a checkpoint covers it. */
+  /** Leaf of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
   /** Versions whose preferences contain a number that JavaScript cannot represent; null for the record. */
   readonly inexact: (number | null)[]
@@ -180,7 +180,7 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-/** Null for an entry that is no publication. */
+/** Publications by entry version; null for other entries. */
 type Publications = ReadonlyMap<number, Publication | null>
 
 /** Verifies the notice against its publication, and the expiry against the notice's validity. */
@@ -223,7 +223,7 @@ function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
-/** Returns false if a value has a number that JSON lacks. */
+/** Returns false for values with a number that JSON lacks. */
 function isSame(one: unknown, other: unknown): boolean {
   try {
     return sameJson(one, other)
@@ -323,9 +323,9 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
   for (;;) {
     const { rows, end } = await page
     if (end) page = readPage(sql, accountId, { ...range, after: end })
-    page.catch(() => {}) // thrown when it is awaited
+    page.catch(() => {}) // rethrown by `await page`
     for (const row of rows) {
-      if (row.record_id === null) continue // belongs to no record; the record it was taken from is reported
+      if (row.record_id === null) continue // belongs to no record; the one that it was taken from is reported
       add(lastOf(records, row, row.record_id), row)
     }
     const incomplete = end ? records.splice(-1) : []

@@ -13,7 +13,7 @@ const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
-  /** Returns the entry's contradiction to earlier ones. */
+  /** Applies an entry, and returns its contradiction to earlier ones. */
   apply(entry: object, version: number): string | null {
     const { action, target, before, after } = entry as Values
     if (action === 'records_purged' || action === 'imported') return null

@@ -11,7 +11,7 @@ import { reading, verifyRecords, type Work } from './records.ts'
 
 export interface Scope {
   readonly account: string | undefined
-  /** Checkpoints of any account that were kept elsewhere. */
+  /** Checkpoints of any account, kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify only the logs. */
   readonly records: boolean

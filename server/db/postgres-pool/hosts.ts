@@ -16,13 +16,12 @@ export class Hosts {
   readonly #opens: [Open, ...Open[]]
   readonly #isReplica: boolean
 
-  /** `isReplica` selects a standby, otherwise a primary. */
   constructor(opens: readonly [Open, ...Open[]], isReplica: boolean) {
     this.#opens = [...opens]
     this.#isReplica = isReplica
   }
 
-  /** Creates a pool that never connects, for building statements. */
+  /** Creates a pool that builds statements and never connects. */
   openIdle(): Sql {
     return this.#opens[0]({ onclose: () => {}, prepare: true })
   }

@@ -1,9 +1,9 @@
 import { Socket } from 'node:net'
 
-/** Violates "Message Formats" of PostgreSQL's manual, or is out of place. */
+/** A message that violates "Message Formats" of PostgreSQL's manual, or is out of place. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage'
-  /** Counts as a connection's code, because the statement may have been executed. */
+  /** A connection code, because the statement may have been executed. */
   readonly code = 'CONNECTION_MALFORMED'
 }
 

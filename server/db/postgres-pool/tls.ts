@@ -47,7 +47,7 @@ export class SecureSocket extends Duplex {
   }
 
   override destroy(error?: Error): this {
-    this.#raw.destroy() // otherwise what waits in _construct() delays the end
+    this.#raw.destroy() // otherwise destroy() waits for _construct()
     return super.destroy(error)
   }
 

@@ -55,7 +55,7 @@ export function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** Returns true also for the last message of a backend. */
+/** Returns true even for a backend's last message. */
 export function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
