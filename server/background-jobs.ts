@@ -16,7 +16,6 @@ interface Host {
   readonly signal: AbortSignal
 }
 
-/** Logs a failed run, and repeats it after the interval. */
 export function startJobs(
   jobs: readonly Job[],
   logger: Host['logger'],

@@ -12,7 +12,6 @@ const audience = 'consentctl/session'
 export interface SessionClaims {
   readonly accountId: string
   readonly userId: string
-  /** User's session version at the time of signing. */
   readonly version: number
   readonly expiresAt: Date
 }

@@ -15,7 +15,6 @@ const defaultLimit = 50
 type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
 interface Page {
-  /** ConsentPage as one line of JSON. */
   readonly text: string
   readonly next: string | null
 }

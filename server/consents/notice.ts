@@ -41,7 +41,6 @@ export function findExpiry(at: Date, accepted: boolean, validFor: string | null)
   return accepted ? endOfConsent(at, validFor) : null
 }
 
-/** Returns null if the record's notice is not held or states no validity. */
 export async function findValidity(
   deps: NoticeDeps,
   accountId: string,

@@ -156,7 +156,6 @@ export interface DeletedState extends StateRow, ConsentJson {
   deleted_at: Date | null
   /** True if an erasure request covers it; null if unknown. */
   erased: boolean | null
-  /** True since the first statement of a purge. */
   is_purged: boolean
 }
 
@@ -188,7 +187,6 @@ export async function updateConsent(
   accountId: string,
   state: State & {
     readonly deleted_at: Date | null
-    /** Undefined keeps it. */
     readonly expiresAt: Date | null | undefined
     readonly wasErased: boolean | null
     readonly isSitesPolicy?: boolean
@@ -346,7 +344,6 @@ export function findHistory(sql: Sql, accountId: string, id: string): Promise<En
 
 export interface ActorName {
   actor_id: string
-  /** A user's e-mail, or the name of a key or a site. */
   name: string
 }
 

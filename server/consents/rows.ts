@@ -8,7 +8,6 @@ export interface ConsentJson {
 }
 
 export interface PageJson {
-  /** Records' JSON, joined with commas. */
   records: string
   /** Id of the last record; null if the page is not full. */
   last: string | null
@@ -34,7 +33,6 @@ export interface Claim {
 export interface Draft {
   readonly draft: ConsentDraft
   readonly claim: Claim | null
-  /** Overrides the place of the draft's IP address. */
   readonly place?: Place | undefined
   /** True if the request had `Sec-GPC: 1`. */
   readonly gpc?: boolean | undefined
@@ -60,7 +58,6 @@ export interface ImportedAnswer extends State {
   readonly file_sha256: string
 }
 
-/** Hashes of an origin and of the imported row. */
 export interface ImportClaim {
   readonly origin: Buffer
   readonly bodyHash: Buffer
@@ -136,7 +133,6 @@ export interface ExpiryFilters {
   readonly siteId?: string | undefined
   /** Exclusive bound; null for none. */
   readonly from: Date | null
-  /** Inclusive bound. */
   readonly to: Date
   readonly after?: { readonly at: Date; readonly id: string } | undefined
 }

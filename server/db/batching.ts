@@ -7,7 +7,6 @@ type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Resul
 /** Kinds of errors that a single item can cause; null is an error outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
 
-/** The request deadline, after which no caller waits. */
 const retryBudgetMs = 5000
 
 /**

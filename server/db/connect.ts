@@ -36,7 +36,6 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
   return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }
 
-/** Uses the driver's pool, but not its transactions. */
 function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { connection: object }): Sql {
   const sql = postgres({
     ...driverOptions,
@@ -62,7 +61,6 @@ function splitUrl(url: string): { before: string; hosts: string[]; after: string
   return { before, hosts: hosts.split(','), after }
 }
 
-/** Returns true if a host is on another machine and the URL does not set encryption. */
 function isRemote(url: string): boolean {
   const isLocal = /^(localhost|127\.[\d.]+|\[::1\]|%2f.*)?(:\d+)?$/i
   return !splitUrl(url).hosts.every(host => isLocal.test(host)) && !/[?&]ssl(mode)?=/.test(url)

@@ -106,7 +106,6 @@ function prepareFolder(folder: string): void {
   }
 }
 
-/** Errors whose message is only the name of a system call. */
 const systemErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',

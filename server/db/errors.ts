@@ -86,7 +86,6 @@ export function dbErrorClass(code: string): string {
 
 const maxRetries: Partial<Record<DbErrorKind, number>> = { aborted: 3, rejected: 1, lost: 1 }
 
-/** Limit of the first backoff, and its increase with each retry. */
 const backoffStepMs = 40
 
 export interface RetryOptions {

@@ -43,7 +43,7 @@ const migrations: readonly (readonly [name: string, statements: string, oldest?:
   ['0019_imports', imports, '0010_usage'],
 ]
 
-/** Writes the first entry of the administrators' log for each account without one. */
+/** Writes the first administrators' entry of each account without one. */
 export async function adoptAccounts(tx: ISql): Promise<void> {
   // biome-ignore lint/plugin: a file holds several statements; it is never input.
   await tx.unsafe(adopt)

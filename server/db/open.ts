@@ -21,7 +21,6 @@ export interface Database {
 }
 
 interface OpenOptions extends EmbeddedOptions {
-  /** True to use the embedded database of a running server, if any. */
   readonly share?: boolean
 }
 

@@ -135,7 +135,7 @@ async function open(data: string): Promise<SharedPGlite> {
   return db
 }
 
-/** Unpacks an empty database, and renames it once it is on the disk. */
+/** Renames the unpacked database once it is on the disk. */
 async function initialize(data: string, fresh: URL): Promise<void> {
   const unfinished = `${data}.new`
   rmSync(unfinished, { recursive: true, force: true })

@@ -26,7 +26,6 @@ export class Replicas {
     this.#replicas = pools.map(sql => ({ sql, isHealthy: Promise.resolve(false), nextCheck: 0 }))
   }
 
-  /** Reads from a healthy replica, or from the primary. */
   async read<T>(primary: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
     for (const replica of [...this.#replicas]) {
       if (!(await this.#check(replica))) continue

@@ -2,7 +2,6 @@ import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } f
 import { openShared } from '../admin.ts'
 import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
 
-/** Revokes a key with the newest one, which is in the environment. */
 export async function revokeSigningKey(
   options: DatabaseOptions,
   { keyId, reason }: KeyRevocationOrder,
@@ -11,7 +10,7 @@ export async function revokeSigningKey(
   return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
-/** Begins a new chain with the key of the environment, because the newest key was lost. */
+/** Begins a new chain, because the newest key was lost. */
 export async function restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]> {
   return await withKeys(options, host, { mayRestart: true }, async () => {})
 }

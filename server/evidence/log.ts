@@ -101,7 +101,6 @@ export async function coverNow(log: Log, accountId: string): Promise<void> {
 
 const requestMs = 4000
 
-/** Covers as much of an account's log as a request has time for. */
 export async function coverInRequest(log: Log, accountId: string): Promise<void> {
   const signal = AbortSignal.timeout(requestMs)
   for await (const _ of coverAccount({ ...log, signal }, accountId));
@@ -128,7 +127,6 @@ export function backdatedMessage(entries: readonly Backdated[]): string {
   return `${entries.length} entries are dated before a checkpoint that was made without them: ${named}; ${hint}`
 }
 
-/** Returns false if another node is appending. */
 async function tryAppend(
   { sql }: Log,
   next: CheckpointRow,

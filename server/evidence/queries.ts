@@ -15,7 +15,6 @@ export async function readDatabaseTime(sql: Sql): Promise<Date> {
   return row.now
 }
 
-/** Does nothing if the key is already published. */
 export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
   await sql`
     insert into signing_keys (key_id, public_key, created_at) values (${keyId}, ${publicKey}, ${at})
@@ -29,7 +28,7 @@ export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
     order by key_id <> ${first}, created_at desc, key_id`
 }
 
-/** Returns true if keys are published but no private half is in the database. */
+/** Returns true if keys are published but none is in the database. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`

@@ -154,7 +154,6 @@ async function listDocuments(sql: Sql): Promise<string[]> {
   return (await listKeyStatements(sql)).map(({ document }) => document)
 }
 
-/** Retries while other nodes extend the chain. */
 async function joinChain(
   sql: Sql,
   signer: Signer,
@@ -237,13 +236,9 @@ export async function revokeKey(
 }
 
 interface Published extends KeyChain {
-  /** Ids of rows with no key or a wrong one. */
   readonly unreadable: readonly string[]
-  /** Ids of published keys outside the chain. */
   readonly unchained: readonly string[]
-  /** Ids of the chain's keys that are not published. */
   readonly missing: readonly string[]
-  /** Positions in the log of keys of documents outside the chain. */
   readonly foreign: readonly number[]
 }
 
@@ -292,7 +287,6 @@ export async function readKeysToVerify(sql: Sql, trusted: string | null): Promis
   return { ...published, anchor, unchained: [], keys: new Map(keys.map(key => [key.keyId, key])) }
 }
 
-/** Returns null if the row's key is missing or does not match its id. */
 export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
   if (publicKey?.length !== 32) return null
   const key = publicKeyOf(publicKey)

@@ -30,7 +30,6 @@ export class Monitor implements NodeState {
   #databaseProblem: string | null = null
   #loggedReason: string | null = null
   #nextWarning = 0
-  /** Start of the running write (`performance.now()`). */
   #writeSentAt: number | null = null
 
   private constructor(sql: Sql, clock: DatabaseClock, logger: Pick<Logger, 'info' | 'warn'>) {

@@ -38,7 +38,7 @@ function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): numbe
 }
 
 /**
- * Calls `onEnd` at the end of the work or of the time. Does not stop the work.
+ * Does not stop the work.
  * @throws Failure `unavailable` at the timeout
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {

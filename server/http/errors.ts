@@ -72,7 +72,6 @@ function internalError(cause: unknown): Failure {
   return new Failure('internal_error', message, { cause })
 }
 
-/** Describes the first five issues, as `field: requirement`. */
 function describeIssues(error: ZodError): string {
   const problems = error.issues.map(issue => {
     if (issue.code === 'unrecognized_keys') {

@@ -32,9 +32,7 @@ declare module 'fastify' {
     statesTime?: boolean | undefined
     allowsReader?: boolean | undefined
     bodyMedia?: readonly string[] | undefined
-    /** Returns true if the body, not validated yet, asks for a mere read. */
     isRead?: ((body: unknown) => boolean) | undefined
-    /** Methods of this path, on routes that answer 405. */
     allow?: string
   }
 }

@@ -27,7 +27,6 @@ export function createLogger(level: string): ServiceLogger {
   }
 }
 
-/** Calls back with an error if the text was lost. */
 interface Destination {
   write(text: string, callback: (error?: Error | null) => void): void
   /** Characters that the system has not taken yet. */

@@ -20,7 +20,6 @@ export interface RequestSummary {
   readonly accountId: string | null
   readonly callerKind: Caller['kind'] | null
   readonly error: ErrorCode | null
-  /** Null for successes and client errors. */
   readonly serverError: ServerError | null
   readonly retries: readonly string[]
   readonly problems: readonly string[]
@@ -28,7 +27,6 @@ export interface RequestSummary {
 
 export interface ServerError {
   readonly message: string
-  /** Class of the underlying error. */
   readonly cause: string | null
   readonly code: string | null
   /** Stack frames without the error's message. */
@@ -59,7 +57,6 @@ export function getDiagnostics(request: FastifyRequest): Diagnostics {
   return request.diagnostics
 }
 
-/** Calls back when the response is sent or the client has disconnected. */
 export function onRequestEnd(
   request: FastifyRequest,
   { raw }: FastifyReply,

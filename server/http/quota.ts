@@ -83,7 +83,7 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
   return failed
 }
 
-/** Returns the units available, at most `wanted`. A retry spends none again. */
+/** A retry spends none again. */
 async function spendUnits(
   quota: Quota,
   { request, caller, setHeader }: RequestContext,

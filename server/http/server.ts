@@ -17,7 +17,6 @@ export async function listen(app: FastifyInstance, { host, port }: Address): Pro
   }
 }
 
-/** Returns an OperatorError if an operator can fix the error, else the error itself. */
 export function explainListenError(cause: unknown, { host, port }: Address, hint: string): unknown {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return new OperatorError(`port ${port} of ${host} is in use`, { hint, cause })

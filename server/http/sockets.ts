@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import { Failure } from '../failure.ts'
 import { toErrorBody } from './errors.ts'
 
-/** Errors of Node's parser with a status other than 400. */
 const parserErrors: Record<string, readonly [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
@@ -18,7 +17,6 @@ interface Pair {
   readonly response: ServerResponse
 }
 
-/** Requests without a complete response, in order, and the last request. */
 interface Connection {
   readonly unanswered: Set<Pair>
   last: Pair

@@ -44,7 +44,6 @@ export async function sendLines(request: FastifyRequest, reply: FastifyReply, li
   }
 }
 
-/** Resolves to false if the connection is closed. */
 function write(raw: ServerResponse, line: string): Promise<boolean> {
   return new Promise(resolve => {
     if (raw.destroyed) return resolve(false)

@@ -94,7 +94,6 @@ export async function upsertDraft(
         (excluded.purposes, excluded.controller, excluded.valid_for, excluded.requires_renewal, excluded.effective_from)`
 }
 
-/** Returns false for a published notice. */
 export async function deleteDraft(sql: Sql, { accountId, siteId, version }: NoticeKey): Promise<boolean> {
   const rows = await sql`
     delete from notices
@@ -138,7 +137,6 @@ export async function upsertText(
   return rows.length > 0
 }
 
-/** Returns false if no draft has the text. */
 export async function deleteText(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,

@@ -161,7 +161,6 @@ function requireRevision(row: NoticeRow, revision: number | undefined): void {
 const coverIntervalMs = 50
 const maxCovers = 20
 
-/** Retries, because another node may be appending to the log. */
 async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
   let present = row
   for (let attempt = 0; present.leaf_index === null; attempt += 1) {

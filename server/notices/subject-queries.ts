@@ -6,7 +6,6 @@ export interface SubjectPage {
   /** NoticeSubjects as JSON, separated by commas; null for an unknown site. */
   records: string | null
   has_more: boolean
-  /** Last record of the page, if there are more. */
   last: string | null
   /** Last record examined, if more may remain. */
   examined: string | null

@@ -53,7 +53,6 @@ export const commonHeaders = {
 
 type CommonHeader = keyof typeof commonHeaders
 
-/** Sent once the quota is checked. */
 export const quotaHeaders = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'] as const
 
 export function describeHeaders(names: readonly string[]): Record<string, { $ref: string }> {
@@ -62,7 +61,6 @@ export function describeHeaders(names: readonly string[]): Record<string, { $ref
 
 interface ErrorResponse {
   readonly code: ErrorCode
-  /** Other codes with the same status. */
   readonly alternatives?: readonly ErrorCode[]
   readonly status?: number
   readonly description: string
@@ -182,7 +180,6 @@ export function codesOf({ code, alternatives = [] }: ErrorResponse): ErrorCode[]
   return [code, ...alternatives]
 }
 
-/** Returns the response with the code's default status. */
 export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   const names = Object.keys(errorResponses) as ErrorResponseName[]
   const name = names.find(one => errorResponses[one].code === code)

@@ -22,9 +22,7 @@ import { countExpired, deleteExpired } from './retention.ts'
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
-  /** Author of the entries in the histories. */
   readonly actor: Actor
-  /** Author of the entry in the administrators' log. */
   readonly by: Administrator
   readonly onProblem: OnProblem
 }
@@ -35,7 +33,6 @@ function toProblem(subject: string, error: unknown): string {
 
 interface Batch {
   readonly purged: number
-  /** First finding of each record that was not purged. */
   readonly unverified: readonly DatabaseFinding[]
 }
 
@@ -156,7 +153,6 @@ const recordsPerPage = 200
 const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
-  /** Default: the service itself. */
   readonly by?: Administrator
   /** Latest deletion to purge; null purges nothing. */
   readonly before: Date | null

@@ -11,13 +11,11 @@ const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
-/** Interval at which a waiting node checks for units and a writable database. */
 const pollMs = 50
 
 /** Time without new queries after no unit was left. */
 const refusalMs = 200
 
-/** Limit at the last lease or read. */
 export interface KnownLimit {
   /** Units a month; null is unlimited. */
   units: number | null
@@ -26,12 +24,10 @@ export interface KnownLimit {
 }
 
 interface LeaseOptions {
-  /** Shared by the leases of an account. */
   readonly limit: KnownLimit
   readonly now: () => Date
   /** False while the database is read-only. Units are not returned then. */
   readonly canWrite: () => boolean
-  /** Called when nothing is held or owed. */
   readonly onIdle: () => void
 }
 
@@ -123,7 +119,6 @@ export class Lease {
     this.#settleLater()
   }
 
-  /** Units spent by all nodes, as far as known. */
   get used(): number {
     return this.#used - this.#left
   }

@@ -12,7 +12,6 @@ export interface LeaseRequest {
   readonly needed: number
   /** Time until which other nodes wait for returned units. */
   readonly until: Date
-  /** Units of the previous lease to settle. */
   readonly settled: number
 }
 

@@ -48,7 +48,6 @@ export class Quota {
   readonly #options: Required<QuotaOptions>
   readonly #limits = new LRUCache<string, KnownLimit>({ max: maxKnownLimits })
   readonly #leases = new Map<string, Lease>()
-  /** Current leases, and earlier ones until they are settled. */
   readonly #live = new Set<Lease>()
 
   constructor(sql: Sql, { now = () => new Date(), canWrite = () => true }: QuotaOptions = {}) {

@@ -4,7 +4,6 @@ import { Failure } from '../failure.ts'
 import type { Audit, RequestState } from './queries.ts'
 
 interface ChangeContext {
-  /** HMACs of the new subject ids. */
   readonly hmacs: string[] | undefined
   readonly at: Date
   readonly holidays: Holidays

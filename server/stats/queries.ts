@@ -242,7 +242,6 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
-/** Returns true if the sums of `findGroups` include every entry. */
 export function isCurrent({ uncounted }: { readonly uncounted: number }): boolean {
   return uncounted <= maxUncounted
 }

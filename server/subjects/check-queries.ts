@@ -25,12 +25,10 @@ export interface DecidingRow {
   stated_at: Date
   /** True if the answer for the purpose was given to this service. */
   witnessed: boolean
-  /** Time of the last imported answer, if any. */
   given_at: Date | null
   origin_system: string | null
   origin_id: string | null
   origin_evidence: string | null
-  /** True if an earlier state of the record consented. */
   was_given: boolean
   expires_at: Date | null
   notice_locale: string | null

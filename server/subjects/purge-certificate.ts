@@ -48,7 +48,6 @@ export async function certifyPurge(
   }
 }
 
-/** Share of the time for the purge; the rest is for the certificate. */
 const purgeShare = 0.4
 
 /** Purges deleted records until the time is over, and certifies the purged ones. Can be retried. */

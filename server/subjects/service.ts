@@ -140,7 +140,6 @@ async function deleteSelected(
   }
 }
 
-/** Returns what the request deleted. Audit entries show whether an unanswered batch was written. */
 async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
   const all = new Map(erased)
   for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)

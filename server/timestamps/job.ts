@@ -87,7 +87,6 @@ class Stamper {
     return isStored
   }
 
-  /** Logs only the first of consecutive failures. */
   #fail({ message, reason }: TimestampError): void {
     const { logger, counts } = this.#deps
     counts?.countTimestampFailure(reason)

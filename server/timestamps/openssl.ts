@@ -8,7 +8,6 @@ import { OperatorError } from '../../src/contract/index.ts'
 
 const timeoutMs = 5000
 
-/** Label of the failures metric. */
 export type FailureReason = 'openssl' | 'unreachable' | 'status' | 'invalid'
 
 /** A timestamp could not be obtained or verified. The message completes "the timestamp …". */
@@ -76,7 +75,6 @@ interface Verification {
 }
 
 export interface Verdict {
-  /** Time stated by the timestamp; null if unreadable. */
   readonly time: Date | null
   /** Completes "the timestamp …"; null if it is valid. */
   readonly problem: string | null

@@ -195,7 +195,6 @@ function requireSchema({ schema, columns }: Header, known: Record<TableName, str
   return columns
 }
 
-/** An older export may lack some columns or all. */
 function isSame(own: readonly string[] = [], known: readonly string[], isOlder: boolean): boolean {
   const isKnown = new Set(known)
   return own.every(column => isKnown.has(column)) && (isOlder || new Set(own).size === known.length)

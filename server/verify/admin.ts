@@ -21,7 +21,6 @@ import { findCertificateProblem } from '../timestamps/certificates.ts'
 import { requireOpenssl } from '../timestamps/openssl.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
-/** Verifies while the findings are read. */
 export function verifyDatabase(
   options: DatabaseOptions,
   { account, kept, tsaCa, signal }: Inspection,
@@ -72,7 +71,6 @@ export async function takeCheckpoints(
   }
 }
 
-/** Returns the last checkpoints, and findings for logs that cannot be continued and back-dated entries. */
 async function coverEach(log: Log & { readonly signal: AbortSignal }, only: string | undefined) {
   const { sql, signal } = log
   const findings: DatabaseFinding[] = []

@@ -8,7 +8,6 @@ export interface EntryRow {
   readonly version: number
   readonly document: string | null
   readonly created_at: string | null
-  /** Hash in hexadecimal. */
   readonly logged: string | null
 }
 
@@ -46,7 +45,6 @@ export async function findHead(
   return row
 }
 
-/** Name in `Replay`, and state as JSON. */
 export interface SettingRow {
   readonly name: string
   readonly state: string

@@ -39,7 +39,6 @@ class Verifier {
   readonly #signal: AbortSignal
   readonly #findings: DatabaseFinding[] = []
   readonly #replay = new Replay()
-  /** Version of the last entry in the table or the log. */
   #last = 0
   /** Hash of that entry, in hexadecimal; null before the first. */
   #head: string | null = null
@@ -95,7 +94,6 @@ class Verifier {
     return entry.at === created_at ? null : ['changed', 'has another time in its column']
   }
 
-  /** Returns false if there is nothing to compare settings with. */
   async #verifyHead(): Promise<boolean> {
     const head = await findHead(this.#sql, this.#accountId)
     const [entries, last] = [head?.entries ?? 0, this.#last]

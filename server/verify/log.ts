@@ -18,13 +18,11 @@ import { reading, type Work } from './records.ts'
 interface AccountLog {
   readonly accountId: string
   readonly keys: KeyChain
-  /** Checkpoints kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
   /** False to skip the times of entries. */
   readonly withTimes: boolean
 }
 
-/** A checkpoint's claim about the first leaves. */
 type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) & {
   readonly before: Date | null
 }
@@ -64,7 +62,7 @@ async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGen
   } while (after)
 }
 
-/** Merges stored and kept checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
+/** Merges the checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
 async function* readClaims(
   sql: Sql,
   { accountId, keys }: AccountLog,
@@ -100,13 +98,11 @@ class LogVerifier {
   readonly #log: AccountLog
   readonly #leaves: Leaves
   readonly #tree = new MerkleTree()
-  /** Leaves covered by the stored checkpoints so far. */
   #covered = 0
   #next = 0
   #previous: LeafRow | undefined
   /** Time that all new entries must be younger than. */
   #before: Date | null = null
-  /** Reason why no further root can be computed. */
   #unknownRoot: string | null = null
   /** Only the first wrong checkpoint of each kind is reported, because one change makes all later ones wrong. */
   readonly #isReported = { stored: false, kept: false }
@@ -265,7 +261,6 @@ interface Gap {
   readonly until: Date
 }
 
-/** Widest gap for which entries without an index are looked up. */
 const maxExplainedGap = 100
 
 /** Reports entries that lost their index, if no more than are missing; the others as lost, with the adjacent leaves. */

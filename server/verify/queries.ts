@@ -28,9 +28,7 @@ export interface StoredRecord extends Identity, State {
   readonly origin_evidence: string | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
-  /** Origin that leads to the record. */
   readonly origin: Buffer | null
-  /** True if the origin has the hash of the import. */
   readonly has_body: boolean
   readonly digits: string | null
 }
@@ -38,7 +36,6 @@ export interface StoredRecord extends Identity, State {
 /** A version's entry, and its hash in the log. Null if missing, even in columns whose `not null` was removed. */
 export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
-  /** Null if there is neither history nor log. */
   readonly version: number | null
   readonly action: string | null
   readonly changed_by: string | null
@@ -48,9 +45,7 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly payload_hash: Buffer | null
   /** Preferences as text, if a number in them may have more digits than a double. */
   readonly digits: string | null
-  /** Null if the history lacks the entry. */
   readonly hash: Buffer | null
-  /** Null if the log lacks it. */
   readonly logged: Buffer | null
   /** Null until a checkpoint covers it. */
   readonly leaf_index: number | null
@@ -219,7 +214,6 @@ export function listMisplaced(sql: Sql, accountId: string, limit: number): Promi
 
 type EntryKey = Pick<LeafRow, 'consent_id' | 'version'>
 
-/** Returns entries older than `until` without an index, between two others in the order of appending. */
 export function listUnplaced(
   sql: Sql,
   accountId: string,

@@ -28,7 +28,6 @@ export interface Stored {
   readonly id: string
   /** From the last page read, to match the last entry. */
   record: StoredRecord | null
-  /** From the first page read. */
   readonly isPurged: boolean
   /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
   readonly entries: ChainEntry[]
@@ -180,10 +179,8 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-/** Publications by entry version; null for other entries. */
 type Publications = ReadonlyMap<number, Publication | null>
 
-/** Verifies the notice against its publication, and the expiry against the notice's validity. */
 function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
   const { notice_entry: entry, expires_at } = record
   const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
@@ -212,13 +209,11 @@ function tryPublication(row: PublicationRow): Publication | null {
   }
 }
 
-/** Returns null if a restore followed the last deletion. */
 function deletedAt(entries: readonly ChainEntry[]): number | null {
   const last = entries.findLast(({ action }) => action === 'deleted' || isRestore(action))
   return last?.action === 'deleted' ? last.at.getTime() : null
 }
 
-/** Returns true until the last statement of a long purge has set its time. */
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }

@@ -6,7 +6,6 @@ type Values = Readonly<Record<string, unknown>>
 /** Fields added by later versions, with their values for earlier entries. */
 const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
 
-/** Lists in an account's first entry, and the kinds of their items. */
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
 /** Settings according to the entries, by kind and id: each member's JSON, or the SHA-256 of a longer one. */
@@ -82,7 +81,6 @@ function asValues(value: unknown): Values {
   return typeof value === 'object' && value !== null ? (value as Values) : {}
 }
 
-/** Longest JSON kept. */
 const maxText = 100
 
 function toState(values: Values): Map<string, string> {

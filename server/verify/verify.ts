@@ -11,7 +11,6 @@ import { reading, verifyRecords, type Work } from './records.ts'
 
 export interface Scope {
   readonly account: string | undefined
-  /** Checkpoints of any account, kept elsewhere. */
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify only the logs. */
   readonly records: boolean
@@ -68,7 +67,6 @@ function findNewest(kept: readonly SignedCheckpoint[]): SignedCheckpoint | undef
   return kept.toSorted((one, other) => (one.checkpoint.created_at < other.checkpoint.created_at ? 1 : -1))[0]
 }
 
-/** Yields the accounts in any table, or `only` that one. */
 export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
   let after: string | null = only === undefined ? null : idBefore(only)
   for (;;) {
@@ -79,7 +77,6 @@ export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGe
   }
 }
 
-/** Returns null below the first id. */
 function idBefore(id: string): string | null {
   const number = BigInt(`0x${id.replaceAll('-', '')}`)
   if (number === 0n) return null

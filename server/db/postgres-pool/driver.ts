@@ -62,7 +62,6 @@ function openSocket(tls: TlsSettings | null) {
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
-/** Creates a driver's pool that negotiates TLS outside the driver. */
 export function openDriver(url: string, options: DriverOptions): Sql {
   const { ssl, sslnegotiation } = postgres(url, options).options as unknown as Partial<TlsSettings>
   const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null

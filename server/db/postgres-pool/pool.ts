@@ -95,7 +95,6 @@ export class Pool {
     }
   }
 
-  /** Rejects the statement if no connection can be opened for it. */
   async #addConnection(waiting: Waiting): Promise<void> {
     this.#connecting += 1
     try {

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { MalformedMessage, MessageCheck } from './messages.ts'
 
-/** Settings as the driver reads them from a URL (`sslmode`, `sslnegotiation`) and its options. */
+/** Driver's settings (`sslmode`, `sslnegotiation`). */
 export interface TlsSettings {
   readonly ssl: string | boolean | ConnectionOptions
   readonly sslnegotiation: string | null
