@@ -45,17 +45,16 @@ function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
   return {
     name: `${parts?.prefix ?? ''}${name}`,
     value: row => (of(row) ?? null) as Cell,
-    source: row => source(of(row)),
+    source: row => (of(row) === undefined ? null : toSource(of(row))),
   }
 }
 
-/** Returns JSON, except for text that is not JSON: an import reads it as it is. */
-function source(value: unknown): Cell {
-  if (value === undefined) return null
+/** Returns JSON, except for text that is not JSON: an import and `--pref` read it as it is. */
+export function toSource(value: unknown): string {
   return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)
 }
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text)
     return true

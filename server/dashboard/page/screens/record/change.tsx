@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent } from '../../../../../src/contract/consents.ts'
+import { toSource } from '../../../../../src/output/parts.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
 import { Command } from '../../parts/command.tsx'
@@ -8,7 +9,7 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form, Select } from '../../parts/form.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
-import { changed, commandOf, type Edit, merge, requireNames, textOf } from './edits.ts'
+import { changed, commandOf, type Edit, merge, requireNames } from './edits.ts'
 
 interface ChangeProps {
   readonly record: Consent
@@ -22,7 +23,7 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
   const names = Object.keys(shown)
   const [isAccepted, setAccepted] = useState(record.accepted)
   const [edits, setEdits] = useState<readonly Edit[]>(() =>
-    Object.entries(shown).map(([name, value]) => ({ name, text: textOf(value) })),
+    Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })),
   )
   const accepted = isAccepted === record.accepted ? undefined : isAccepted
   const set = (index: number, edit: Partial<Edit>) =>

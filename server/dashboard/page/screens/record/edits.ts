@@ -1,3 +1,4 @@
+import { isJson, toSource } from '../../../../../src/output/parts.ts'
 import { option } from '../../parts/command.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 
@@ -8,12 +9,6 @@ export interface Edit {
   readonly name: string
   /** JSON, or any other text as it is; empty removes the preference. */
   readonly text: string
-}
-
-/** The text that `valueIn` reads as the value. */
-export function textOf(value: unknown): string {
-  if (typeof value !== 'string' || value === '' || isJson(value)) return JSON.stringify(value)
-  return value
 }
 
 /** As `--pref name=value`: JSON is typed, any other text is itself. @throws Mistake for JSON that would be kept otherwise */
@@ -29,15 +24,6 @@ function withoutBlanks(text: string): string {
   return text.replace(/\s/g, '')
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** @throws Mistake for a name that is missing, twice or `__proto__` */
 export function requireNames(edits: readonly Edit[]): void {
   for (const [index, { name, text }] of edits.entries()) {
@@ -51,7 +37,7 @@ export function requireNames(edits: readonly Edit[]): void {
 /** Returns the edits that are none of what was shown. */
 export function changed(shown: Values, edits: readonly Edit[]): Edit[] {
   return edits.filter(
-    ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? textOf(shown[name]) : ''),
+    ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? toSource(shown[name]) : ''),
   )
 }
 
@@ -66,7 +52,7 @@ export function merge(now: Values, edits: readonly Edit[]): Values {
 /** Of `update`; empty if no command does it. A removal needs all that stays. */
 export function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
   const isRemoval = edits.some(({ text }) => text === '')
-  const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: textOf(value) })) : []
+  const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })) : []
   const unedited = kept.filter(({ name }) => edits.every(edit => edit.name !== name))
   const given = [...unedited, ...edits].filter(({ text }) => text !== '')
   const isNothing = accepted === undefined && given.length === 0
