@@ -46,8 +46,8 @@ export function rm(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A deleted record is gone from every list; its history stays. Without --yes the records are shown and you
-confirm with y, or for several records by typing their number. For a prompt about the results of a list,
+A deleted record is in lists and reads only with --include-deleted; its history stays. Without --yes the records
+are shown and you confirm with y, or for several records by typing their number. For a prompt about the results of a list,
 pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
 With --confirm N each record is read first, and none is deleted unless exactly N exist.
