@@ -139,7 +139,7 @@ function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   const action = history.at(-1)?.action
   if (receipt) return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
   if (isDeletion(action)) return `they end as ${action}; later changes, such as a restore, are not known`
-  return 'that they are all is the word of who signed pack.json; later changes are not known'
+  return 'that they are all is the word of who signed pack.json, which can be anyone unless you gave their key; later changes are not known'
 }
 
 /** Checks the record against its hash, which covers the person, the site and the notice. */

@@ -561,6 +561,16 @@ describe('an evidence pack whose list of files nobody signed', () => {
     if (!isSkipped) expect(verifyInPython([deleted])).toMatchObject({ status: 0, lines: [`${deleted}: ${summary}`] })
   })
 
+  it('says of a live record without a receipt, sealed with any key, that the end of its history is the word of who did', async () => {
+    const cut = put(reseal(cutWithdrawal(new Map(sealed))))
+    const { code, rows } = await verify(cut)
+    const { detail } = rows.find(({ type }) => type === 'history')
+    expect([code, detail]).toEqual([0, expect.stringContaining('can be anyone unless you gave their key')])
+    const key = join(folder.path, 'profile.pem')
+    writeFileSync(key, sealed.get('profile-key.pem') ?? '')
+    expect((await verify(cut, '--public-key', key)).code).toBe(5)
+  })
+
   const edit = (files: Files, name: string, change: object) =>
     files.set(name, Buffer.from(JSON.stringify({ ...JSON.parse(String(files.get(name))), ...change })))
   /** The first entry is proved by a file of its own, in the same tree. */

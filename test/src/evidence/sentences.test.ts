@@ -218,6 +218,13 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a pack',
+    says: '`history.json`: “that they are all is the word of who signed pack.json, which can be anyone unless you gave their key; later changes are not known”',
+    seen: 'a sealed pack of a live record without a receipt',
+    trust: 'who signed `pack.json`',
+    test: ['test/server/evidence/pack.test.ts', 'says of a live record without a receipt'],
+  },
+  {
+    by: '`verify`, of a pack',
     says: '`valid`, of each file: it is as it was written, and fits the others as the page above says',
     seen: 'the files alone, and the keys that were given, or those in the pack where the detail says so',
     trust:
