@@ -104,6 +104,25 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     }
   })
 
+  it('without the script or its style, as from a node of another version, says so and offers to load it again', async () => {
+    await dashboard.open(null)
+    const { page } = dashboard
+    const late = page.getByText('The page has not started yet.')
+    const cdp = await page.context().newCDPSession(page)
+    await cdp.send('Animation.enable')
+    await cdp.send('Animation.setPlaybackRate', { playbackRate: 50 }) // it is shown after 5 s
+    const missing = { error: 'not_found', message: 'Not found.' }
+    for (const files of ['**/dashboard/app-*', '**/dashboard/app-*.js']) {
+      await page.route(files, route => route.fulfill({ status: 404, json: missing }))
+      await page.reload()
+      await late.waitFor()
+      await page.unroute(files)
+      await late.getByRole('link', { name: 'load it again' }).click()
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      expect(await late.count()).toBe(0)
+    }
+  })
+
   it('without a network the first load says so, and works once there is one', async () => {
     await dashboard.open(await service.newAccount(), 'usage')
     const { page } = dashboard
