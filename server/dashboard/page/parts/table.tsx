@@ -1,4 +1,6 @@
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { formatNumber } from './text.tsx'
 
 export interface Column<Row> {
   readonly title: string
@@ -14,11 +16,41 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string
   /** Shown instead of no rows. */
   readonly empty: string
+  /** True if the last rows are shown first. */
+  readonly isFromEnd?: boolean
 }
 
-/** A table that scrolls sideways by itself where it is wider than the screen. The first column names the row. */
-export function Table<Row>({ label, columns, rows, rowKey, empty }: TableProps<Row>) {
+/** More take seconds to lay out. */
+const rowsAtOnce = 100
+
+/**
+ * A table that scrolls sideways by itself where it is wider than the screen, and of which more rows are shown on request. The first
+ * column names the row.
+ */
+export function Table<Row>({ rows, empty, isFromEnd, ...table }: TableProps<Row>) {
+  const [most, setMost] = useState(rowsAtOnce)
   if (rows.length === 0) return <p class="empty">{empty}</p>
+  const left = rows.length - most
+  const more = left > 0 && (
+    <p class="buttons">
+      <button type="button" onClick={() => setMost(most + rowsAtOnce)}>
+        Show {Math.min(left, rowsAtOnce)} more
+      </button>
+      <button type="button" onClick={() => setMost(rows.length)}>
+        Show all {formatNumber(rows.length)}
+      </button>
+    </p>
+  )
+  return (
+    <>
+      {isFromEnd && more}
+      <Rows {...table} rows={isFromEnd ? rows.slice(-most) : rows.slice(0, most)} />
+      {!isFromEnd && more}
+    </>
+  )
+}
+
+function Rows<Row>({ label, columns, rows, rowKey }: Omit<TableProps<Row>, 'empty'>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" aria-label={label} tabIndex={0}>

@@ -15,6 +15,19 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
   return at ? <time dateTime={at}>{formatTime(at)}</time> : <span class="none">never</span>
 }
 
+interface AnsweredProps {
+  readonly of: { readonly created_at: string | null; readonly given_at?: string | undefined }
+}
+
+/** The creation of a record; of an imported one the time of the answer, by the word of its importer. */
+export function Answered({ of: { created_at, given_at } }: AnsweredProps) {
+  return (
+    <>
+      <Time at={given_at ?? created_at} /> {given_at && <small>answered, as imported</small>}
+    </>
+  )
+}
+
 export function formatTime(at: string): string {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? visible(at) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`

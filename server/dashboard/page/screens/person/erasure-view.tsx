@@ -8,7 +8,7 @@ import { ActionButton } from '../../parts/form.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Heading } from '../../parts/screen.tsx'
 import { useSites } from '../../parts/sites.tsx'
-import { Details } from '../../parts/table.tsx'
+import { Details, Table } from '../../parts/table.tsx'
 import { formatCount, formatNumber, Tag, Text, Time } from '../../parts/text.tsx'
 import {
   closeErasure,
@@ -19,7 +19,7 @@ import {
   type SignedText,
 } from './erasure.ts'
 import { Purge } from './purge.tsx'
-import { LongTable, RecordLink, SiteName } from './records.tsx'
+import { RecordLink, SiteName } from './records.tsx'
 
 interface ErasureViewProps {
   readonly erasure: Erasure
@@ -213,7 +213,7 @@ function Outcomes({ outcome: { records, verification } }: { readonly outcome: Ou
   return (
     <>
       <h2>Records</h2>
-      <LongTable<ErasedRecord>
+      <Table<ErasedRecord>
         label="Outcome of each record"
         columns={[
           { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
@@ -234,7 +234,7 @@ function Outcomes({ outcome: { records, verification } }: { readonly outcome: Ou
         <>
           <h2>Live, and not part of this erasure</h2>
           <p>To erase them too, find the person again and repeat the erasure.</p>
-          <LongTable
+          <Table
             label="Other live records"
             columns={[
               { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },

@@ -1,42 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Consent } from '../../../../../src/contract/index.ts'
 import type { Site } from '../../../../../src/contract/sites.ts'
 import { Accepted } from '../../parts/preferences.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { formatNumber, Id, Tag, Text, Time } from '../../parts/text.tsx'
+import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import { linkTo } from '../../router.ts'
-
-const rowsAtOnce = 100
-
-interface LongTableProps<Row> {
-  readonly label: string
-  readonly columns: readonly Column<Row>[]
-  readonly rows: readonly Row[]
-  readonly rowKey: (row: Row) => string
-  readonly empty: string
-}
-
-/** A table of which more is shown on request. */
-export function LongTable<Row>({ rows, ...table }: LongTableProps<Row>) {
-  const [shown, setShown] = useState(rowsAtOnce)
-  const left = rows.length - shown
-  return (
-    <>
-      <Table {...table} rows={rows.slice(0, shown)} />
-      {left > 0 && (
-        <p class="buttons">
-          <button type="button" onClick={() => setShown(shown + rowsAtOnce)}>
-            Show {Math.min(left, rowsAtOnce)} more
-          </button>
-          <button type="button" onClick={() => setShown(rows.length)}>
-            Show all {formatNumber(rows.length)}
-          </button>
-        </p>
-      )}
-    </>
-  )
-}
 
 export function RecordLink({ id }: { readonly id: string }) {
   return (
@@ -76,14 +44,14 @@ export function Records({ label, records, sites, empty }: RecordsProps) {
       title: 'State',
       cell: ({ deleted_at }) => (deleted_at ? <Tag tone="plain">deleted</Tag> : <Tag tone="good">live</Tag>),
     },
-    { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
-    { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
-    { title: 'Label', cell: ({ consent_id }) => <Text of={consent_id} /> },
     { title: 'Accepted', cell: ({ accepted }) => <Accepted of={accepted} /> },
+    { title: 'Created', cell: row => <Answered of={row} /> },
+    { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
+    { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
+    { title: 'Label', cell: ({ consent_id }) => <Text of={consent_id} /> },
     { title: 'Policy', cell: ({ policy_version }) => policy_version, isNumber: true },
-    { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Deleted', cell: ({ deleted_at }) => deleted_at && <Time at={deleted_at} /> },
     { title: 'Origin', cell: ({ origin }) => Origin({ origin }) },
   ]
-  return <LongTable label={label} columns={columns} rows={records} rowKey={({ id }) => id} empty={empty} />
+  return <Table label={label} columns={columns} rows={records} rowKey={({ id }) => id} empty={empty} />
 }

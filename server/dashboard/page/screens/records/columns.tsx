@@ -3,25 +3,22 @@ import type { Site } from '../../../../../src/contract/sites.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { Accepted, formatValue } from '../../parts/preferences.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Id, Tag, Text, Time } from '../../parts/text.tsx'
+import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Filters } from './filters.ts'
 
 /** The time that the filters are about takes the place of the creation. */
 export function columnsOf({ end, source }: Filters, sites: readonly Site[]): readonly Column<Consent>[] {
   const names = new Map(sites.map(({ id, name }) => [id, name]))
   const isImported = source === 'imported'
-  const [title, timeOf] = end
-    ? ['Valid until', (row: Consent) => row.expires_at]
-    : isImported
-      ? ['Answered, as imported', (row: Consent) => row.given_at]
-      : ['Created', (row: Consent) => row.created_at]
   return [
     { title: 'Subject', cell: row => (row.subject_id ? <Text of={row.subject_id} /> : <NoSubject id={row.id} />) },
     {
       title: 'Accepted',
       cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Accepted of={row.accepted} />),
     },
-    { title, cell: row => <Time at={timeOf(row)} /> },
+    end
+      ? { title: 'Valid until', cell: row => <Time at={row.expires_at} /> }
+      : { title: isImported ? 'Answered, as imported' : 'Created', cell: row => <Answered of={row} /> },
     { title: 'Site', cell: row => <Text of={names.get(row.site_id ?? '') ?? row.site_id} /> },
     isImported
       ? { title: 'Imported from', cell: row => <Text of={row.origin?.system} /> }
