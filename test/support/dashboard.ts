@@ -104,6 +104,14 @@ export async function show(page: Page): Promise<void> {
     document.dispatchEvent(new Event('visibilitychange'))`)
 }
 
+/** Returns what a field's description says that the service rejects of it; null for nothing. */
+export async function rejectionAt(page: Page, label: string): Promise<string | null> {
+  const field = page.getByLabel(label, { exact: true })
+  if ((await field.getAttribute('aria-invalid')) !== 'true') return null
+  const id = await field.getAttribute('aria-describedby')
+  return await page.locator(`[id="${id}"] strong`).innerText()
+}
+
 interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]

@@ -62,8 +62,15 @@ function SignIn({ email: known }: { readonly email: string }) {
   })
   return (
     <Form action={action} submit="Sign in">
-      <Field label="E-mail" type="email" autoComplete="username" value={email} onValue={setEmail} />
-      <Field label="Password" type="password" autoComplete="current-password" value={password} onValue={setPassword} />
+      <Field label="E-mail" name="email" type="email" autoComplete="username" value={email} onValue={setEmail} />
+      <Field
+        label="Password"
+        name="password"
+        type="password"
+        autoComplete="current-password"
+        value={password}
+        onValue={setPassword}
+      />
     </Form>
   )
 }

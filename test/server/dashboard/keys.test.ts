@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
-import { hide, useDashboard } from '../../support/dashboard.ts'
+import { hide, rejectionAt, useDashboard } from '../../support/dashboard.ts'
 import type { TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard', () => {
@@ -44,7 +44,11 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.getByLabel('Name').fill('ci')
       await page.getByLabel('Expires').fill('2020-01-31')
       await page.getByRole('button', { name: 'Create the key' }).click()
-      expect(await page.getByRole('alert').innerText()).toContain('expires_at')
+      const rejection = 'must be in the future, and before the year 10000'
+      expect(await page.getByRole('alert').innerText()).toBe(`Expires: ${rejection}`)
+      expect(await rejectionAt(page, 'Expires')).toBe(rejection)
+      expect(await rejectionAt(page, 'Name')).toBe(null)
+      await dashboard.expectAccessible()
       expect(await page.getByLabel('Name').inputValue()).toBe('ci')
     })
 

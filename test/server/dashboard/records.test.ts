@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type PageOf, Rows } from '../../../server/dashboard/page/parts/rows.ts'
 import { browserPath } from '../../support/browser.ts'
-import { useDashboard } from '../../support/dashboard.ts'
+import { rejectionAt, useDashboard } from '../../support/dashboard.ts'
 import { newImporter } from '../consents/imports.ts'
 import { publishNotice } from '../consents/notices.ts'
 
@@ -105,6 +105,17 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     ])
     expect(readFileSync(await download.path())).toEqual(await response.body())
     expect(download.suggestedFilename()).toBe(`receipt-${id}.json`)
+
+    await importer.create({ subject_id: 'max@example.com', accepted: true })
+    await page.getByRole('link', { name: 'Records', exact: true }).click()
+    const cells = async (name: string) =>
+      await page
+        .getByRole('row', { name })
+        .getByRole('cell')
+        .filter({ has: page.locator('time') })
+        .innerText()
+    expect(await cells('subject of')).toBe('2022-01-01 00:00:00 UTC\nanswered, as imported')
+    expect(await cells('max@example.com')).toMatch(/^20\S+ \S+ UTC$/)
   })
 
   it('shows what a purge left, says of an id that there is no record, and offers a reader no change', async () => {
@@ -161,6 +172,11 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await page.getByText('More filters').click()
     await dashboard.expectAccessible()
     await page.getByLabel('Created until (UTC)').fill('2020-01-31')
+    await page.getByLabel('Created from (UTC)').fill('2020-02-01')
+    await button('Show').click()
+    await page.getByText('Created from (UTC): must not be after Created until (UTC)').waitFor()
+    expect(await rejectionAt(page, 'Created from (UTC)')).toBe('must not be after Created until (UTC)')
+    await page.getByLabel('Created from (UTC)').fill('')
     await button('Show').click()
     await page.getByText('No records.').waitFor()
     await page.getByLabel('Validity').selectOption('30d')

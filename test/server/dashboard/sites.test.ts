@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
-import { hide, useDashboard } from '../../support/dashboard.ts'
+import { hide, rejectionAt, useDashboard } from '../../support/dashboard.ts'
 import { mediaBytes, type TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard › sites', () => {
@@ -141,8 +141,13 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     const save = page.getByRole('button', { name: 'Save' })
     await page.getByLabel('Name').fill('Shop')
     await page.getByLabel('Retention').fill('30 days')
+    await page.getByLabel('Allowed origins').fill('https://shop.example\nshop\nshop.example')
     await save.click()
-    await page.getByRole('alert').getByText('retention_days').waitFor()
+    const rejection = 'must be an origin, such as https://www.example.com'
+    await page.getByText(`Allowed origins: ${rejection}; Retention in days: must be an integer`).waitFor()
+    expect(await rejectionAt(page, 'Allowed origins')).toBe(rejection)
+    expect(await rejectionAt(page, 'Retention in days')).toBe('must be an integer')
+    await page.getByLabel('Allowed origins').fill('')
     await page.getByLabel('Retention').fill('')
     const busy = { error: 'unavailable', message: 'The service is busy.' }
     const patches = `**/api/v1/sites/${account.siteId}`

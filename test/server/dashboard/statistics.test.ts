@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
-import { useDashboard } from '../../support/dashboard.ts'
+import { rejectionAt, useDashboard } from '../../support/dashboard.ts'
 import type { TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard › statistics', () => {
@@ -98,6 +98,33 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await dashboard.expectAccessible()
   })
 
+  it('shows the last hundred of many days, and those before on request', async () => {
+    const account = await service.newAccount()
+    await createMany(account, persons(12, { accepted: true }))
+    await dashboard.open(account, 'usage')
+    const { page } = dashboard
+    const days = Array.from({ length: 250 }, (_, day) =>
+      new Date(Date.UTC(2024, 0, 1 + day)).toISOString().slice(0, 10),
+    )
+    await page.route('**/api/v1/stats?*', async route => {
+      const response = await route.fetch()
+      const answer = await response.json()
+      await route.fulfill({
+        response,
+        json: { ...answer, groups: days.map(group => ({ ...answer.groups[0], group })) },
+      })
+    })
+    await page.getByRole('link', { name: 'Statistics' }).click()
+    await page.getByLabel('Grouping').selectOption('day')
+    const shown = () => page.locator('tbody th').allInnerTexts()
+    await expect.poll(shown).toEqual(days.slice(150))
+    await page.getByRole('button', { name: 'Show 100 more' }).click()
+    expect(await shown()).toEqual(days.slice(50))
+    await page.getByRole('button', { name: 'Show all 250' }).click()
+    expect(await shown()).toEqual(days)
+    expect(await page.getByRole('button', { name: 'Show' }).count()).toBe(0)
+  })
+
   it('shows no numbers of other filters beside an error', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
@@ -109,7 +136,8 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await page.getByLabel('From (UTC day)').fill('2026-02-01')
     expect(await page.getByText('Not applied').count()).toBe(0)
     await page.getByLabel('To (UTC day)').fill('2026-01-01')
-    await page.getByRole('alert').getByText('must not be after to').waitFor()
+    await page.getByRole('alert').getByText('From (UTC day): must not be after To (UTC day)').waitFor()
+    expect(await rejectionAt(page, 'From (UTC day)')).toBe('must not be after To (UTC day)')
     expect(await page.getByText('In all 12').count()).toBe(0)
     await page.getByLabel('To (UTC day)').fill('')
     await page.getByText('consentctl stats --from 2026-02-01 --by month').waitFor()

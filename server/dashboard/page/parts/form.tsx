@@ -1,10 +1,16 @@
-import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useId, useState } from 'preact/hooks'
+import { visible } from '../../../../src/output/safe.ts'
 import type { Action } from '../call.ts'
-import { Mistake, Problem } from './problem.tsx'
+import { Mistake, Problem, rejectionOf } from './problem.tsx'
+
+/** The error of which the fields below show what is about them. */
+export const FieldErrors = createContext<unknown>(undefined)
 
 interface FormProps {
   readonly action: Action
+  /** Of what the form asks for, if that is shown elsewhere. */
+  readonly error?: unknown
   /** Of the button that sends it. */
   readonly submit: string
   readonly isDangerous?: boolean
@@ -21,6 +27,7 @@ interface FormProps {
 
 export function Form({
   action,
+  error,
   submit,
   isDangerous,
   missing = '',
@@ -40,7 +47,7 @@ export function Form({
         if (missing === '') action.run()
       }}
     >
-      {children}
+      <FieldErrors.Provider value={action.error ?? error}>{children}</FieldErrors.Provider>
       <Problem error={isTold && missing ? new Mistake(missing) : action.error} hasOwnWords={hasOwnWords} />
       <p class="buttons">
         {/* A disabled one would lose the focus. */}
@@ -84,6 +91,8 @@ export function missingCount(typed: string, count: number): string {
 
 interface FieldProps {
   readonly label: string
+  /** By which the service names it in errors. */
+  readonly name?: string
   readonly hint?: ComponentChildren
   readonly value: string
   readonly onValue: (value: string) => void
@@ -96,6 +105,7 @@ interface FieldProps {
 
 export function Field({
   label,
+  name,
   hint,
   value,
   onValue,
@@ -105,22 +115,25 @@ export function Field({
   lines,
 }: FieldProps) {
   const id = useId()
+  const wrong = rejectionOf(useContext(FieldErrors), name)
   const common = {
     id,
+    name,
     value,
     autoComplete,
     required: isRequired,
     spellcheck: false,
-    'aria-describedby': hint ? `${id}-hint` : undefined,
+    'aria-invalid': wrong ? true : undefined,
+    'aria-describedby': wrong || hint ? `${id}-hint` : undefined,
     onInput: (event: { currentTarget: { value: string } }) => onValue(event.currentTarget.value),
   }
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {lines ? <textarea rows={lines} {...common} /> : <input {...common} {...({ type } as object)} />}
-      {hint && (
-        <small id={`${id}-hint`} class="hint">
-          {hint}
+      {(wrong || hint) && (
+        <small id={`${id}-hint`}>
+          {wrong && <strong>{visible(wrong)}</strong>} {hint}
         </small>
       )}
     </div>

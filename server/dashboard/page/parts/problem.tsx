@@ -64,7 +64,39 @@ function explain(error: unknown): Explanation {
   if (error instanceof Mistake) return { title: visible(error.message), advice: '' }
   if (!(error instanceof ApiError)) return { title: 'The page failed.', advice: visible(String(error)) }
   const { message, requestId, status } = error
-  return { title: visible(message), ...adviceFor(error), requestId: status >= 500 ? requestId : null }
+  return {
+    title: visible(isRejection(error) ? inWords(error) : message),
+    ...adviceFor(error),
+    requestId: status >= 500 ? requestId : null,
+  }
+}
+
+function isRejection(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 400
+}
+
+/** Returns the parts of `allowed_origins.0: must be …; retention_days: must be …`, with the names of fields in the API. */
+function rejectionsIn({ message }: ApiError): readonly { readonly name?: string | undefined; readonly text: string }[] {
+  return message.split('; ').map(part => {
+    const [, name, text = part] = /^(\w+)(?:\.[^\s:]*)?: (.*)$/s.exec(part) ?? []
+    return { name, text: text.replace(/(?<= after )\w+$/, labelOf) }
+  })
+}
+
+/** Returns what the service rejects of a field, by its name in the API. */
+export function rejectionOf(error: unknown, field: string | undefined): string | undefined {
+  return isRejection(error) && field ? rejectionsIn(error).find(({ name }) => name === field)?.text : undefined
+}
+
+/** Names the fields as they are labelled on the page. */
+function inWords(error: ApiError): string {
+  const parts = rejectionsIn(error).map(({ name, text }) => (name ? `${labelOf(name)}: ${text}` : text))
+  return [...new Set(parts)].join('; ')
+}
+
+function labelOf(name: string): string {
+  const [field] = document.getElementsByName(name) as NodeListOf<HTMLInputElement>
+  return field?.labels?.[0]?.textContent ?? name.replaceAll('_', ' ')
 }
 
 const lost = 'The change may or may not have been made: look before you repeat it. '

@@ -34,7 +34,7 @@ export function Audit() {
         Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
         an account.
       </p>
-      <FilterForm onApply={setFilters} />
+      <FilterForm onApply={setFilters} error={list.error} />
       <Show of={list}>
         {({ data, next_cursor: next }) => (
           <>
@@ -67,18 +67,24 @@ function queryOf({ actor, action, target, from, to }: Filters) {
 
 const actionOptions = [['', 'any'], ...auditActions.map(action => [action, wordsOf(action)] as const)] as const
 
-function FilterForm({ onApply }: { readonly onApply: (filters: Filters) => void }) {
+interface FilterFormProps {
+  readonly onApply: (filters: Filters) => void
+  /** Of the list. */
+  readonly error: unknown
+}
+
+function FilterForm({ onApply, error }: FilterFormProps) {
   const [draft, setDraft] = useState(noFilters)
   const set = (name: keyof Filters) => (value: string) => setDraft({ ...draft, [name]: value })
   const action = useAction(async () => onApply(draft))
   return (
-    <Form action={action} submit="Show">
+    <Form action={action} error={error} submit="Show">
       <div class="filters">
-        <Field label="By" hint="E-mail, key, admin, system" value={draft.actor} onValue={set('actor')} />
+        <Field label="By" name="actor" hint="E-mail, key, admin, system" value={draft.actor} onValue={set('actor')} />
         <Select label="Change" value={draft.action} onValue={set('action')} options={actionOptions} />
-        <Field label="Of" hint="Id, or kind such as site" value={draft.target} onValue={set('target')} />
-        <Field label="From" hint="UTC day" type="date" value={draft.from} onValue={set('from')} />
-        <Field label="To" hint="UTC day, included" type="date" value={draft.to} onValue={set('to')} />
+        <Field label="Of" name="target" hint="Id, or kind such as site" value={draft.target} onValue={set('target')} />
+        <Field label="From" name="from" hint="UTC day" type="date" value={draft.from} onValue={set('from')} />
+        <Field label="To" name="to" hint="UTC day, included" type="date" value={draft.to} onValue={set('to')} />
       </div>
     </Form>
   )

@@ -150,7 +150,7 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
   return (
     <Dialog title="Create a key" onClose={onClose}>
       <Form action={action} submit="Create the key" onCancel={onClose}>
-        <Field label="Name" hint="What uses it, such as backend." value={name} onValue={setName} />
+        <Field label="Name" name="name" hint="What uses it, such as backend." value={name} onValue={setName} />
         <fieldset>
           <legend>Scopes</legend>
           {scopes.map(scope => (
@@ -164,6 +164,7 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
         </fieldset>
         <Field
           label="Expires"
+          name="expires_at"
           hint="At the end of this day (UTC). Empty: never."
           type="date"
           value={expires}

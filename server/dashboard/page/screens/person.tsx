@@ -42,6 +42,7 @@ export function Person() {
       <Form action={finding} submit="Find" missing={identifiersIn(text).length === 0 ? 'No identifier yet.' : ''}>
         <Field
           label="Identifiers of one person"
+          name="subject_id"
           hint="One a line, exactly as stored: case and blanks count. All lines are searched as one person, on every site of the account."
           value={text}
           onValue={setText}

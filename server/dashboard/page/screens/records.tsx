@@ -52,7 +52,7 @@ function List() {
   }
   return (
     <Screen title="Records" command={commandOf(filters)}>
-      <FilterForm filters={filters} onFilters={apply} />
+      <FilterForm filters={filters} onFilters={apply} error={count.error} />
       <p role="status">{sentenceOf(filters, count)}</p>
       {count.error !== undefined && (
         <p class="buttons">

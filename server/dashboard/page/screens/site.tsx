@@ -203,6 +203,7 @@ function Token({ id, token, onToken }: TokenProps) {
       <Form action={issuing} submit="Issue a new token" hasOwnWords>
         <Field
           label="Hours until older tokens expire"
+          name="overlap_hours"
           hint="0 ends them at once: for a token that is misused."
           value={hours}
           onValue={setHours}

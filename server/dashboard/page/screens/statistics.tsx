@@ -4,7 +4,7 @@ import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../.
 import { useCall } from '../call.ts'
 import { type Bar, RankChart, TimeChart } from '../parts/chart.tsx'
 import { option } from '../parts/command.tsx'
-import { Check, Field, Select } from '../parts/form.tsx'
+import { Check, Field, FieldErrors, Select } from '../parts/form.tsx'
 import { fillPeriods, type Period, periods } from '../parts/periods.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
@@ -45,8 +45,10 @@ export function Statistics() {
     <Screen title="Statistics" command={command}>
       <div class="filters">
         <SiteSelect sites={sites.value ?? []} value={site} onValue={setSite} none="All sites" />
-        <Field label="From (UTC day)" hint={hintOf(from)} type="date" value={from} onValue={setFrom} />
-        <Field label="To (UTC day)" hint={hintOf(to)} type="date" value={to} onValue={setTo} />
+        <FieldErrors.Provider value={found.error}>
+          <Field label="From (UTC day)" name="from" hint={hintOf(from)} type="date" value={from} onValue={setFrom} />
+          <Field label="To (UTC day)" name="to" hint={hintOf(to)} type="date" value={to} onValue={setTo} />
+        </FieldErrors.Provider>
         <Select
           label="Grouping"
           value={by ?? ''}
@@ -92,7 +94,14 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
           ) : (
             <RankChart bars={groups.map(group => toBar(by, group))} names={names} />
           )}
-          <Groups by={by} groups={groups} />
+          <Table
+            label={`Records by ${by}`}
+            columns={columnsOf(by)}
+            rows={groups}
+            rowKey={keyOf}
+            empty=""
+            isFromEnd={isPeriod(by)}
+          />
         </>
       )}
       <p class="hint">
@@ -100,33 +109,6 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
         refused are as last stated; withdrawn is accepted once and refused now; the rate is accepted of all, or true of
         a preference. A person is a subject id. Imported records count on the day of their import.
       </p>
-    </>
-  )
-}
-
-/** Ten years of days take seconds to lay out. */
-const fewRows = 400
-
-function Groups({ by, groups }: { readonly by: NonNullable<By>; readonly groups: readonly StatsGroup[] }) {
-  const [isWhole, setWhole] = useState(false)
-  const some = isPeriod(by) ? groups.slice(-fewRows) : groups.slice(0, fewRows)
-  return (
-    <>
-      {!isWhole && some.length < groups.length && (
-        <p class="buttons">
-          {formatNumber(some.length)} of {formatCount(groups.length, 'row')}
-          <button type="button" onClick={() => setWhole(true)}>
-            Show all
-          </button>
-        </p>
-      )}
-      <Table
-        label={`Records by ${by}`}
-        columns={columnsOf(by)}
-        rows={isWhole ? groups : some}
-        rowKey={keyOf}
-        empty=""
-      />
     </>
   )
 }

@@ -66,6 +66,7 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
           <>
             <Field
               label="Ticket"
+              name="ticket"
               hint="The request that this answers; the certificates name it."
               value={ticket}
               onValue={setTicket}
@@ -85,7 +86,13 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
           </>
         )}
         <Due on={due_at} />
-        <Field label="Reason" hint="Optional; the certificates name it." value={reason} onValue={setReason} />
+        <Field
+          label="Reason"
+          name="reason"
+          hint="Optional; the certificates name it."
+          value={reason}
+          onValue={setReason}
+        />
         <Field
           label={`Type ${live.length} to erase exactly ${live.length === 1 ? 'this record' : 'these records'}`}
           value={typed}

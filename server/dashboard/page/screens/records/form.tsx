@@ -10,10 +10,12 @@ import { type Filters, noFilters } from './filters.ts'
 interface FilterFormProps {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
+  /** Of the list. */
+  readonly error: unknown
 }
 
 /** The filters of `list`, and the way to a record by its id. */
-export function FilterForm({ filters, onFilters }: FilterFormProps) {
+export function FilterForm({ filters, onFilters, error }: FilterFormProps) {
   const sites = useSites().value ?? []
   const [draft, setDraft] = useState(filters)
   const [id, setId] = useState('')
@@ -31,6 +33,7 @@ export function FilterForm({ filters, onFilters }: FilterFormProps) {
   return (
     <Form
       action={action}
+      error={error}
       submit="Show"
       more={
         <button type="button" onClick={clear}>
@@ -62,7 +65,7 @@ interface PartProps {
 function Plain({ draft, set }: PartProps) {
   return (
     <>
-      <Field label="Subject (exact)" value={draft.subject} onValue={subject => set({ subject })} />
+      <Field label="Subject (exact)" name="subject_id" value={draft.subject} onValue={subject => set({ subject })} />
       <Select
         label="Accepted"
         value={draft.answer}
@@ -76,9 +79,9 @@ function Plain({ draft, set }: PartProps) {
 function More({ draft, set }: PartProps) {
   return (
     <>
-      <Field label="Label" value={draft.label} onValue={label => set({ label })} />
-      <Field label="Created from (UTC)" type="date" value={draft.from} onValue={from => set({ from })} />
-      <Field label="Created until (UTC)" type="date" value={draft.to} onValue={to => set({ to })} />
+      <Field label="Label" name="consent_id" value={draft.label} onValue={label => set({ label })} />
+      <Field label="Created from (UTC)" name="from" type="date" value={draft.from} onValue={from => set({ from })} />
+      <Field label="Created until (UTC)" name="to" type="date" value={draft.to} onValue={to => set({ to })} />
       <Select
         label="Source"
         value={draft.source}
