@@ -51,7 +51,7 @@ export async function findTokenHolder(
   return { accountId, kind: 'site_token', id: siteId }
 }
 
-/** The same for every site, because a CORS preflight (Fetch standard) carries no token. */
+/** A CORS preflight (Fetch standard) carries no token, so the response is the same for every site. */
 export const preflightHeaders = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST',

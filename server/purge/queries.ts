@@ -105,8 +105,8 @@ export async function purgeRecords(
 }
 
 /**
- * Strips the next `reach` entries before entry `version`, a long history's purge. The last call sets the time of the purge.
- * Returns their number.
+ * Strips the next `reach` entries before entry `version`, which is the purge of a long history. The last call sets the time
+ * of the purge. Returns their number.
  */
 export async function stripMore(
   sql: Sql,

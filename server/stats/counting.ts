@@ -40,7 +40,7 @@ const maxAttempts = 20
 const maxMs = 5000
 
 /**
- * Counts all entries of the persons whose records a purge will empty, because afterwards nobody can tell whose they were.
+ * Counts all entries of the persons whose records a purge will empty, because the records do not name them afterwards.
  * @throws Failure `unavailable` if other nodes count all the time, or it is aborted
  */
 export async function countBeforePurge(

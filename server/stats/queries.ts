@@ -246,7 +246,7 @@ export function isCurrent({ uncounted }: { readonly uncounted: number }): boolea
   return uncounted <= maxUncounted
 }
 
-/** Returns the time of the last checkpoint whose entries, and all before, are counted. */
+/** Returns the time of the last counted checkpoint that ended a run of the checkpointer: no earlier entry is uncounted. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

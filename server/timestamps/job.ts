@@ -23,7 +23,7 @@ const intervalMs = 15_000
 
 const maxPerRun = 100
 
-/** Age of checkpoints for which a starting node requests no timestamps. */
+/** Age beyond which a starting node requests no timestamps of checkpoints. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
 /** Margin for a checkpoint stored after it was dated, by another node's clock. */

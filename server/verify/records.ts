@@ -28,6 +28,7 @@ export interface Stored {
   readonly id: string
   /** From the last page read, to match the last entry. */
   record: StoredRecord | null
+  /** From the first page read. */
   readonly isPurged: boolean
   /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
   readonly entries: ChainEntry[]

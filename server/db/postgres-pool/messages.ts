@@ -52,10 +52,7 @@ export class MessageCheck {
   /** True between a statement's parameters and columns. Without columns the driver returns rows without values. */
   #lacksColumns = false
 
-  /**
-   * @throws MalformedMessage
-   * @throws MalformedMessage
-   */
+  /** Returns the messages that this chunk completes. @throws MalformedMessage */
   read(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let start = 0
