@@ -4,6 +4,7 @@ import type { AuditEntry, ConsentChange, History, Restoration } from '../../src/
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
+import { databaseTimeoutMs } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import type { Deps } from './deps.ts'
 import { findExpiry, findValidity } from './notice.ts'
@@ -11,8 +12,6 @@ import * as queries from './queries.ts'
 import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
 
 const maxAttempts = 100
-
-const retryBudgetMs = 5000
 
 const maxBackoffMs = 10
 
@@ -130,7 +129,7 @@ async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased
   next: (row: Row) => Promise<Change | null>,
 ): Promise<string> {
   const { accountId } = caller
-  const deadline = performance.now() + retryBudgetMs
+  const deadline = performance.now() + databaseTimeoutMs
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const row = await find()
     if (!row) throw noConsent()

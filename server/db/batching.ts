@@ -1,13 +1,11 @@
 import DataLoader from 'dataloader'
-import { type DbErrorKind, dbErrorKind } from './errors.ts'
+import { type DbErrorKind, databaseTimeoutMs, dbErrorKind } from './errors.ts'
 
 /** Results must have the order of the items. An `Error` rejects its item's call. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
 /** Kinds of errors that a single item can cause; null is an error outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
-
-const retryBudgetMs = 5000
 
 /**
  * Combines calls of one turn of the event loop into one statement. If it fails with an error that a single item can cause,
@@ -39,7 +37,7 @@ async function executeBatch<Item, Result>(items: readonly Item[], execute: Execu
   try {
     return await execute(items)
   } catch (error) {
-    const isInTime = performance.now() - start < retryBudgetMs
+    const isInTime = performance.now() - start < databaseTimeoutMs
     if (items.length === 1 || !isInTime || !itemErrors.has(dbErrorKind(error))) throw error
     return Promise.all(items.map(item => executeAlone(item, execute)))
   }

@@ -1,5 +1,6 @@
 import type { ReservedSql, Sql } from 'postgres'
 import postgres from 'postgres'
+import { databaseTimeoutMs } from './errors.ts'
 import { driverOptions, openDriver } from './postgres-pool/driver.ts'
 import { Hosts, type Open } from './postgres-pool/hosts.ts'
 import { Pool } from './postgres-pool/pool.ts'
@@ -16,16 +17,13 @@ export const socketName = '.s.PGSQL.5432'
 
 export const filesName = 'postgresql'
 
-/** Milliseconds: the request deadline. */
-const statement_timeout = 5000
-
 export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })
   const options = {
     ...driverOptions,
     ...(isRemote(target.url) && { ssl: 'verify-full' as const }), // `require` would not verify the server
-    connection: { ...connection, statement_timeout },
+    connection: { ...connection, statement_timeout: databaseTimeoutMs },
     max: 1,
   }
   const open =

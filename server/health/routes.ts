@@ -6,7 +6,7 @@ import { withTimeout } from '../http/deadline.ts'
 import { isDraining, recordProbe } from '../http/server.ts'
 import { type NodeState, readOnlyReason, requireWritable } from './state.ts'
 
-const databaseTimeoutMs = 1000
+const probeTimeoutMs = 1000
 
 interface Deps {
   readonly sql: Sql
@@ -20,7 +20,7 @@ export function healthRoutes(app: FastifyInstance, { sql, state }: Deps): void {
   const requireReady = async () => {
     recordProbe(app.server)
     if (isDraining(app.server)) throw unavailable('The service is about to stop.')
-    probe ??= withTimeout(sql`select 1`, databaseTimeoutMs).finally(() => {
+    probe ??= withTimeout(sql`select 1`, probeTimeoutMs).finally(() => {
       probe = undefined
     })
     await probe

@@ -1,10 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { RetryOptions } from '../db/errors.ts'
+import { databaseTimeoutMs, type RetryOptions } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
 import { getDiagnostics } from './logging.ts'
-
-/** Total time that a request may wait for the database. */
-export const databaseTimeoutMs = 5000
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -10,11 +10,11 @@ import {
   type KeyCaller,
 } from '../auth/caller.ts'
 import { requireOwnOrigin } from '../auth/session.ts'
-import { withRetry } from '../db/errors.ts'
+import { databaseTimeoutMs, withRetry } from '../db/errors.ts'
 import { Failure } from '../failure.ts'
 import { type NodeState, requireClock, requireWritable } from '../health/state.ts'
 import type { Quota } from '../quota/quota.ts'
-import { databaseTimeoutMs, retryOptions, withinDeadline } from './deadline.ts'
+import { retryOptions, withinDeadline } from './deadline.ts'
 import { methodNotAllowed, noRoute } from './errors.ts'
 import { spendForRequest, spendUnit } from './quota.ts'
 

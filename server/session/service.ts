@@ -3,6 +3,7 @@ import type { Credentials, Session } from '../../src/contract/index.ts'
 import { type Caller, unauthorized } from '../auth/caller.ts'
 import { verifyPassword } from '../auth/password.ts'
 import { signSession } from '../auth/session.ts'
+import { noId } from '../ids.ts'
 import { endSessions, findEmail, findLogin, findUser } from './queries.ts'
 
 interface Deps {
@@ -11,10 +12,7 @@ interface Deps {
 }
 
 /** Ids to look up for an unknown e-mail, so that it takes as long as a known one. */
-const unknownUser = {
-  accountId: '00000000-0000-0000-0000-000000000000',
-  userId: '00000000-0000-0000-0000-000000000000',
-}
+const unknownUser = { accountId: noId, userId: noId }
 
 /** @throws Failure `unauthorized`, identical for an unknown e-mail and a wrong password */
 export async function signIn(

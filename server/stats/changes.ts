@@ -1,7 +1,8 @@
 import type { Fragment, Sql } from 'postgres'
+import { noId } from '../ids.ts'
 
 /** Stands for all sites. No site has this id, and no filter may name it. */
-export const everySite = '00000000-0000-0000-0000-000000000000'
+export const everySite = noId
 
 /** Preferences to count: short, and unlike addresses and numbers, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
