@@ -80,7 +80,9 @@ function residentMemory({ pid }: Served): number {
 /** Returns the size of each file as it is sent. */
 async function readPage(url: string): Promise<number[]> {
   const plain = await request(url, { headers: html })
-  const paths = [...(await plain.body.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => `/${path}`)
+  const paths = [...(await plain.body.text()).matchAll(/(?:src|href)="(dashboard\/[^"]+)"/g)].map(
+    ([, path = '']) => `/${path}`,
+  )
   const sizes = ['/', ...paths].map(async path => {
     const { body } = await request(url + path, { headers: { ...html, 'accept-encoding': 'gzip' } })
     return (await body.arrayBuffer()).byteLength
