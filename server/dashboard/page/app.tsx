@@ -29,7 +29,7 @@ export function App() {
   if (!session) {
     return (
       <main class="alone">
-        <h1>Sign in</h1>
+        <h1>Sign in to consentctl</h1>
         <SignIn email="" />
       </main>
     )

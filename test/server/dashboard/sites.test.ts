@@ -202,5 +202,6 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByRole('button').allInnerTexts()).toEqual(['Skip to the content', 'Sign out', 'Copy', 'Copy'])
     await page.goto(`${service.url}/#/sites/new`)
     await page.getByText('Readers cannot create sites.').waitFor()
+    expect(await page.locator('.command').count()).toBe(0)
   })
 })

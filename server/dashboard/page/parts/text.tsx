@@ -1,8 +1,10 @@
 import { visible } from '../../../../src/output/safe.ts'
 
-/** Text of strangers: what would deceive a reader is shown as `\u{…}`, and its direction ends where it ends. */
+/**
+ * Text of strangers: what would deceive a reader, a blank at an end too, is shown as `\u{…}`, and its direction ends where it ends.
+ */
 export function Text({ of }: { readonly of: string | null | undefined }) {
-  return of === null || of === undefined || of === '' ? <span class="none">none</span> : <bdi>{visible(of)}</bdi>
+  return of ? <bdi>{visible(of).replace(/^ | $/g, '\\u{20}')}</bdi> : <span class="none">none</span>
 }
 
 /** An id, in full and easy to select. */

@@ -162,8 +162,8 @@ function Actions({ facts, onChanged }: PartProps) {
       </p>
       <Problem error={receipt.error} retry={receipt.run} />
       {question === 'change' && <Change record={facts.record} onDone={finish} onClose={close} />}
-      {question === 'delete' && <Delete id={id} onDone={finish} onClose={close} />}
-      {question === 'restore' && <Restore id={id} onDone={finish} onClose={close} />}
+      {question === 'delete' && <Delete record={facts.record} onDone={finish} onClose={close} />}
+      {question === 'restore' && <Restore record={facts.record} onDone={finish} onClose={close} />}
     </>
   )
 }

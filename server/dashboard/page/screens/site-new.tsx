@@ -23,7 +23,7 @@ export function NewSite() {
   })
   if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: null })} />
   return (
-    <Screen title="New site" command={['sites', ...createCommand(fields), ...signIn]}>
+    <Screen title="New site" {...(mayChange && { command: ['sites', ...createCommand(fields), ...signIn] })}>
       {mayChange ? (
         <Form action={creating} submit="Create the site" more={<a href={linkTo('sites')}>Cancel</a>}>
           <SiteFieldInputs fields={fields} onFields={setFields} />

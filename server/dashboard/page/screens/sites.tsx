@@ -65,7 +65,7 @@ const columns: Column<Site>[] = [
     ),
   },
   { title: 'Policy version', isNumber: true, cell: row => row.policy_version },
-  { title: 'Retention', cell: row => never(row.retention_days) },
+  { title: 'Deletes unchanged records', cell: row => never(row.retention_days) },
   { title: 'Strict notices', cell: row => (row.strict_notices ? 'yes' : 'no') },
   { title: 'Allowed origins', cell: row => <Text of={origins(row)} /> },
   { title: 'Created', cell: row => <Time at={row.created_at} /> },

@@ -58,7 +58,12 @@ function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {
   if (!history.notice_entry) return <span class="none">not held when the record was written</span>
   return (
     <>
-      version {record.policy_version}, published by entry {history.notice_entry} of the audit
+      {notice ? (
+        <a href={linkTo('notices', notice.site_id, String(notice.policy_version))}>version {notice.policy_version}</a>
+      ) : (
+        `version ${record.policy_version}`
+      )}
+      , published by entry {history.notice_entry} of the audit
       {notice?.valid_for && `, valid for ${notice.valid_for}`}
       {record.notice_locale && (
         <>

@@ -1,19 +1,29 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
+import type { Consent } from '../../../../../src/contract/consents.ts'
 import { useAction } from '../../call.ts'
 import { Command } from '../../parts/command.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Check, Form } from '../../parts/form.tsx'
-import { Id } from '../../parts/text.tsx'
+import { Id, Text } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 
 interface QuestionProps {
-  readonly id: string
+  readonly record: Consent
   readonly onDone: (message: string) => void
   readonly onClose: () => void
 }
 
-export function Delete({ id, onDone, onClose }: QuestionProps) {
+function Which({ record: { id, subject_id } }: Pick<QuestionProps, 'record'>) {
+  return (
+    <p>
+      <Id of={id} />, subject <Text of={subject_id} />
+    </p>
+  )
+}
+
+export function Delete({ record, onDone, onClose }: QuestionProps) {
+  const { id } = record
   const action = useAction(async () => {
     await client.call(api.consents.remove, { params: { id } })
     onDone('Deleted.')
@@ -21,9 +31,7 @@ export function Delete({ id, onDone, onClose }: QuestionProps) {
   return (
     <Dialog title="Delete this record?" onClose={onClose}>
       <Form action={action} submit="Delete" isDangerous onCancel={onClose}>
-        <p>
-          <Id of={id} />
-        </p>
+        <Which record={record} />
         <p>
           A deleted record is in lists only with deleted ones; its history stays. It can be restored until its personal
           data is purged (by default 30 days after the deletion). This is no erasure of the person: their other records
@@ -35,7 +43,8 @@ export function Delete({ id, onDone, onClose }: QuestionProps) {
   )
 }
 
-export function Restore({ id, onDone, onClose }: QuestionProps) {
+export function Restore({ record, onDone, onClose }: QuestionProps) {
+  const { id } = record
   const [isDespite, setDespite] = useState(false)
   const action = useAction(async () => {
     await client.call(api.consents.restore, { params: { id }, body: isDespite ? { despite_erasure: true } : {} })
@@ -44,9 +53,7 @@ export function Restore({ id, onDone, onClose }: QuestionProps) {
   return (
     <Dialog title="Restore this record?" onClose={onClose}>
       <Form action={action} submit="Restore" onCancel={onClose}>
-        <p>
-          <Id of={id} />
-        </p>
+        <Which record={record} />
         <p>Its history keeps the deletion and the restore. Retention counts from the restore.</p>
         <Check
           label="Also if an erasure request covers it, which its history shows from then on. A person who asked for erasure must not come back by mistake."
