@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
-import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
-import { intoHistory, intoLog, type View, viewJson } from './queries.ts'
+import { empty, staticFragment, toArrayLiteral, toColumn } from '../db/fragments.ts'
+import { intoHistory, intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { Claim, ConsentJson, FirstAnswer, NewRecord } from './rows.ts'
 
 interface NewRow {
@@ -51,7 +51,7 @@ export function insertConsents(
         d.ip_network, d.accepted, d.preferences, d.policy_version, 1, d.record_hash, d.hash, d.at, d.at,
         d.notice_locale, d.notice_entry, d.expires_at, d.gpc
       from drafts d join sites s on ${site} ${hasKeys ? whereClaimed(sql) : empty(sql)}
-      returning *
+      returning ${viewColumns(sql, view)}
     ), audit as (
       ${intoHistory(sql)}
       select a.account_id, d.id, 1, 'created', d.accepted, d.preferences, d.policy_version, ${actor.kind},
@@ -66,8 +66,7 @@ export function insertConsents(
 }
 
 function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
-  const column = (value: (row: NewRow) => Parameters<typeof toArrayLiteral>[0][number]) =>
-    toArrayLiteral(rows.map(value))
+  const column = (value: (row: NewRow) => Parameters<typeof toColumn>[0][number]) => toColumn(rows.map(value))
   const field = (name: Exclude<keyof NewRecord, 'preferences' | 'link'>) => column(({ record }) => record[name] ?? null)
   const link = (name: keyof NewRecord['link']) => column(({ record }) => record.link[name])
   return sql`drafts as (

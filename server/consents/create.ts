@@ -277,7 +277,8 @@ export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: 
   for (const item of items) {
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
-    await work(item)
+    const pending = work(item)
+    if (pending instanceof Promise) await pending // most work is not, and awaiting it takes longer than some of it
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
-import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
-import { intoLog, type View, viewJson } from './queries.ts'
+import { staticFragment, toArrayLiteral, toColumn } from '../db/fragments.ts'
+import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { ConsentJson, NewImport } from './rows.ts'
 
 /**
@@ -17,11 +17,11 @@ export function insertImports(
 ): Promise<(ConsentJson & { id: string })[]> {
   const sites = [...new Set(imports.map(({ identity }) => identity.site_id))]
   return sql<(ConsentJson & { id: string })[]>`
-    with ${drafts(sql, imports)}, ${entries(sql, imports)}, claimed_origins as (
+    with ${entries(sql, imports)}, claimed_origins as (
       insert into origins (account_id, origin, consent_id, body_hash)
-      select s.account_id, d.origin, d.id, d.body_hash from drafts d join sites s
-        on s.account_id = ${accountId} and s.id = any (${toArrayLiteral(sites)}::uuid[]) and s.id = d.site_id
-      order by d.origin
+      select s.account_id, e.origin, e.id, e.body_hash from entries e join sites s
+        on s.account_id = ${accountId} and s.id = any (${toArrayLiteral(sites)}::uuid[]) and s.id = e.site_id
+      order by e.origin
       on conflict (account_id, origin) do nothing
       returning consent_id
     ), inserted as (
@@ -29,76 +29,75 @@ export function insertImports(
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted, preferences,
         policy_version, version, record_hash, chain_head, created_at, updated_at, notice_locale, origin_system, origin_id,
         origin_evidence, given_at)
-      select a.account_id, d.id, d.site_id, d.label, d.subject_id, d.country, d.region, d.user_agent, d.ip_network,
-        d.accepted, d.preferences, d.policy_version, d.version, d.record_hash, d.hash, d.at, d.at, d.notice_locale,
-        d.origin_system, d.origin_id, d.origin_evidence, d.given_at
-      from drafts d join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)}
-      returning *
+      select a.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent, e.ip_network,
+        e.accepted, e.preferences, e.policy_version, e.version, e.record_hash, e.hash, e.at, e.at, e.notice_locale,
+        e.origin_system, e.origin_id, e.origin_evidence, e.given_at
+      from entries e join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)} and e.origin is not null
+      returning ${viewColumns(sql, view)}
     ), audit as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id, created_at,
         salt, payload_hash, hash, given_at, file_sha256)
-      select a.account_id, d.id, d.version, 'imported', d.accepted, d.preferences, d.policy_version, ${actor.kind},
-        ${actor.id}::uuid, d.at, d.salt, d.payload_hash, d.hash, d.given_at, d.file_sha256
-      from entries d join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)}
+      select a.account_id, e.id, e.version, 'imported', e.accepted, e.preferences, e.policy_version, ${actor.kind},
+        ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash, e.given_at, e.file_sha256
+      from entries e join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)}
     ), log as (
       ${intoLog(sql)}
-      select a.account_id, d.id, d.version, d.hash
-      from entries d join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)}
+      select a.account_id, e.id, e.version, e.hash
+      from entries e join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)}
     )
     select id, ${viewJson(sql, view)} from inserted`
 }
 
-const whereClaimed = staticFragment(sql => sql`where (d.id in (select consent_id from claimed_origins)) is true`)
+const whereClaimed = staticFragment(sql => sql`where (e.id in (select consent_id from claimed_origins)) is true`)
 
-/** The records in their last imported state. */
-function drafts(sql: Sql, imports: readonly NewImport[]): Fragment {
-  const column = (value: (one: NewImport) => Value) => toArrayLiteral(imports.map(value))
-  const field = (name: keyof NewImport['identity']) => column(({ identity }) => identity[name])
-  const last = stateColumns(imports.map(({ entries }) => entries[entries.length - 1] as ImportedEntry))
-  return sql`drafts as (
-      select * from unnest(
-        ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at)}::timestamptz[], ${field('site_id')}::uuid[],
-        ${field('consent_id')}::text[], ${field('subject_id')}::text[], ${field('country')}::text[],
-        ${field('region')}::text[], ${field('user_agent')}::text[], ${field('ip_network')}::cidr[],
-        ${last.accepted}::boolean[], ${last.preferences}::jsonb[],
-        ${last.policyVersion}::integer[], ${column(({ entries }) => entries.length)}::integer[],
-        ${column(({ recordHash }) => recordHash)}::bytea[], ${last.hash}::bytea[],
-        ${field('notice_locale')}::text[], ${field('origin_system')}::text[], ${field('origin_id')}::text[],
-        ${field('origin_evidence')}::text[], ${last.givenAt}::timestamptz[],
-        ${column(({ claim }) => claim.origin)}::bytea[], ${column(({ claim }) => claim.bodyHash)}::bytea[]
-      ) as drafts (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
-        policy_version, version, record_hash, hash, notice_locale, origin_system, origin_id, origin_evidence, given_at,
-        origin, body_hash)
-    )`
-}
-
-type Value = Parameters<typeof toArrayLiteral>[0][number]
-type ImportedEntry = NewImport['entries'][number]
-
-function stateColumns(entries: readonly ImportedEntry[]) {
-  return {
-    accepted: toArrayLiteral(entries.map(({ answer }) => answer.accepted)),
-    preferences: toArrayLiteral(entries.map(({ answer }) => JSON.stringify(answer.preferences))),
-    policyVersion: toArrayLiteral(entries.map(({ answer }) => answer.policy_version)),
-    hash: toArrayLiteral(entries.map(({ link }) => link.hash)),
-    givenAt: toArrayLiteral(entries.map(({ answer }) => answer.given_at)),
-  }
-}
-
+/** All entries. The last one of a record has its columns, too: its state is the record's, and other entries have nulls there. */
 function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
-  const all = imports.flatMap(({ id, at, entries }) => entries.map((entry, index) => ({ id, at, index, ...entry })))
-  const column = (value: (one: (typeof all)[number]) => Value) => toArrayLiteral(all.map(value))
-  const state = stateColumns(all)
+  const rows = imports.flatMap(toRows)
+  const column = (value: (row: Row) => Value) => toColumn(rows.map(value))
+  const field = (name: keyof NewImport['identity']) => column(({ record }) => record?.identity[name] ?? null)
   return sql`entries as (
       select * from unnest(
-        ${column(({ id }) => id)}::uuid[], ${column(({ index }) => index + 1)}::integer[],
-        ${column(({ at }) => at)}::timestamptz[], ${state.accepted}::boolean[], ${state.preferences}::jsonb[],
-        ${state.policyVersion}::integer[], ${column(({ link }) => link.salt)}::bytea[],
-        ${column(({ link }) => link.payloadHash)}::bytea[], ${state.hash}::bytea[],
-        ${state.givenAt}::timestamptz[], ${column(({ answer }) => `\\x${answer.file_sha256}`)}::bytea[]
-      ) as entries (id, version, at, accepted, preferences, policy_version, salt, payload_hash, hash, given_at, file_sha256)
+        ${column(({ id }) => id)}::uuid[], ${column(({ version }) => version)}::integer[],
+        ${column(({ at }) => at)}::timestamptz[], ${column(({ answer }) => answer.accepted)}::boolean[],
+        ${column(({ answer }) => JSON.stringify(answer.preferences))}::jsonb[],
+        ${column(({ answer }) => answer.policy_version)}::integer[], ${column(({ link }) => link.salt)}::bytea[],
+        ${column(({ link }) => link.payloadHash)}::bytea[], ${column(({ link }) => link.hash)}::bytea[],
+        ${column(({ answer }) => answer.given_at)}::timestamptz[],
+        ${column(({ answer }) => `\\x${answer.file_sha256}`)}::bytea[],
+        ${field('site_id')}::uuid[], ${field('consent_id')}::text[], ${field('subject_id')}::text[],
+        ${field('country')}::text[], ${field('region')}::text[], ${field('user_agent')}::text[],
+        ${field('ip_network')}::cidr[], ${column(({ record }) => record?.recordHash ?? null)}::bytea[],
+        ${field('notice_locale')}::text[], ${field('origin_system')}::text[], ${field('origin_id')}::text[],
+        ${field('origin_evidence')}::text[], ${column(({ record }) => record?.claim.origin ?? null)}::bytea[],
+        ${column(({ record }) => record?.claim.bodyHash ?? null)}::bytea[]
+      ) as entries (id, version, at, accepted, preferences, policy_version, salt, payload_hash, hash, given_at, file_sha256,
+        site_id, label, subject_id, country, region, user_agent, ip_network, record_hash, notice_locale, origin_system,
+        origin_id, origin_evidence, origin, body_hash)
     )`
+}
+
+type Value = Parameters<typeof toColumn>[0][number]
+type ImportedEntry = NewImport['entries'][number]
+
+interface Row extends ImportedEntry {
+  readonly id: string
+  readonly version: number
+  readonly at: Date
+  /** Null but in its last entry. */
+  readonly record: NewImport | null
+}
+
+function toRows(record: NewImport): Row[] {
+  const { id, at, entries } = record
+  return entries.map(({ answer, link }, index) => ({
+    id,
+    version: index + 1,
+    at,
+    answer,
+    link,
+    record: index === entries.length - 1 ? record : null,
+  }))
 }
 
 /** The record that an origin has made. */

@@ -18,6 +18,10 @@ interface Draft {
   readonly claim: ImportClaim
 }
 
+interface Growing extends NewImport {
+  readonly entries: NewImport['entries'][number][]
+}
+
 interface Run {
   readonly view: View
   /** Empty before the first try of a request. A record that a lost try has made is so no replay to the next one. */
@@ -55,11 +59,14 @@ async function insertNew(
 ): Promise<Map<number, string>> {
   const indexes = new Map<string, number>()
   const imports: NewImport[] = []
-  await forEachYielding(firstOf(drafts).values(), async ([index, draft]) => {
+  await forEachYielding(firstOf(drafts).values(), ([index, draft]) => {
     const id = newIds.get(index) ?? newId()
     newIds.set(index, id)
     indexes.set(id, index)
-    imports.push(await buildImport(deps, caller, id, draft))
+    const record = buildImport(deps, caller, id, draft)
+    imports.push(record)
+    const later = draft.answers.slice(1)
+    return later.length > 0 ? forEachYielding(later, answer => addEntry(record, caller, answer)) : undefined
   })
   if (imports.length === 0) return new Map()
   const inserted = await insertImports(deps.sql, caller.accountId, { imports, actor: caller, view })
@@ -162,14 +169,8 @@ function toUtc(instant: string): string {
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
-/** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
-async function buildImport(
-  { config, geo }: Deps,
-  actor: Actor,
-  id: string,
-  { row, answers, claim }: Draft,
-): Promise<NewImport> {
-  const at = readInstant(id)
+/** A record with the entry of its first answer. */
+function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, answers, claim }: Draft): Growing {
   const identity = {
     ...toIdentity(config, row, findPlace(geo, row)),
     origin_system: row.origin.system,
@@ -177,18 +178,26 @@ async function buildImport(
     origin_evidence: row.origin.evidence ?? null,
   }
   const salt = newSalt()
-  const recordHash = hashRecord(identity, salt)
-  const entries: NewImport['entries'][number][] = []
-  const add = (answer: ImportedAnswer) => {
-    const { given_at, file_sha256 } = answer
-    const previous = entries.at(-1)?.link.hash ?? null
-    const version = entries.length + 1
-    const facts = { file_sha256, given_at }
-    const event = { id, version, action: 'imported', actor, at, previous, state: answer, facts } as const
-    const link = previous ? linkOf(event) : linkOf({ ...event, recordHash }, salt)
-    entries.push({ answer, link })
-  }
-  if (answers.length === 1) add(answers[0] as ImportedAnswer)
-  else await forEachYielding(answers, add)
-  return { id, at, identity, recordHash, claim, entries }
+  const record = { id, at: readInstant(id), identity, recordHash: hashRecord(identity, salt), claim, entries: [] }
+  addEntry(record, actor, answers[0] as ImportedAnswer, salt)
+  return record
+}
+
+/** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
+function addEntry({ id, at, recordHash, entries }: Growing, actor: Actor, answer: ImportedAnswer, salt?: Buffer): void {
+  const { given_at, file_sha256 } = answer
+  const previous = entries.at(-1)?.link.hash ?? null
+  const facts = { file_sha256, given_at }
+  const event = {
+    id,
+    version: entries.length + 1,
+    action: 'imported',
+    actor,
+    at,
+    previous,
+    state: answer,
+    facts,
+    ...(previous === null && { recordHash }),
+  } as const
+  entries.push({ answer, link: linkOf(event, salt) })
 }

@@ -53,6 +53,14 @@ export function viewJson(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idJson(sql) : consentJson(sql)
 }
 
+/** What `viewJson` needs of a record that a statement returns. */
+export function viewColumns(sql: Sql, view: View): Fragment {
+  return view === 'minimal' ? idColumn(sql) : allColumns(sql)
+}
+
+const idColumn = staticFragment(sql => sql`id`)
+const allColumns = staticFragment(sql => sql`*`)
+
 export const intoHistory = staticFragment(
   sql => sql`insert into consent_history (
     account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,

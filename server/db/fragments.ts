@@ -26,6 +26,11 @@ export function toArrayLiteral(values: readonly Value[]): string {
   return `{${values.map(toElement).join(',')}}`
 }
 
+/** Formats an argument of `unnest` beside others: it pads the shorter ones with nulls. */
+export function toColumn(values: readonly Value[]): string {
+  return values.every(value => value === null) ? '{}' : toArrayLiteral(values)
+}
+
 function toElement(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`

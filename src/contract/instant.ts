@@ -6,6 +6,7 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(
  * year 0000.
  */
 export function parseInstant(value: string): number | null {
+  if (isCanonical(value)) return Date.parse(value)
   const parts = rfc3339.exec(value)
   if (!parts || parts[1] === '0000') return null
   const [, year, month, day, hour, minute, second, fraction = '0', offset = ''] = parts
@@ -17,4 +18,11 @@ export function parseInstant(value: string): number | null {
   const whole = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset.toUpperCase()}`)
   const milliseconds = Number(fraction.padEnd(3, '0').slice(0, 3))
   return Number.isNaN(whole) ? null : whole + milliseconds + (/[1-9]/.test(fraction.slice(3)) ? 0.5 : 0)
+}
+
+/** True for an instant as `toISOString` writes it, which most are. */
+function isCanonical(value: string): boolean {
+  if (value.length !== 24 || value.startsWith('0000')) return false
+  const at = Date.parse(value)
+  return !Number.isNaN(at) && new Date(at).toISOString() === value
 }

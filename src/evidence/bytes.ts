@@ -8,6 +8,69 @@ export function sha256(data: Buffer | string): Buffer {
   return Buffer.from(hash('sha256', data, 'binary'), 'latin1')
 }
 
+/** What is hashed, written into one reused buffer: a Buffer for each part would take longer than the hash. */
+export class Preimage {
+  #bytes = Buffer.allocUnsafe(1024)
+  #length = 0
+
+  /** Begins another one. */
+  start(): this {
+    this.#length = 0
+    return this
+  }
+
+  bytes(part: Buffer): this {
+    this.#reserve(part.length)
+    this.#bytes.set(part, this.#length)
+    this.#length += part.length
+    return this
+  }
+
+  text(text: string): this {
+    this.#reserve(3 * text.length) // no code unit takes more in UTF-8
+    this.#length += this.#bytes.write(text, this.#length)
+    return this
+  }
+
+  id(id: string): this {
+    this.#reserve(id.length)
+    this.#length += this.#bytes.write(id.replaceAll('-', ''), this.#length, 'hex')
+    return this
+  }
+
+  /** Takes the value modulo 256. */
+  uint8(value: number): this {
+    this.#reserve(1)
+    this.#bytes[this.#length] = value
+    this.#length += 1
+    return this
+  }
+
+  uint32(value: number): this {
+    this.#reserve(4)
+    this.#length = this.#bytes.writeUInt32BE(value, this.#length)
+    return this
+  }
+
+  int64(value: bigint): this {
+    this.#reserve(8)
+    this.#length = this.#bytes.writeBigInt64BE(value, this.#length)
+    return this
+  }
+
+  sha256(): Buffer {
+    return sha256(this.#bytes.subarray(0, this.#length))
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more
+    if (needed <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(2 * needed)
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
+  }
+}
+
 /** Formats 32 hexadecimal digits as a UUID. */
 export function idOf(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -36,11 +36,16 @@ function isAsciiLetter(code: number): boolean {
   return (code >= 65 && code <= 90) || (code >= 97 && code <= 122)
 }
 
+function isSorted(names: readonly string[]): boolean {
+  return names.every((name, index) => index === 0 || (names[index - 1] as string) < name)
+}
+
 function sortNames(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(sortNames)
   const ordered: Record<string, unknown> = {}
-  for (const name of Object.keys(value).sort()) {
+  const names = Object.keys(value)
+  for (const name of isSorted(names) ? names : names.sort()) {
     ordered[name] = sortNames((value as Record<string, unknown>)[name])
   }
   return ordered

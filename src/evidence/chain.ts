@@ -1,5 +1,5 @@
-import { idBytes, idOf, pooledBytes, sha256 } from './bytes.ts'
-import { canonical, jcs } from './canonical.ts'
+import { idOf, Preimage, pooledBytes, sha256 } from './bytes.ts'
+import { canonical } from './canonical.ts'
 
 /** State of a record after the event of an audit entry. */
 export interface State {
@@ -106,11 +106,13 @@ export interface Link {
 
 /** Prefixes of the kinds of hashes, so that none can pass for another. */
 const domain = {
-  payload: { 1: Buffer.of(0x00), 2: Buffer.of(0x04), 3: Buffer.of(0x04) },
-  entry: { 1: Buffer.of(0x01), 2: Buffer.of(0x05), 3: Buffer.of(0x06) },
-  record: Buffer.of(0x02),
-  history: Buffer.of(0x03),
+  payload: { 1: 0x00, 2: 0x04, 3: 0x04 },
+  entry: { 1: 0x01, 2: 0x05, 3: 0x06 },
+  record: 0x02,
+  history: 0x03,
 } as const
+
+const preimage = new Preimage()
 
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
@@ -139,7 +141,8 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
     subject_id,
     user_agent,
   }
-  return sha256Of(domain.record, salt, Buffer.from(JSON.stringify(sorted))) // equals JCS for sorted names and flat values
+  const text = JSON.stringify(sorted) // equals JCS for sorted names and flat values
+  return preimage.start().uint8(domain.record).bytes(salt).text(text).sha256()
 }
 
 /**
@@ -148,7 +151,7 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
  */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
-  return sha256Of(domain.history, jcs(left))
+  return preimage.start().uint8(domain.history).text(canonical(left)).sha256()
 }
 
 /**
@@ -169,7 +172,7 @@ export function hashPayload(
     hashVersion === 1
       ? `{"accepted":${accepted},${history}"policy_version":${policy_version},"preferences":${preferences}${record}}`
       : `{${history}"preferences":${preferences}${record}}`
-  return sha256Of(domain.payload[hashVersion], salt, Buffer.from(payload))
+  return preimage.start().uint8(domain.payload[hashVersion]).bytes(salt).text(payload).sha256()
 }
 
 /**
@@ -177,32 +180,25 @@ export function hashPayload(
  * accepted and policy version before the payload hash, in version 3 then `SHA-256(JCS(facts))`. README.md has the encodings.
  */
 export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
-  const { accepted, policy_version } = event.state
-  const time = Buffer.allocUnsafe(8)
-  time.writeBigInt64BE(BigInt(event.at.getTime()))
-  return sha256Of(
-    domain.entry[hashVersion],
-    event.previous ?? none.hash,
-    idBytes(event.id),
-    uint32(event.version),
-    prefixed(event.action),
-    prefixed(event.actor.kind),
-    event.actor.id === null ? none.id : idBytes(event.actor.id),
-    time,
-    ...(hashVersion === 1 ? [] : [Buffer.of(accepted ? 1 : 0), uint32(policy_version)]),
-    ...(hashVersion === 3 ? [hashFacts(event.facts ?? {})] : []),
-    payloadHash,
-  )
+  const { id, version, action, actor, at, previous, state, facts } = event
+  preimage
+    .start()
+    .uint8(domain.entry[hashVersion])
+    .bytes(previous ?? none.hash)
+    .id(id)
+    .uint32(version)
+  addPrefixed(action)
+  addPrefixed(actor.kind)
+  if (actor.id === null) preimage.bytes(none.id)
+  else preimage.id(actor.id)
+  preimage.int64(BigInt(at.getTime()))
+  if (hashVersion !== 1) preimage.uint8(state.accepted ? 1 : 0).uint32(state.policy_version)
+  if (hashVersion === 3) preimage.bytes(hashFacts(facts ?? {}))
+  return preimage.bytes(payloadHash).sha256()
 }
 
 function hashFacts({ file_sha256, given_at, gpc }: Facts): Buffer {
   return sha256(JSON.stringify({ file_sha256, given_at, gpc })) // equals JCS for sorted names and flat values
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4)
-  bytes.writeUInt32BE(value)
-  return bytes
 }
 
 export function newSalt(): Buffer {
@@ -222,12 +218,8 @@ export function entryId(hash: Buffer): string {
   return idOf(bytes.toString('hex'))
 }
 
-function prefixed(text: string): Buffer {
-  return Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
-}
-
-function sha256Of(...parts: Buffer[]): Buffer {
-  return sha256(Buffer.concat(parts))
+function addPrefixed(text: string): void {
+  preimage.uint8(text.length).text(text)
 }
 
 /** A stored entry, possibly tampered with. */
