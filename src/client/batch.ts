@@ -24,6 +24,8 @@ interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
   /** A create of one record, for the errors of rows. */
   readonly call: Call
+  /** In place of the brace of each row that is JSON: the fields that all have, such as `{"site_id":"…",`. */
+  readonly common?: Uint8Array | undefined
 }
 
 interface RowState {
@@ -82,12 +84,15 @@ async function waitForRetry(
 
 type Outcome = { readonly consent: { readonly id: string }; readonly replayed?: boolean } | RowRefused
 
-async function sendRows({ send, call }: BatchOptions, states: readonly RowState[]): Promise<void> {
+async function sendRows({ send, call, common }: BatchOptions, states: readonly RowState[]): Promise<void> {
   let info: ResponseInfo | undefined
   let lost: CallError | undefined
   const response = idsOf(states.length)
   const body = await send({ ...createBatch, response } as Endpoint, {
-    ...inputOf(states.map(({ row }) => row)),
+    ...inputOf(
+      states.map(({ row }) => row),
+      common,
+    ),
     prefer: 'return=minimal',
     isIdempotent: true,
     onResponse: each => {
@@ -115,10 +120,18 @@ async function sendRows({ send, call }: BatchOptions, states: readonly RowState[
   }
 }
 
-function inputOf(rows: readonly Row[]): Pick<Input, 'body' | 'upload'> {
-  if (!rows.every(row => row instanceof Uint8Array)) return { body: { records: rows } }
-  const parts = rows.flatMap((row, index) => (index === 0 ? [row] : [comma, row]))
-  return { upload: { bytes: Buffer.concat([start, ...parts, end]), type: jsonType } }
+function inputOf(rows: readonly Row[], common: Uint8Array = brace): Pick<Input, 'body' | 'upload'> {
+  const parts: Uint8Array[] = []
+  for (const row of rows) {
+    if (!(row instanceof Uint8Array)) return { body: { records: rows } }
+    parts.push(parts.length === 0 ? start : comma, common, row.subarray(1))
+  }
+  return { upload: { bytes: Buffer.concat([...parts, end]), type: jsonType } }
 }
 
-const [start, comma, end] = ['{"records":[', ',', ']}'].map(text => Buffer.from(text)) as [Buffer, Buffer, Buffer]
+const [start, comma, end, brace] = ['{"records":[', ',', ']}', '{'].map(text => Buffer.from(text)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+  Buffer,
+]

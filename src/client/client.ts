@@ -27,7 +27,7 @@ export interface Client {
     ): ReturnType<Methods['create']>
   }
   /** Creates several records with one request; the instance must support batches. */
-  createRows(rows: readonly Row[]): Promise<RowResult[]>
+  createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
   /** Returns the text of a signed response unchanged. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
@@ -61,7 +61,7 @@ export function clientOn(openTransport: () => Promise<Transport>): Client {
     consents: Object.fromEntries(
       Object.entries(consents).map(([name, endpoint]) => [name, (input: Input) => send(endpoint, input)]),
     ) as Client['consents'],
-    createRows: async rows => (await open()).createRows(rows),
+    createRows: async (...args) => (await open()).createRows(...args),
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) => send(endpoint, input) as ReturnType<Method<E>>,
     text: <E extends Endpoint>(endpoint: E, input: CallInput<E>) =>
       send(endpoint, { ...input, as: 'text' }) as Promise<string>,

@@ -21,7 +21,7 @@ import { type Backoff, withRetries } from './retry.ts'
 
 export interface Transport {
   send(endpoint: Endpoint, input: Input): Promise<unknown>
-  createRows(rows: readonly Row[]): Promise<RowResult[]>
+  createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]>
   probe(path: string, timeoutMs: number): Promise<RawResponse>
   supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
   close(): void
@@ -82,9 +82,9 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     return isDescribed(await description, endpoint, parameter)
   }
 
-  async function createRows(rows: readonly Row[]): Promise<RowResult[]> {
+  async function createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]> {
     const { createRows } = await import('./batch.ts')
-    return await createRows({ ...backoff, send, call: callOf(connection, consents.create, {}) }, rows)
+    return await createRows({ ...backoff, send, call: callOf(connection, consents.create, {}), common }, rows)
   }
 
   async function probe(path: string, timeoutMs: number): Promise<RawResponse> {

@@ -7,7 +7,17 @@ import { CliError, exit, usageError } from '../errors/errors.ts'
 import type { Host } from '../io/io.ts'
 import { makeFolder, openDraft, partOf } from '../io/new-file.ts'
 import { groupCommit } from './group-commit.ts'
-import { busy, type Claim, type Close, damaged, encode, type Log, readEntries, readOwnership } from './log.ts'
+import {
+  busy,
+  type Claim,
+  type Close,
+  damaged,
+  encode,
+  encodeEvents,
+  type Log,
+  readEntries,
+  readOwnership,
+} from './log.ts'
 import { identify, isRunning } from './process.ts'
 
 interface JobHeader {
@@ -52,7 +62,7 @@ export interface HeldJob<Header, Event> {
   /** Resolves when the events and all before them are on disk. After a failure all later calls fail. */
   append(...events: readonly Event[]): Promise<void>
   /** Appends within 100 ms; lost if the process is killed before. */
-  appendSoon(event: Event): void
+  appendSoon(...events: readonly Event[]): void
   /** @throws CliError busy (exit 7), like `append`, if another process has taken the job over */
   requireHeld(): Promise<void>
   close(isDone: boolean): Promise<void>
@@ -63,7 +73,7 @@ const fullDisk: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
 /** This process's claims. Without them, a claim of an ended process with the same pid would look held. */
 const heldClaims = new Set<string>()
 
-export function jobsOf<Header extends JobHeader, Event extends readonly unknown[]>(
+export function jobsOf<Header extends JobHeader, Event extends readonly [kind: string, ...unknown[]]>(
   kind: JobKind<Header>,
 ): Jobs<Header, Event> {
   const logOf = (job: string): Log => ({
@@ -106,15 +116,15 @@ export function jobsOf<Header extends JobHeader, Event extends readonly unknown[
       header,
       isResumed: first.read > 1,
       earlierEvents: () => eventsOf(log, first.claim),
-      append: (...events) => explained(append(events.map(encode).join(''))),
-      appendSoon: event => appendSoon(encode(event)),
+      append: (...events) => explained(append(encodeEvents(events))),
+      appendSoon: (...events) => appendSoon(encodeEvents(events)),
       requireHeld: () => explained(append('')),
       close: async isDone => {
         const close: Close = { closed: claim.claim }
         await append(isDone ? '' : encode(close)).catch(() => {})
         try {
           const remove = () => rm(log.path, { force: true })
-          if (isDone) await requireOwned(log, claim, null).then(remove, () => {})
+          if (isDone) await requireOwned(log, claim, size).then(remove, () => {})
         } finally {
           heldClaims.delete(first.claim)
           heldClaims.delete(claim.claim)

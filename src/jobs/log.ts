@@ -6,7 +6,8 @@ import type { ProcessIdentity } from './process.ts'
 
 /**
  * The append-only file of a job. A line is the CRC-32 of its JSON in eight hexadecimal digits, a space, and the JSON.
- * The first entry is the job's header. In later lines an array is an event, and an object is a `Claim` or a `Close`.
+ * The first entry is the job's header. In later lines an array is an event, which begins with its kind, or a list of
+ * events, and an object is a `Claim` or a `Close`.
  */
 export interface Log {
   readonly path: string
@@ -39,7 +40,12 @@ export function encode(entry: unknown): string {
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-/** Most lines kept after an unreadable one until a claim accounts for it. */
+/** On one line: a line each takes several times the CPU. @throws CliError invalid_data if it would be too long to read again */
+export function encodeEvents(events: readonly unknown[]): string {
+  return events.length === 0 ? '' : encode(events.length === 1 ? events[0] : events)
+}
+
+/** Most entries kept after an unreadable line until a claim accounts for it. */
 const maxHeldEntries = 20_000
 
 /**
@@ -58,7 +64,8 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
     }
     const entry: unknown = JSON.parse(json)
     if (accountsFor(entry, unreadable)) unreadable = 0
-    held.push(entry)
+    if (isSeveral(entry)) held.push(...entry)
+    else held.push(entry)
     if (unreadable > 0 && held.length > maxHeldEntries) throw damaged(log, unreadable)
   }
   for await (const lines of linesOf(log)) {
@@ -70,6 +77,10 @@ export async function* readEntries(log: Log): AsyncGenerator<unknown> {
     }
   }
   if (held.length > 0) throw damaged(log, unreadable)
+}
+
+function isSeveral(entry: unknown): entry is readonly unknown[] {
+  return Array.isArray(entry) && Array.isArray(entry[0])
 }
 
 function accountsFor(entry: unknown, unreadable: number): boolean {

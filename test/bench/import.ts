@@ -9,6 +9,9 @@ import { binary, type Stage } from './stage.ts'
 /** Concurrent requests, on both sides. */
 const atOnce = 8
 
+/** Those of a loop as a script writes it: each after the answer to the one before. */
+const oneAfterAnother = 1
+
 interface Job {
   readonly lines: number
   readonly file: string
@@ -20,9 +23,9 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
   const bundle = join(bundles, 'bare-create.js')
   const ofLines = (lines: number) => ({ lines, file: writeLines(stage, lines) })
   const bare =
-    ({ lines, file }: Job, more: string[]) =>
+    ({ lines, file }: Job, more: string[], concurrency = atOnce) =>
     async () => {
-      const args = [stage.ours.url, stage.account.api_key, file, String(atOnce), ...more]
+      const args = [stage.ours.url, stage.account.api_key, file, String(concurrency), ...more]
       return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
     }
   const ours =
@@ -49,17 +52,19 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
     ...batches,
     bound: { least: 5 },
   }
-  yield await history(stage, many, { pairs, bare: bare(many, []) })
+  yield* history(stage, many, { pairs, bare: bare(many, []), oneByOne: bare(few, [], oneAfterAnother) })
 }
 
 interface Against {
   readonly pairs: number
   /** Records a second of the bare loop. */
   readonly bare: () => Promise<number>
+  /** The same, with a request at once. */
+  readonly oneByOne: () => Promise<number>
 }
 
 /** Persons of another tool, from its file to the signed receipt, against the bare loop over as many creates. */
-async function history(stage: Stage, { lines }: Job, { pairs, bare }: Against): Promise<Row> {
+async function* history(stage: Stage, { lines }: Job, { pairs, bare, oneByOne }: Against): AsyncGenerator<Row> {
   await stage.sql`update api_keys set scopes = scopes || '["import"]' where account_id = ${stage.account.account_id}`
   const file = join(stage.folder, `persons-${lines}.csv`)
   const row = (_: unknown, index: number) => `person-${index},2024-03-01T09:00:00Z,yes,${index % 2 === 0}\n`
@@ -79,17 +84,13 @@ async function history(stage: Stage, { lines }: Job, { pairs, bare }: Against): 
     peaks.push(peak)
     return (lines * 1000) / milliseconds
   }
+  const name = `${lines} persons of another tool`
   const measured = await alternate(pairs, ours, bare)
   const peak = Math.max(...peaks)
   const notes = `${Math.round(peak)} MiB, at most 100`
-  return {
-    group: 'import',
-    name: `${lines} persons of another tool`,
-    unit: '/s',
-    ...measured,
-    bound: { least: 5 },
-    notes,
-  }
+  yield { group: 'import', name, unit: '/s', ...measured, bound: { least: 5 }, notes }
+  const script = await alternate(pairs, ours, oneByOne)
+  yield { group: 'import', name: `${name}, a loop with one request at once`, unit: '/s', ...script }
 }
 
 const mapOfPersons = {

@@ -20,7 +20,8 @@ import { type Event, openState } from './state.ts'
 
 /** No key, and nothing of the records. */
 const Header = z.object({
-  version: z.literal(1),
+  /** 2 since a line of the job can have several events: programs of before would take them for none. */
+  version: z.literal([1, 2]),
   job: z.string(),
   file: z.string(),
   sha256: z.string(),
@@ -144,7 +145,7 @@ function newHeader(
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
   const own = command === 'create' ? { site } : { command, defaults, about }
-  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
+  return { version: 2, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 
 /** @throws UsageError if the job is of another profile or instance, or has other flags */

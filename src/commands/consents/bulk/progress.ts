@@ -39,17 +39,20 @@ export function newProgress(ctx: Context): Progress {
   return { ...counts, ...stops, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
-/** Counts a line, and reports its error unless that repeats the one that stopped the import. */
-export async function countOutcome(
+/** Of a line that was sent. */
+export function countOutcome(progress: Progress, { entry, result, how }: Outcome): void {
+  progress.last = entry.line.number
+  progress[result in progress ? (result as 'failed') : 'done'] += 1
+  if (how === 'unanswered') progress.unanswered += 1
+}
+
+/** Counts the error of a line, and reports it unless it repeats the one that stopped the import. */
+export async function countError(
   progress: Progress,
   operation: Operation,
-  { entry, result, error, how }: Outcome,
+  { entry, error }: Outcome,
   maxErrors: number,
 ): Promise<void> {
-  progress.last = entry.line.number
-  if (result !== 'unsent') progress[result in progress ? (result as 'failed') : 'done'] += 1
-  if (how === 'unanswered') progress.unanswered += 1
-  if (error === null) return
   const { code, exit: exitCode } = explain(error)
   const endsImport = failsAll(operation, error)
   if (endsImport || exitCode === exit.temporary || exitCode === exit.unknown) progress.unfinished += 1

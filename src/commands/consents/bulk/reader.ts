@@ -121,7 +121,7 @@ function toEntry<Fields>(
     try {
       const given = parse(line)
       if (given === null) return []
-      const fields = { ...defaults, ...given }
+      const fields = kind.isOwn ? defaults : { ...defaults, ...given }
       if (!isValidated) check(fields, `line ${line.number}`)
       if (ids) requireNew(ids, String((fields as { id?: unknown }).id), line)
       return [{ line, draft: fields as Fields, error: null }]

@@ -14,6 +14,7 @@ import { openJob } from './job.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
+  countError,
   countOutcome,
   exitOf,
   newProgress,
@@ -138,11 +139,8 @@ async function removeOwnFile(ctx: Context, operation: Operation, path: string): 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
   try {
     for await (const outcomes of run.sender.outcomes()) {
-      const page: LineResult[] = []
-      for (const outcome of outcomes) {
-        const reported = await reportOutcome(run, outcome, line)
-        if (reported) page.push(reported)
-      }
+      if (run.ctx.io.out.isTerminal || outcomes.some(({ error }) => error !== null)) await line.hide()
+      const page = await reportOutcomes(run, outcomes)
       if (page.length > 0) yield page
       line.show()
     }
@@ -152,13 +150,23 @@ async function* results(run: Run, line: ProgressLine, signal: AbortSignal): Asyn
   if (run.progress.broken !== null) throw run.progress.broken
 }
 
-/** Returns null for an unsent line. An error of writing stops the run after the lines in flight. */
-async function reportOutcome(
-  { ctx, options, job, progress, sender, failedLines }: Run,
-  outcome: Outcome,
-  line: ProgressLine,
-): Promise<LineResult | null> {
-  const { entry, result, id, error } = outcome
+/** Leaves out unsent lines. */
+async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<LineResult[]> {
+  const page: LineResult[] = []
+  for (const outcome of outcomes) {
+    const { entry, result, id, error } = outcome
+    if (result !== 'unsent') {
+      countOutcome(run.progress, outcome)
+      page.push({ line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code })
+    }
+    if (error !== null) await reportError(run, outcome) // only then, because waiting takes longer than the rest
+  }
+  return page
+}
+
+/** An error of writing stops the run after the lines in flight. */
+async function reportError({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
+  const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
     progress.broken ??= reason
     progress.stop ??= 'broken'
@@ -166,12 +174,10 @@ async function reportOutcome(
   }
   if (result === 'unsent') {
     stop(error)
-    return null
+    return
   }
-  if (ctx.io.out.isTerminal || error !== null) await line.hide()
-  await countOutcome(progress, job.operation, outcome, options.maxErrors).catch(stop)
+  await countError(progress, job.operation, outcome, options.maxErrors).catch(stop)
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
-  return { line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code }
 }
 
 /** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */

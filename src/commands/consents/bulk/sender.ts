@@ -68,14 +68,16 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     const toSend = items.filter(item => mustSend(operation, item))
     state?.sending(toSend.map(({ entry }) => entry.line.number))
     const answers = toSend.length > 0 ? await sending.send(toSend) : []
-    let index = 0
-    return items.map(item => {
+    const events: Event[] = []
+    const outcomes = items.map(item => {
       const known = knownOutcome(operation, item)
       if (known) return known
-      const [outcome, event] = toOutcome(operation, item, answers[index++] as Answer)
-      state?.ended(event, sending.isRepeatable())
+      const [outcome, event] = toOutcome(operation, item, answers[events.length] as Answer)
+      events.push(event)
       return outcome
     })
+    if (events.length > 0) state?.ended(events, sending.isRepeatable())
+    return outcomes
   }
   async function* untilStopped(groups: AsyncIterable<Group>) {
     for await (const group of groups) {

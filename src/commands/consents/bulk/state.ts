@@ -34,8 +34,8 @@ export interface JobState {
   writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
   /** Lines that were written ahead but not passed to this count as not sent when the run is closed. */
   sending(lines: readonly number[]): void
-  /** Records the result of a line. With `isRepeatable` it may be lost. */
-  ended(event: Event, isRepeatable: boolean): void
+  /** Records the results of lines. With `isRepeatable` it may be lost. */
+  ended(events: readonly Event[], isRepeatable: boolean): void
   /** @throws CliError busy (exit 7) if another process has taken the job over */
   requireHeld(): Promise<void>
   /** With `isDone` the job is removed. */
@@ -59,9 +59,9 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
     sending: lines => {
       for (const line of lines) unsent.delete(line)
     },
-    ended: (event, isRepeatable) => {
-      if (isRepeatable) job.appendSoon(event)
-      else void job.append(event).catch(() => {}) // the next write-ahead fails with the same error
+    ended: (events, isRepeatable) => {
+      if (isRepeatable) job.appendSoon(...events)
+      else void job.append(...events).catch(() => {}) // the next write-ahead fails with the same error
     },
     requireHeld: () => job.requireHeld(),
     close: async isDone => {

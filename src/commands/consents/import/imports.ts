@@ -44,14 +44,15 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
     nameOf: ({ line }) => `origin ${(JSON.parse(line.bytes.toString()) as ImportRow).origin.id}`,
     // All rows are of one site.
     failsAll: error => explain(error).exit === exit.notFound,
-    connect: ctx => {
+    connect: (ctx, _, job) => {
       const size = batchSizes()
+      const common = Buffer.from(`${JSON.stringify(job.operation.defaults).slice(0, -1)},`)
       return {
         maxLines: async () => size.next(),
         isRepeatable: () => true,
         mayResend: async () => true,
         send: async items => {
-          const answers = await post(ctx, items, size, beganAt)
+          const answers = await post(ctx, items, { common, size, beganAt })
           for (const answer of answers) if ('error' in answer) refusals.add(answer.error)
           return answers
         },
@@ -84,25 +85,31 @@ function batchSizes() {
   }
 }
 
+interface Batches {
+  /** The fields that all lines have, in JSON: the beginning of each row. */
+  readonly common: Buffer
+  readonly size: Sizes
+  readonly beganAt: number
+}
+
 /** In the order of the items. Never rejects. */
-async function post(ctx: Context, items: readonly Item[], size: Sizes, beganAt: number): Promise<readonly Answer[]> {
+async function post(ctx: Context, items: readonly Item[], batches: Batches): Promise<readonly Answer[]> {
+  const { common, size, beganAt } = batches
   const start = performance.now()
   try {
-    const results = await ctx.api.createRows(items.map(toRow))
+    const results = await ctx.api.createRows(
+      items.map(({ entry }) => entry.line.bytes),
+      common,
+    )
     size.took(items.length, performance.now() - start)
     return results.map((result, index) => toAnswer(result, items[index] as Item, beganAt))
   } catch (error) {
     size.failed()
     if (explain(error).status !== 413 || items.length === 1) return items.map(() => ({ error }))
     const middle = Math.ceil(items.length / 2)
-    const first = await post(ctx, items.slice(0, middle), size, beganAt)
-    return [...first, ...(await post(ctx, items.slice(middle), size, beganAt))]
+    const first = await post(ctx, items.slice(0, middle), batches)
+    return [...first, ...(await post(ctx, items.slice(middle), batches))]
   }
-}
-
-/** JSON of a line with the fields that all lines have. */
-function toRow({ entry: { draft, line } }: Item): Uint8Array {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(draft).slice(0, -1)},`), line.bytes.subarray(1)])
 }
 
 function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer {

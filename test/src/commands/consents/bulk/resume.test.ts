@@ -302,6 +302,15 @@ describe('the file of an import job', () => {
     },
   )
 
+  it('may be of version 0.1.0, whose lines have an event each', async () => {
+    const job = await stopped()
+    rewrite(line => line.replace(/^\{"version":2,/, '{"version":1,'))
+    expect(readFileSync(jobFile(), 'utf8')).toContain('{"version":1,')
+    serve()
+    expect(await create('--resume', job)).toMatchObject({ code: 0 })
+    expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
+  })
+
   it('is an error when it is damaged elsewhere, and nothing is sent', async () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
