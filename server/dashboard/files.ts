@@ -9,9 +9,9 @@ interface PageFile {
 
 interface PageFiles {
   readonly html: PageFile
-  /** The digest of the script as a source of a content security policy. */
+  /** The script's digest as a CSP source: `sha256-…`. */
   readonly script: string
-  /** By path, without a slash at the start. */
+  /** Keys are paths without a leading slash. */
   readonly assets: ReadonlyMap<string, PageFile>
 }
 
@@ -20,10 +20,10 @@ interface Listing {
   readonly files: Readonly<Record<string, { readonly file: string; readonly type: string }>>
 }
 
-/** The build puts them beside this module, or in dist if it runs from its source. */
+/** The first exists in a build; the second is for a run from source. */
 const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => new URL(path, import.meta.url))
 
-/** Reads the files of the page, which stay in memory. */
+/** Reads the page's files into memory. @throws Error if the dashboard is not built */
 export async function readPageFiles(): Promise<PageFiles> {
   const folder = folders.find(url => existsSync(url))
   if (!folder) throw new Error('the dashboard is not built: npm run build')

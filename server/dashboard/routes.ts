@@ -4,7 +4,7 @@ import type { readPageFiles } from './files.ts'
 type PageFiles = Awaited<ReturnType<typeof readPageFiles>>
 type PageFile = PageFiles['html']
 
-/** Read when a browser first asks, so that a service whose dashboard nobody opens holds nothing of it. */
+/** Read at the first request of a browser, so that an unused dashboard takes no memory. */
 let reading: Promise<PageFiles> | undefined
 
 async function pageFiles(): Promise<PageFiles> {
@@ -16,8 +16,8 @@ async function pageFiles(): Promise<PageFiles> {
 }
 
 /**
- * Serves the dashboard at `/` to browsers, that is to requests that accept HTML. All others, and paths that are no file of
- * it, get what `reject` throws, as if there were no dashboard.
+ * Serves the dashboard at `/` to requests that accept HTML. All other requests, and unknown assets, get the error that `reject`
+ * throws, as if there were no dashboard.
  */
 export function dashboardRoutes(
   app: FastifyInstance,
@@ -50,7 +50,10 @@ function send(request: FastifyRequest, reply: FastifyReply, { type, bytes, gzip 
   return reply.type(type).send(isGzip ? gzip : bytes)
 }
 
-/** Allows the script by its digest, and requests to this origin. No markup made of text can run, in no frame. */
+/**
+ * The policy allows the script by its digest, and requests to this origin. Trusted Types stop text from becoming markup, and
+ * no site can frame the page.
+ */
 function pageHeaders(script: string): Record<string, string> {
   const policy = {
     'default-src': "'none'",

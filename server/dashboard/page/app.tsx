@@ -122,7 +122,7 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
   )
 }
 
-/** A screen that fails leaves the navigation as it is. */
+/** Shows the error of a screen that fails, so that the navigation still works. */
 function Guard({ children }: { readonly children: ComponentChildren }) {
   const [error, reset] = useErrorBoundary()
   return error ? <Problem error={error} retry={reset} /> : children

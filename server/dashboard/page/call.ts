@@ -2,17 +2,16 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSession } from './session.ts'
 
 export interface Loaded<T> {
-  /** Of the last call that succeeded. */
+  /** The last result, which stays while a newer one loads and after an error. */
   readonly value: T | undefined
-  /** Of the last call, if it failed. */
   readonly error: unknown
   readonly isLoading: boolean
   readonly reload: () => void
-  /** Shows what a change has made of the value, without a call. */
+  /** Updates the value after a change, without a call. */
   replace(change: (value: T | undefined) => T): void
 }
 
-/** Reads when the screen appears, when one of `inputs` changes, and after the user has signed in again. */
+/** Calls on mount, when one of `inputs` changes, and after a new sign-in. */
 export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const { epoch } = useSession()
   const [round, setRound] = useState(0)
@@ -41,7 +40,7 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
-/** Returns a function that throws once the component is gone, by which what it does ends. */
+/** Returns a function that throws after the component has unmounted, to stop a long action between its steps. */
 export function useRequireShown(): () => void {
   const isShown = useRef(true)
   useEffect(
@@ -56,14 +55,13 @@ export function useRequireShown(): () => void {
 }
 
 export interface Action {
-  /** Does nothing while it runs. */
+  /** Does nothing while the action runs. */
   readonly run: () => void
   readonly isRunning: boolean
   readonly error: unknown
   readonly dismiss: () => void
 }
 
-/** A change that the user asks for, once at a time. */
 export function useAction(change: () => Promise<void>): Action {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>()

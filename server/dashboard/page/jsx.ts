@@ -1,2 +1,2 @@
-/** The build imports them into each module with JSX: calls of `h` are shorter than those of `jsx`. */
+/** The build injects them into each module with JSX, because calls of `h` are shorter than those of `jsx`. */
 export { Fragment, h } from 'preact'

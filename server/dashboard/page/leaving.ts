@@ -1,11 +1,10 @@
-/** Lost by leaving the page now; null for nothing. */
 let loss: string | null = null
 
 function warn(event: BeforeUnloadEvent): void {
   event.preventDefault()
 }
 
-/** Lets the browser ask before the page is left. The text completes "If you leave now, …". */
+/** Makes the browser ask before the page is left; null stops it. `text` completes "If you leave now, …". */
 export function warnOfLoss(text: string | null): void {
   loss = text
   removeEventListener('beforeunload', warn)
@@ -16,7 +15,7 @@ export function lossNow(): string | null {
   return loss
 }
 
-/** Asks the user if there is something to lose. */
+/** Asks the user to confirm if something would be lost. */
 export function mayLeave(): boolean {
   return loss === null || confirm(`If you leave now, ${loss}`)
 }

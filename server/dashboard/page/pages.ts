@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks'
 
 export interface Pages {
-  /** Of the page to show; undefined for the first one. */
+  /** Undefined for the first page. */
   readonly cursor: string | undefined
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number
   /** Undefined on the first page. */
   readonly goBack: (() => void) | undefined
   readonly goOn: (cursor: string) => void
 }
 
-/** Pages of a list, both ways: a cursor leads to the next page only, so those before are kept. New `inputs` begin at the first. */
+/** Pages through a list both ways: a cursor leads only to the next page, so earlier ones are kept. New `inputs` start over. */
 export function usePages(inputs: readonly unknown[]): Pages {
   const of = JSON.stringify(inputs)
   const [state, set] = useState({ of, cursors: [] as readonly string[] })

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** `#/records/ID` is the screen `records` with `[ID]`. Ids are all that an address has: never a secret or a person. */
+/** `#/records/ID` is the screen `records` with `[ID]`. Never contains a secret or a person's identifier. */
 export interface Place {
   readonly screen: string
   readonly params: readonly string[]

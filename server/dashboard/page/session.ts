@@ -7,8 +7,8 @@ import { warnOfLoss } from './leaving.ts'
 import { openFetch } from './transport.ts'
 
 /**
- * `ended`: the service no longer accepts the session of this user. The page stays as it is behind the sign-in form, so that no
- * typed text is lost. `epoch` grows with each sign-in: what could not be read before is read again.
+ * `ended`: the service no longer accepts the session. The page stays behind the sign-in form, so that no typed text is lost.
+ * `epoch` increases with each sign-in, so that `useCall` reads again.
  */
 interface State {
   readonly status: 'unknown' | 'signed_out' | 'signed_in' | 'ended'
@@ -40,14 +40,13 @@ export function useSession(): State {
   return seen
 }
 
-/** Returns true for an owner: a reader can change nothing. */
 export function useMayChange(): boolean {
   return useSession().session?.user.role === 'owner'
 }
 
 /**
- * Reads who is signed in, if anyone. A role stays as it was at the sign-in, so that no form with typed text goes away: the service
- * rejects what it no longer allows. Rejects with a CallError if the service does not say.
+ * Reads the session. Ignores a changed role of the same user, so that no form with typed text disappears: the service rejects
+ * calls that it no longer allows. @throws CallError unless the service answers with a session or 401
  */
 export async function readSession(): Promise<void> {
   try {
@@ -65,7 +64,7 @@ export async function signIn(email: string, password: string): Promise<void> {
   begin(session)
 }
 
-/** Another user sees nothing of what the one before had on the page. */
+/** Reloads the page for another user, who must see nothing of the earlier one. */
 function begin(session: Session): void {
   if (state.session && state.session.user.id !== session.user.id) restart()
   else set({ status: 'signed_in', session, epoch: state.epoch + 1 })
@@ -81,19 +80,19 @@ export async function signOut(): Promise<void> {
   restart()
 }
 
-/** Nothing of the user before is left in memory, nor what the address named. */
+/** Reloads the page without its hash, so that neither memory nor address keeps anything of the user. */
 export function restart(): void {
-  warnOfLoss(null) // also if another user has signed in, who must not be able to stay
+  warnOfLoss(null) // no prompt: another user who has signed in must not be able to stay
   history.replaceState(null, '', location.pathname)
   location.reload()
 }
 
-/** Tabs share the cookie of the session. */
+/** Announces sign-ins and sign-outs to other tabs, because all share the session's cookie. */
 const otherTabs = new BroadcastChannel('consentctl session')
 
 /**
- * Reads the session anew when another tab has changed it and when the page is looked at again: the session may have ended while
- * the machine slept, and a page that Back brings from the browser's cache is of before.
+ * Reads the session again when another tab changes it, when the page becomes visible (the session may have ended while the
+ * machine slept), and when Back restores the page from the browser's cache. Returns a function that stops this.
  */
 export function followSession(): () => void {
   const read = () => readSession().catch(() => {})

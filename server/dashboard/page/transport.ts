@@ -4,15 +4,15 @@ import { withRetries } from '../../../src/client/retry.ts'
 import type { Transport } from '../../../src/client/transport.ts'
 import type { Endpoint } from '../../../src/contract/endpoint.ts'
 
-/** Without a slash at the end. The page can be served below a path. */
+/** Without a trailing slash. Includes the path if the page is served below one. */
 export const baseUrl = new URL('.', location.href).href.replace(/\/$/, '')
 
 const timeoutMs = 30_000
 
-/** Seconds. A reader of the page can press a button sooner. */
+/** Short, because the user can press a button sooner. */
 const maxWaitSeconds = 2
 
-/** No retry begins later. */
+/** No retry starts later than this after the first attempt. */
 const maxRetryMs = 10_000
 
 const describe = (endpoint: Endpoint, input: Input) => callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
@@ -20,8 +20,8 @@ const describe = (endpoint: Endpoint, input: Input) => callOf({ baseUrl, key: nu
 const unsupported = () => Promise.reject(new Error('the page does not need this'))
 
 /**
- * Sends requests by `fetch`, with the cookie of the session. Reads are retried, changes never: the user sees the error, and
- * decides. `onUnauthorized` is called for each 401 of a request that is not a sign-in.
+ * Sends requests with `fetch` and the session's cookie. Retries reads but no changes: the user sees the error and decides.
+ * Calls `onUnauthorized` for each 401 except that of a sign-in.
  */
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
@@ -54,7 +54,7 @@ interface Received {
   readonly head: ResponseHead
   readonly bytes: Uint8Array
   readonly type: string
-  /** The clock of the service: milliseconds since 1970. */
+  /** The service's clock in milliseconds since 1970. */
   readonly at: number | null
 }
 

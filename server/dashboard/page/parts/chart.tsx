@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks'
 import { visible } from '../../../../src/output/safe.ts'
 import { formatNumber } from './text.tsx'
 
-/** Two numbers of one group, one on the other. Null where they are hidden. */
+/** Two stacked numbers of one group; null if hidden. */
 export interface Bar {
   readonly key: string
   readonly label: string
@@ -12,14 +12,14 @@ export interface Bar {
 
 interface ChartProps {
   readonly bars: readonly Bar[]
-  /** Of the two numbers, such as accepted and refused. */
+  /** Names of the two numbers, such as `accepted` and `refused`. */
   readonly names: readonly [yes: string, no: string]
 }
 
 const sizeOf = ({ yes, no }: Bar) => (yes ?? 0) + (no ?? 0)
 const isHidden = ({ yes }: Bar) => yes === null
 
-/** Colour, and hatching for those who do not see it. The table beside a chart says the same to everyone. */
+/** Explains colour and hatching. Screen readers skip charts: the table beside each has the same numbers. */
 function Legend({ bars, names, hatch }: ChartProps & { readonly hatch: string }) {
   return (
     <figcaption>
@@ -50,7 +50,7 @@ const fewestSlots = 12
 const mostGaps = 120
 const labelCount = 4
 
-/** Upright bars in the order of time. */
+/** Draws vertical bars in order of time. */
 export function TimeChart({ bars, names }: ChartProps) {
   const hatch = useId()
   const top = roundUp(Math.max(1, ...bars.map(sizeOf)))
@@ -114,7 +114,7 @@ export function TimeChart({ bars, names }: ChartProps) {
 
 const mostRows = 15
 
-/** Lying bars, the longest first. */
+/** Draws horizontal bars, the longest first. */
 export function RankChart({ bars, names }: ChartProps) {
   const hatch = useId()
   const top = Math.max(1, ...bars.map(sizeOf))
@@ -143,7 +143,7 @@ export function RankChart({ bars, names }: ChartProps) {
   )
 }
 
-/** 1, 2, 4, 6 or 8 with zeros: half of it is a whole number, but for 1. */
+/** Rounds up to 1, 2, 4, 6 or 8 times a power of ten: all but 1 have a whole half, for the middle tick. */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value))
   return unit * ([1, 2, 4, 6, 8].find(step => step * unit >= value) ?? 10)

@@ -6,7 +6,7 @@ interface CommandProps {
   readonly label?: string
 }
 
-/** The command that does the same, to copy. Words are quoted for a POSIX shell where they must be. */
+/** Shows the equivalent command, quoted for a POSIX shell. */
 export function Command({ words, label = 'The same in a terminal' }: CommandProps) {
   const text = ['consentctl', ...words].map(quote).join(' ')
   const shown = visible(text)
@@ -23,7 +23,7 @@ export function Command({ words, label = 'The same in a terminal' }: CommandProp
   )
 }
 
-/** An option with its value, in one word if the value could be read as an option. Nothing for an empty value. */
+/** Returns `--name value`, `--name=value` if the value starts with a hyphen, or nothing for an empty value. */
 export function option(name: string, value: string | null | undefined): string[] {
   if (!value) return []
   return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 
-/** A button that copies a text, and says whether it could. */
 export function Copy({ text, label }: { readonly text: string; readonly label: string }) {
   const [result, setResult] = useState('')
   const copy = async () => {

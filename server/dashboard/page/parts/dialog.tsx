@@ -3,15 +3,18 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
 interface DialogProps {
   readonly title: string
-  /** Called when the user closes it by a button or Escape; without it nothing closes it. */
+  /** Called on Escape; without it, Escape does nothing. */
   readonly onClose?: () => void
   readonly isWide?: boolean
-  /** True if nothing behind it may be seen. */
+  /** True if the page behind must not be seen. */
   readonly isOpaque?: boolean
   readonly children: ComponentChildren
 }
 
-/** A modal dialog, before the next key is pressed: the browser keeps the focus inside. At its end the focus is where it was, or at the title of the screen. */
+/**
+ * Opens a modal dialog before the next key press can reach the page. On unmount, the focus returns to where it was, or goes to
+ * the screen's title.
+ */
 export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -19,7 +22,7 @@ export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogPro
     const before = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // After the page is as the dialog leaves it: what had the focus may be gone, or something new may have taken it.
+      // Waits for the page without the dialog: the earlier element may be gone, or another may have taken the focus.
       queueMicrotask(() => {
         if (document.activeElement !== document.body) return
         const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body
@@ -37,7 +40,7 @@ export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogPro
         event.preventDefault()
         onClose?.()
       }}
-      // Browsers close it at a second Escape, whatever the first one was answered with.
+      // Browsers close it at a second Escape, even if `cancel` was prevented.
       onClose={() => (onClose ? onClose() : dialog.current?.showModal())}
     >
       <h2 id={id}>{title}</h2>

@@ -1,4 +1,4 @@
-/** Gives the user a file. `name` is of letters, digits, hyphens and dots. */
+/** Saves a file. `name`: letters, digits, hyphens and dots only. */
 export function download(content: string | Uint8Array, name: string, type: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([content as BlobPart], { type }))

@@ -4,24 +4,23 @@ import { visible } from '../../../../src/output/safe.ts'
 import type { Action } from '../call.ts'
 import { Mistake, Problem, rejectionOf } from './problem.tsx'
 
-/** The error of which the fields below show what is about them. */
+/** An API error: each field below shows the part that is about it. */
 export const FieldErrors = createContext<unknown>(undefined)
 
 interface FormProps {
   readonly action: Action
-  /** Of what the form asks for, if that is shown elsewhere. */
+  /** An error that is shown elsewhere, such as that of a filtered list, for the fields. */
   readonly error?: unknown
-  /** Of the button that sends it. */
+  /** The text of the submit button. */
   readonly submit: string
   readonly isDangerous?: boolean
-  /** Of its Problem. */
+  /** As in `Problem`. */
   readonly hasOwnWords?: boolean
-  /** Said on submit, instead of the action. */
+  /** Shown on submit instead of running the action; empty if nothing is missing. */
   readonly missing?: string
   readonly children?: ComponentChildren
-  /** Other buttons. */
+  /** Buttons beside submit. */
   readonly more?: ComponentChildren
-  /** With it there is a button "Cancel". */
   readonly onCancel?: () => void
 }
 
@@ -75,7 +74,7 @@ interface ActionButtonProps {
   readonly children: ComponentChildren
 }
 
-/** Keeps the focus while the action runs, as a disabled button would not. */
+/** Uses `aria-disabled`, because a disabled button would lose the focus. */
 export function ActionButton({ action, isPrimary, children }: ActionButtonProps) {
   return (
     <button type="button" class={isPrimary ? 'primary' : ''} aria-disabled={action.isRunning} onClick={action.run}>
@@ -84,14 +83,14 @@ export function ActionButton({ action, isPrimary, children }: ActionButtonProps)
   )
 }
 
-/** For a form that is confirmed by a typed count. */
+/** Returns the `missing` text of a form that is confirmed by typing a count. */
 export function missingCount(typed: string, count: number): string {
   return typed.trim() === String(count) ? '' : `Type ${count} to confirm.`
 }
 
 interface FieldProps {
   readonly label: string
-  /** By which the service names it in errors. */
+  /** The field's name in the API's errors. */
   readonly name?: string
   readonly hint?: ComponentChildren
   readonly value: string
@@ -99,7 +98,7 @@ interface FieldProps {
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly autoComplete?: string
   readonly isRequired?: boolean
-  /** More than one turns it into a text area. */
+  /** Makes it a text area with this many rows. */
   readonly lines?: number
 }
 

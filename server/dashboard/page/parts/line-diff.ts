@@ -1,12 +1,12 @@
-/** More are shown as one text in place of the other: memory grows with their square. */
+/** With more edits, the whole text is shown as replaced: memory grows with the square of the edits. */
 const mostEdits = 3000
 
-/** The lines around a change. */
+/** Unchanged lines shown on each side of a change. */
 const context = 3
 
 /**
- * Returns the changes of a text in unified form: lines with the sign `+`, `-` or a space, and before each part `@` with the
- * numbers of its first lines.
+ * Returns a unified diff: lines with the sign `+`, `-` or a space, and `@OLD → NEW` before each hunk, the numbers of its first
+ * lines.
  */
 export function diffLines(old: string, present: string): string[] {
   const lines = removedFirst(shortestEdit(split(old), split(present)))
@@ -24,7 +24,7 @@ export function diffLines(old: string, present: string): string[] {
   })
 }
 
-/** Each with its end, so that a last line without one differs. */
+/** Keeps line ends, so that a last line without one differs. */
 function split(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }

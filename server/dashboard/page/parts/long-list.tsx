@@ -5,29 +5,24 @@ import type { Rows } from './rows.ts'
 import type { Column } from './table.tsx'
 
 interface LongListProps<Row> {
-  /** Announced by a screen reader. */
   readonly label: string
-  /** Of the style: `--row` is the height of a row, `.row` has a grid of the columns. */
+  /** The CSS class: it sets `--row`, the height of a row, and the grid columns of `.row`. */
   readonly name: string
-  /** The first one names the row. */
+  /** The first column names the row. */
   readonly columns: readonly Column<Row>[]
-  /** The address that the name of a row leads to. */
   readonly linkOf: (row: Row) => string
   readonly rows: Rows<Row>
-  /** Rows in all, if that is known. */
   readonly total: number | undefined
-  /** Called when the user tries again what could not be read. */
   readonly onRetry?: () => void
-  /** Shown instead of no rows. */
   readonly empty: string
-  /** Its scroll position in pixels, kept by the caller for when the user comes back. */
+  /** The scroll position in pixels. The list updates it; the caller keeps it for the user's return. */
   readonly place: { top: number }
 }
 
-/** Rows that are rendered beyond the visible ones, so that a quick scroll finds some. */
+/** Rows rendered above and below the visible ones, for fast scrolling. */
 const beyond = 12
 
-/** Rows that have room after those that are read, while more are read. */
+/** Empty rows at the end of an incomplete list, shown while the next page loads. */
 const room = 50
 
 interface Range {
@@ -36,9 +31,8 @@ interface Range {
 }
 
 /**
- * A table of any length that scrolls in itself: only the rows in view are elements, and their pages are read as they are
- * needed. All rows are of one height. By keyboard it is one stop, in which the arrows go from row to row. The row that has the
- * focus stays, wherever the list is scrolled to.
+ * A table with its own scrollbar: only rows in view are DOM elements, and pages are read on demand. All rows have the same
+ * height. The rows are one tab stop, in which arrow keys move; the focused row stays in the DOM when it is scrolled away.
  */
 export function LongList<Row>({
   label,
@@ -74,7 +68,7 @@ export function LongList<Row>({
     if (!isMoving.current) return
     const row = body.current?.querySelector(`[aria-rowindex="${(focused ?? 0) + 2}"]`)
     const link = row?.querySelector('a')
-    isMoving.current = !link // its page may not be read yet
+    isMoving.current = !link // the page of the row may not be read yet
     if (link) link.focus()
     else row?.scrollIntoView({ block: 'nearest' })
   })

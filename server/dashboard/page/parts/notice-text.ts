@@ -6,7 +6,7 @@ import { download } from './download.ts'
 import { Mistake } from './problem.tsx'
 import { sha256Hex } from './sha256.ts'
 
-/** Reads the bytes of a text. @throws Mistake for bytes whose SHA-256 is not the one that the notice names */
+/** Reads the bytes of a text. @throws Mistake if their SHA-256 is not that of the notice */
 export async function readText({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
   const params = { id, version: String(policy_version), language: text.language }
   const bytes = new Uint8Array(await client.bytes(api.notices.getText, { params }))
@@ -14,12 +14,12 @@ export async function readText({ site_id: id, policy_version }: Notice, text: No
   throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
 }
 
-/** Returns the characters as they are: a mark of the byte order stays, and is shown. */
+/** Decodes UTF-8. A byte order mark stays, so that it is shown. */
 export function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }
 
-/** Line ends and tabs act; everything else that deceives a reader is shown as escapes. */
+/** Keeps line ends and expands tabs; escapes other characters that could deceive a reader. */
 export function visibleLines(text: string): string {
   return text.replaceAll('\t', '    ').split(/\r?\n/).map(visible).join('\n')
 }
@@ -31,7 +31,7 @@ const extensions: Record<string, string> = {
   'application/pdf': 'pdf',
 }
 
-/** Saves it byte for byte, as a type that no browser runs. */
+/** Saves the exact bytes, with a media type that no browser executes. */
 export async function downloadText(notice: Notice, text: NoticeText): Promise<void> {
   const extension = extensions[text.media_type] ?? 'bin'
   const name = `notice-${notice.policy_version}-${text.language.replace(/[^\w-]/g, '')}.${extension}`

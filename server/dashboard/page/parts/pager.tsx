@@ -2,12 +2,12 @@ import type { Pages } from '../pages.ts'
 
 interface PagerProps {
   readonly pages: Pages
-  /** The cursor of the next page; null on the last one. */
+  /** Null on the last page. */
   readonly next: string | null
   readonly isLoading: boolean
 }
 
-/** Buttons to the pages beside this one. They keep the focus while a page loads. Nothing if there is only one page. */
+/** Uses `aria-disabled`, so that the buttons keep the focus while a page loads. */
 export function Pager({ pages: { number, goBack, goOn }, next, isLoading }: PagerProps) {
   if (!goBack && next === null) return null
   return (

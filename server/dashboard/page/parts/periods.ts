@@ -3,10 +3,7 @@ export type Period = (typeof periods)[number]
 
 const longest = 4000
 
-/**
- * Returns all days, Mondays or months from the first to the last, those between that have no records among them. An endless or
- * unreadable range is not filled.
- */
+/** Returns all days, Mondays or months from the first group to the last, or `groups` if there are more than `longest`. */
 export function fillPeriods(by: Period, groups: readonly string[]): readonly string[] {
   const [first, last] = [groups[0], groups.at(-1)]
   if (first === undefined || last === undefined) return groups
@@ -24,7 +21,7 @@ function next(by: Period, at: string): string {
   return text(year, month - 1, day + (by === 'week' ? 7 : 1))
 }
 
-/** Carries over what a month does not have. */
+/** Carries over days and months that are out of range. */
 function text(year: number, monthIndex: number, day: number): string {
   return new Date(Date.UTC(year, monthIndex, day)).toISOString().slice(0, 10)
 }

@@ -2,12 +2,11 @@ import { visible } from '../../../../src/output/safe.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** A text as it is, anything else as JSON. */
+/** Formats a string as it is, any other value as JSON. */
 export function formatValue(value: unknown): string {
   return visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'))
 }
 
-/** A line for each preference. */
 export function Preferences({ of }: { readonly of: Values | null | undefined }) {
   const entries = Object.entries(of ?? {})
   if (entries.length === 0) return <span class="none">none</span>
@@ -22,7 +21,6 @@ export function Preferences({ of }: { readonly of: Values | null | undefined }) 
   )
 }
 
-/** The answer of a person. */
 export function Accepted({ of }: { readonly of: boolean | null | undefined }) {
   if (of === null || of === undefined) return <span class="none">not known</span>
   return <span class={`tag ${of ? 'good' : 'bad'}`}>{of ? 'yes' : 'no'}</span>

@@ -5,11 +5,11 @@ import { visible } from '../../../../src/output/safe.ts'
 interface ProblemProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** True if the words around it say what may have been changed, as after earlier calls of the action. */
+  /** True if the text around it says what may have changed, as for actions of several calls. */
   readonly hasOwnWords?: boolean
 }
 
-/** An error, what it means for what the user did, and what to do. Nothing if there is none. */
+/** Shows an error, its effect on the user's change, and advice. */
 export function Problem({ error, retry, hasOwnWords = false }: ProblemProps) {
   if (error === undefined || error === null) return null
   const { title, changed = '', advice, requestId } = explain(error)
@@ -33,14 +33,14 @@ export function Problem({ error, retry, hasOwnWords = false }: ProblemProps) {
   )
 }
 
-/** An input that the user can mend. Its message is shown as it is. */
+/** An error that the user can correct; the page shows only its message. */
 export class Mistake extends Error {
   override readonly name = 'Mistake'
 }
 
 interface Explanation {
   readonly title: string
-  /** Of the call alone. */
+  /** Says if the call changed anything; hidden by `hasOwnWords`. */
   readonly changed?: string
   readonly advice: string
   readonly requestId?: string | null
@@ -75,7 +75,7 @@ function isRejection(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 400
 }
 
-/** Returns the parts of `allowed_origins.0: must be …; retention_days: must be …`, with the names of fields in the API. */
+/** Splits `allowed_origins.0: must be …; retention_days: must be …` into the API's field names and texts. */
 function rejectionsIn({ message }: ApiError): readonly { readonly name?: string | undefined; readonly text: string }[] {
   return message.split('; ').map(part => {
     const [, name, text = part] = /^(\w+)(?:\.[^\s:]*)?: (.*)$/s.exec(part) ?? []
@@ -83,12 +83,12 @@ function rejectionsIn({ message }: ApiError): readonly { readonly name?: string 
   })
 }
 
-/** Returns what the service rejects of a field, by its name in the API. */
+/** Returns the service's message about a field, by its name in the API. */
 export function rejectionOf(error: unknown, field: string | undefined): string | undefined {
   return isRejection(error) && field ? rejectionsIn(error).find(({ name }) => name === field)?.text : undefined
 }
 
-/** Names the fields as they are labelled on the page. */
+/** Names fields by their labels on the page. */
 function inWords(error: ApiError): string {
   const parts = rejectionsIn(error).map(({ name, text }) => (name ? `${labelOf(name)}: ${text}` : text))
   return [...new Set(parts)].join('; ')
@@ -101,13 +101,13 @@ function labelOf(name: string): string {
 
 const lost = 'The change may or may not have been made: look before you repeat it. '
 
-/** A sign-in and a sign-out can be repeated. */
+/** Returns false for a sign-in and a sign-out, which are safe to repeat. */
 function isChange({ isRead, path }: Call): boolean {
   return !isRead && path !== '/api/v1/session'
 }
 
 function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): Pick<Explanation, 'changed' | 'advice'> {
-  const isLost = maybeDone && code !== 'read_only' // which is before anything is done
+  const isLost = maybeDone && code !== 'read_only' // answered before anything is done
   const changed = isChange(call) ? (isLost ? lost : 'Nothing was changed. ') : ''
   if (code === 'quota_exceeded') return { changed, advice: 'An operator can raise the quota.' }
   if (status === 429 || status === 503) return { changed, advice: `Try again ${formatWait(retryAfter)}.` }
@@ -115,7 +115,7 @@ function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): Pic
   return { changed: isSaid ? changed : '', advice: '' }
 }
 
-/** Seconds. */
+/** `retryAfter`: seconds. */
 function formatWait(retryAfter: number | null): string {
   if (retryAfter === null) return 'in a moment'
   return retryAfter < 120 ? `in ${retryAfter} s` : `in ${Math.ceil(retryAfter / 60)} minutes`

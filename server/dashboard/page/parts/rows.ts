@@ -4,34 +4,34 @@ export interface PageOf<Row> {
   readonly next_cursor: string | null
 }
 
-/** Without a cursor the first page. */
+/** Reads the first page if `cursor` is undefined. */
 export type ReadPage<Row> = (cursor: string | undefined) => Promise<PageOf<Row>>
 
 interface Page<Row> {
   readonly cursor: string | undefined
-  /** The place of its first row in the list. */
+  /** The index of its first row in the list. */
   readonly first: number
   readonly length: number
-  /** Null once it was dropped. */
+  /** Null after the page was dropped. */
   readonly rows: readonly Row[] | null
-  /** True if it is read again when it is looked at. */
+  /** True if the page is read again when it comes into view. */
   readonly isOld: boolean
 }
 
-/** Rows that are read before they are looked at. */
+/** Rows read ahead of the view. */
 const ahead = 50
 
-/** Rows that are kept before and after those that are looked at. */
+/** Rows kept on each side of the view. */
 const kept = 1000
 
 /**
- * A list of any length by the place of its rows, of which those that are looked at are read, page by page, and those far away are
- * dropped. A page that is read again and ends elsewhere than before ends the list there: what follows is read anew.
+ * A list by index that reads the pages in view and drops those far from it. If a page that is read again ends elsewhere than
+ * before, the pages after it are read again, too.
  */
 export class Rows<Row> {
   readonly #read: ReadPage<Row>
   #pages: Page<Row>[] = []
-  /** The next page; null at the end. */
+  /** Null if the list is complete. */
   #next: { readonly cursor: string | undefined } | null = { cursor: undefined }
   #range: readonly [first: number, last: number] = [0, 0]
   #isReading = false
@@ -42,13 +42,12 @@ export class Rows<Row> {
     this.#read = read
   }
 
-  /** Rows that are known of. */
+  /** The number of rows known so far, including dropped ones. */
   get length(): number {
     const last = this.#pages.at(-1)
     return last ? last.first + last.length : 0
   }
 
-  /** True if no row follows those that are known of. */
   get isComplete(): boolean {
     return this.#next === null
   }
@@ -57,18 +56,18 @@ export class Rows<Row> {
     return this.#isReading
   }
 
-  /** Of the last page that was asked for. Nothing is read until `retry`. */
+  /** The error of the last read; nothing more is read until `retry`. */
   get error(): unknown {
     return this.#error
   }
 
-  /** Undefined if it is not read yet, or dropped. */
+  /** Returns undefined for a row that is not read yet or was dropped. */
   row(index: number): Row | undefined {
     const page = this.#pages.find(({ first, length }) => index < first + length)
     return page?.rows?.[index - page.first]
   }
 
-  /** Sets which rows are looked at, and reads what is missing of them. */
+  /** Sets the rows in view, both included, and reads missing ones. */
   look(first: number, last: number): void {
     this.#range = [first, last]
     if (this.#error === undefined) void this.#fill()
@@ -79,13 +78,13 @@ export class Rows<Row> {
     void this.#fill()
   }
 
-  /** Reads again what is looked at from now on. Until then it stays as it is. */
+  /** Reads each page again when it comes into view; until then its rows stay. */
   refresh(): void {
     this.#pages = this.#pages.map(page => ({ ...page, isOld: true }))
     this.retry()
   }
 
-  /** Calls back after each change. Returns a function that unsubscribes. */
+  /** Calls `listener` after each change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -108,7 +107,7 @@ export class Rows<Row> {
     this.#tell()
   }
 
-  /** Returns the place of the next page to read; null if there is none. */
+  /** Returns the index of the next page to read, or null. */
   #missing(): number | null {
     const [first, last] = this.#range
     const inView = (page: Page<Row>) => page.first <= last && page.first + page.length > first

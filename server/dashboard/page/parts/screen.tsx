@@ -6,14 +6,14 @@ import { Problem } from './problem.tsx'
 
 interface ScreenProps {
   readonly title: string
-  /** Of the command that does the same, without `consentctl`. */
+  /** The equivalent command, without `consentctl`. */
   readonly command?: readonly string[]
   /** Buttons beside the title. */
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }
 
-/** Names the page, and takes the focus when it appears, so that a screen reader begins here. */
+/** Sets the document's title, and focuses the heading, so that a screen reader starts there. */
 export function Screen({ title, command, actions, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
@@ -35,12 +35,12 @@ export function Screen({ title, command, actions, children }: ScreenProps) {
 }
 
 interface HeadingProps {
-  /** Of what is below. */
+  /** Changes with each step of the content below. */
   readonly step?: unknown
   readonly children: ComponentChildren
 }
 
-/** Takes the focus when it appears, and at each step, if what had it is gone. */
+/** Takes the focus on mount and at each new `step`, if the element that had it is gone. */
 export function Heading({ step, children }: HeadingProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -58,7 +58,7 @@ interface LoadedProps<T> {
   readonly children: (value: T) => ComponentChildren
 }
 
-/** Shows the value, or that it is being read, or the error. An earlier value stays. */
+/** Shows the value, the loading state or the error. An earlier value stays visible. */
 export function Show<T>({ of: { value, error, isLoading, reload }, children }: LoadedProps<T>) {
   return (
     <>

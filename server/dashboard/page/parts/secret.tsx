@@ -3,13 +3,13 @@ import { Copy } from './copy.tsx'
 
 interface SecretProps {
   readonly label: string
-  /** Null once it has left the page. */
+  /** Null after the caller dropped it. */
   readonly value: string | null
-  /** Called when the page is hidden: drop the value. */
+  /** Called when the page is hidden: the caller must drop the value. */
   readonly onHidden: () => void
 }
 
-/** A secret that the service shows once. It leaves the page when that is hidden, so that nobody finds it there later. */
+/** A secret that the service shows once. The page drops it when hidden, so that nobody finds it there later. */
 export function Secret({ label, value, onHidden }: SecretProps) {
   const box = useRef<HTMLDivElement>(null)
   const drop = useRef(onHidden)

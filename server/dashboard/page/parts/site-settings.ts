@@ -1,13 +1,13 @@
 import type { Site } from '../../../../src/contract/sites.ts'
 import { option } from './command.tsx'
 
-/** As they are typed. */
+/** The form's values, as typed. */
 export interface SiteFields {
   readonly name: string
   readonly policyVersion: string
-  /** One a line. */
+  /** One per line. */
   readonly origins: string
-  /** Nothing is never. */
+  /** Empty: never. */
   readonly retentionDays: string
   readonly isStrict: boolean
 }
@@ -33,7 +33,7 @@ export function fieldsOf(site: Site): SiteFields {
 type Settings = Pick<Site, 'name' | 'policy_version' | 'allowed_origins' | 'retention_days' | 'strict_notices'>
 export type SettingsChange = { -readonly [K in keyof Settings]?: Settings[K] | undefined }
 
-/** Text that is no number is sent as it is, for the service to reject: nothing typed becomes "never" by mistake. */
+/** Keeps text that is not a number, so that the service rejects it: no typing error becomes "never". */
 export function settingsOf({ name, policyVersion, origins, retentionDays, isStrict }: SiteFields): Settings {
   return {
     name,
@@ -53,8 +53,8 @@ function toOrigins(text: string): string[] {
 }
 
 /**
- * Returns what the user has changed of `base`, the site as the page showed it, to be sent of the site as it is now: another
- * user's changes of other fields and other origins stay.
+ * Returns the fields that differ from `base`, the site as the page showed it. Origins are merged into those of `present`, so
+ * that another user's changes stay.
  */
 export function changeOf(fields: SiteFields, base: Site, present: Site): SettingsChange {
   const wanted = settingsOf(fields)
@@ -74,14 +74,14 @@ export function originChange(wanted: readonly string[], before: readonly string[
   }
 }
 
-/** Returns the policy version whose notice must be published from this change on; undefined for none. */
+/** Returns the policy version that needs a published notice because of this change. */
 export function neededNotice(change: SettingsChange, present: Site): number | undefined {
   const { strict_notices: isStrict, policy_version: version } = { ...present, ...change }
   const isNew = !present.strict_notices || version !== present.policy_version
   return isStrict && isNew ? version : undefined
 }
 
-/** Returns what a change can lose or break, in a sentence each; none for most changes. */
+/** Returns a sentence for each thing that the change can lose or break. */
 export function risksOf(change: SettingsChange, base: Site, present: Site, isNoticeMissing: boolean): string[] {
   const { retention_days: days, allowed_origins } = change
   const risks: string[] = []
@@ -108,7 +108,7 @@ export function never(days: number | null): string {
   return days === null ? 'never' : `after ${days} days`
 }
 
-/** Returns the words after `sites` that make the changes. */
+/** Returns the arguments of `consentctl sites` that make the change. */
 export function updateCommand(fields: SiteFields, base: Site): string[] {
   const change = changeOf(fields, base, base)
   if (Object.keys(change).length === 0) return ['list']
@@ -126,7 +126,7 @@ export function updateCommand(fields: SiteFields, base: Site): string[] {
   ]
 }
 
-/** Returns the words after `sites`. */
+/** Returns the arguments of `consentctl sites` that create the site. */
 export function createCommand(fields: SiteFields): string[] {
   const { name, policy_version, allowed_origins, retention_days, strict_notices } = settingsOf(fields)
   return [

@@ -5,7 +5,7 @@ import { type Loaded, useCall } from '../call.ts'
 import { client } from '../session.ts'
 import { Select } from './form.tsx'
 
-/** The sites of the account, by name. */
+/** Reads the account's sites, sorted by name. */
 export function useSites(): Loaded<readonly Site[]> {
   return useCall(async () => {
     const { data } = await client.call(api.sites.list, {})
@@ -15,14 +15,14 @@ export function useSites(): Loaded<readonly Site[]> {
 
 interface SiteSelectProps {
   readonly sites: readonly Site[]
-  /** An id, or nothing. */
+  /** A site's id, or empty. */
   readonly value: string
   readonly onValue: (id: string) => void
-  /** Of the choice of no site, such as "All sites". */
+  /** Text of the empty choice, such as "All sites". */
   readonly none: string
 }
 
-/** Two sites of one name differ by the end of their ids. */
+/** Adds the end of the id to a name that two sites share. */
 export function SiteSelect({ sites, value, onValue, none }: SiteSelectProps) {
   const textOf = ({ id, name }: Site) => {
     const isShared = sites.some(other => other.name === name && other.id !== id)

@@ -9,24 +9,19 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** Announced by a screen reader. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string
-  /** Shown instead of no rows. */
   readonly empty: string
-  /** True if the last rows are shown first. */
+  /** True to show the last rows, and earlier ones on request. */
   readonly isFromEnd?: boolean
 }
 
-/** More take seconds to lay out. */
+/** More rows take seconds to lay out. */
 const rowsAtOnce = 100
 
-/**
- * A table that scrolls sideways by itself where it is wider than the screen, and of which more rows are shown on request. The first
- * column names the row.
- */
+/** A table that scrolls sideways if it is too wide, and shows more rows on request. The first column names the row. */
 export function Table<Row>({ rows, empty, isFromEnd, ...table }: TableProps<Row>) {
   const [most, setMost] = useState(rowsAtOnce)
   if (rows.length === 0) return <p class="empty">{empty}</p>
@@ -86,7 +81,6 @@ function Rows<Row>({ label, columns, rows, rowKey }: Omit<TableProps<Row>, 'empt
   )
 }
 
-/** Names and values of one thing. */
 export function Details({ rows }: { readonly rows: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl>

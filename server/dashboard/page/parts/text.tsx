@@ -1,18 +1,15 @@
 import { visible } from '../../../../src/output/safe.ts'
 
-/**
- * Text of strangers: what would deceive a reader, a blank at an end too, is shown as `\u{…}`, and its direction ends where it ends.
- */
+/** Shows untrusted text in its own direction, with characters that could deceive a reader, and spaces at its ends, escaped. */
 export function Text({ of }: { readonly of: string | null | undefined }) {
   return of ? <bdi>{visible(of).replace(/^ | $/g, '\\u{20}')}</bdi> : <span class="none">none</span>
 }
 
-/** An id, in full and easy to select. */
 export function Id({ of }: { readonly of: string }) {
   return <code class="id">{visible(of)}</code>
 }
 
-/** An instant in UTC, to the second. */
+/** Shows an instant in UTC, to the second. */
 export function Time({ at }: { readonly at: string | null | undefined }) {
   return at ? <time dateTime={at}>{formatTime(at)}</time> : <span class="none">never</span>
 }
@@ -21,7 +18,7 @@ interface AnsweredProps {
   readonly of: { readonly created_at: string | null; readonly given_at?: string | undefined }
 }
 
-/** The creation of a record; of an imported one the time of the answer, by the word of its importer. */
+/** Shows the creation of a record, or for an imported one the time of the answer that its importer states. */
 export function Answered({ of: { created_at, given_at } }: AnsweredProps) {
   return (
     <>
@@ -41,12 +38,11 @@ export function formatNumber(value: number): string {
   return number.format(value)
 }
 
-/** `1 record`, `2 records`. */
+/** Returns `1 record`, `2 records`. */
 export function formatCount(count: number, noun: string): string {
   return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** A state as a coloured word. */
 export function Tag({ tone, children }: { readonly tone: 'good' | 'bad' | 'plain'; readonly children: string }) {
   return <span class={`tag ${tone}`}>{children}</span>
 }

@@ -17,7 +17,6 @@ import { client } from '../session.ts'
 const noFilters = { actor: '', action: '', target: '', from: '', to: '' }
 type Filters = typeof noFilters
 
-/** The administrators' log. */
 export function Audit() {
   const [filters, setFilters] = useState(noFilters)
   const [open, setOpen] = useState<AccountEntry | null>(null)
@@ -54,7 +53,7 @@ export function Audit() {
   )
 }
 
-/** Whole days in UTC. */
+/** Takes `from` and `to` as whole days in UTC. */
 function queryOf({ actor, action, target, from, to }: Filters) {
   return {
     ...(actor && { actor }),
@@ -69,7 +68,7 @@ const actionOptions = [['', 'any'], ...auditActions.map(action => [action, words
 
 interface FilterFormProps {
   readonly onApply: (filters: Filters) => void
-  /** Of the list. */
+  /** The list's error, which names rejected filters. */
   readonly error: unknown
 }
 
@@ -122,7 +121,7 @@ function actorOf({ kind, id, name }: AccountEntry['actor']): string {
   return `${noun}${name ?? id ?? kind}`
 }
 
-/** By id, as they are now. */
+/** Present names of sites and keys, by id. */
 type Names = ReadonlyMap<unknown, string>
 
 const noNames: Names = new Map()
@@ -132,7 +131,7 @@ async function readNames(): Promise<Names> {
   return new Map(lists.flatMap(({ data }) => data.map(({ id, name }) => [id, name] as const)))
 }
 
-/** Its name if the entry has it, else its id, with the name that it has now. */
+/** Names the target by the entry's own name or e-mail, else by its id and present name. */
 function targetOf({ target, after, before }: AccountEntry, names: Names): string {
   const { kind, id, policy_version: version } = target
   const { name, email } = { ...before, ...after } as {

@@ -9,12 +9,12 @@ import { Statistics } from './statistics.tsx'
 import { Usage } from './usage.tsx'
 
 export interface ScreenEntry {
-  /** The first part of its address. */
+  /** The first part of the screen's address. */
   readonly path: string
   readonly title: string
-  /** Of its `params`: anybody can write a link to this page, so that nothing else is shown or part of a command. */
+  /** Pattern of the joined `params`. Anyone can write a link to this page: other text is neither shown nor put into a command. */
   readonly address: RegExp
-  /** `params` are the further parts of the address. */
+  /** `params`: the further parts of the address. */
   readonly show: FunctionComponent<{ readonly params: readonly string[] }>
 }
 

@@ -76,7 +76,7 @@ export function Keys() {
   )
 }
 
-/** By the clock of this machine. */
+/** Compares the expiry with this machine's clock. */
 function stateOf({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
@@ -126,7 +126,7 @@ const scopeTexts: Readonly<Record<Scope, string>> = {
 
 interface CreateProps {
   readonly onClose: () => void
-  /** The key may have been created nevertheless. */
+  /** Called after an error: the key may have been created nevertheless. */
   readonly onLost: () => void
   readonly onDone: (key: ApiKey & { readonly key: string }) => void
 }

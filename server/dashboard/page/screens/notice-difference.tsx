@@ -19,11 +19,11 @@ interface DifferenceProps {
 
 interface Patch {
   readonly language: string
-  /** Each begins with its sign. Null for PDFs. */
+  /** Lines that begin with their sign, as from `diffLines`; null for PDFs. */
   readonly lines: readonly string[] | null
 }
 
-/** The differences in the details, then the lines of each text, as `consentctl notices diff` has them. */
+/** Shows the same as `consentctl notices diff`: changed details, then the changed lines of each text. */
 export function NoticeDifference({ site, version, older }: DifferenceProps) {
   const found = useCall(async () => {
     const get = (each: string) => client.call(api.notices.get, { params: { id: site, version: each } })
@@ -66,7 +66,7 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
   )
 }
 
-/** Null if the versions have the same text in a language. A version without one is compared as empty. */
+/** Returns null if both versions have the same text. Compares a missing text as empty. */
 async function comparedIn(language: string, ...notices: [before: Notice, after: Notice]): Promise<Patch | null> {
   const texts = notices.map(notice => notice.texts.find(each => each.language === language))
   if (texts[0]?.sha256 === texts[1]?.sha256) return null
@@ -89,7 +89,7 @@ const kinds: Record<string, readonly [className: string, word: string]> = {
 
 const mostLines = 2000
 
-/** Each says by a word what became of it, not by its colour alone. */
+/** Marks changed lines with a word, for users who cannot tell the colours apart. */
 function Lines({ of: lines }: { readonly of: readonly string[] }) {
   return (
     <div class="sheet lines">

@@ -16,7 +16,7 @@ interface NoticeTextProps {
   readonly language: string
 }
 
-/** A text as text: HTML is shown as its source, a PDF not at all. */
+/** Shows HTML as its source, and no PDF. */
 export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
   const found = useCall(async () => {
     const notice = await client.call(api.notices.get, { params: { id: site, version } })
@@ -53,7 +53,7 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
   )
 }
 
-/** A page of a million characters in one line takes seconds to lay out. */
+/** A million characters in one line take seconds to lay out. */
 const fewCharacters = 200_000
 
 function Content({ text, language }: { readonly text: string; readonly language: string }) {

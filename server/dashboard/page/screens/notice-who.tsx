@@ -15,7 +15,6 @@ interface WhoProps {
   readonly version: string
 }
 
-/** The persons who agreed to a version and to nothing newer. */
 export function NoticeSubjects({ site, version }: WhoProps) {
   const pages = usePages([])
   const query = { limit: '100', ...(pages.cursor && { cursor: pages.cursor }) }

@@ -112,7 +112,6 @@ function textColumns(notice: Notice): Column<NoticeText>[] {
   ]
 }
 
-/** Byte for byte. */
 export function Download({ notice, text }: { readonly notice: Notice; readonly text: NoticeText }) {
   const action = useAction(() => downloadText(notice, text))
   return (

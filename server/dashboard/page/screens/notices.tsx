@@ -14,7 +14,7 @@ import { NoticeDifference } from './notice-difference.tsx'
 import { NoticeTextScreen } from './notice-text.tsx'
 import { NoticeSubjects } from './notice-who.tsx'
 
-/** `SITE`, `SITE/VERSION`, `SITE/VERSION/text/LANGUAGE`, `SITE/VERSION/since/OLDER` or `SITE/VERSION/who`. */
+/** `params`: `SITE`, `SITE/VERSION`, `SITE/VERSION/text/LANGUAGE`, `SITE/VERSION/since/OLDER` or `SITE/VERSION/who`. */
 export function Notices({ params }: { readonly params: readonly string[] }) {
   const [site = '', version, part, other = ''] = params
   const key = params.join('/')

@@ -14,7 +14,7 @@ interface Search {
   readonly round: number
 }
 
-/** The search that the user comes back to from a record. In memory alone: identifiers are in no address, and in no storage. */
+/** The last search, kept for the way back from a record. In memory only: identifiers must not be in addresses or storage. */
 let kept: Search | null = null
 
 export function Person() {
@@ -54,7 +54,10 @@ export function Person() {
   )
 }
 
-/** As searched before if nothing was typed. @throws Mistake for an identifier with line breaks, of which the lines would be others */
+/**
+ * Returns the last search's identifiers if the text is unchanged. @throws Mistake if one of them has a line break, because the
+ * field would split it
+ */
 function readIdentifiers(text: string): readonly string[] {
   if (text === kept?.subjects.join('\n')) return kept.subjects
   const broken = kept?.subjects.some(each => /[\r\n]/.test(each) && text.includes(each.replace(/\r\n?/g, '\n')))
@@ -62,7 +65,7 @@ function readIdentifiers(text: string): readonly string[] {
   return identifiersIn(text)
 }
 
-/** Each once. Blanks belong to an identifier. */
+/** Returns a distinct identifier per line. Spaces are part of it. */
 function identifiersIn(text: string): string[] {
   return [...new Set(text.split('\n').filter(line => line !== ''))]
 }

@@ -18,7 +18,6 @@ import { StateAt } from './record/moment.tsx'
 import { Delete, Restore } from './record/removal.tsx'
 import { Timeline } from './record/timeline.tsx'
 
-/** A record with its history, its state at a moment, and its documents. */
 export function Record({ id }: { readonly id: string }) {
   const facts = useCall(() => readFacts(id), [id])
   const [at, setAt] = useState<string | null>(null)
@@ -56,7 +55,7 @@ interface PartProps {
 }
 
 interface WholeProps extends PartProps {
-  /** RFC 3339; null for none. */
+  /** RFC 3339; null before the user chooses a time. */
   readonly at: string | null
   readonly onMoment: (at: string) => void
 }
@@ -85,7 +84,7 @@ function purgedAt({ history }: Facts): string | undefined {
   return history.data.find(({ action }) => action === 'purged')?.created_at
 }
 
-/** Of a record that is not live. */
+/** Shows nothing for a live record. */
 function State({ facts }: { readonly facts: Facts }) {
   const { deleted_at } = facts.record
   const purged = purgedAt(facts)
@@ -107,7 +106,6 @@ function State({ facts }: { readonly facts: Facts }) {
 
 type Question = 'change' | 'delete' | 'restore'
 
-/** Documents of the record, and changes for those who may make them. */
 function Actions({ facts, onChanged }: PartProps) {
   const { id, deleted_at } = facts.record
   const mayChange = useMayChange()
@@ -122,7 +120,7 @@ function Actions({ facts, onChanged }: PartProps) {
   })
   const status = useRef<HTMLParagraphElement>(null)
   useEffect(() => {
-    if (done) status.current?.focus() // the button may be gone
+    if (done) status.current?.focus() // the button that had the focus may be gone
   }, [done])
   const isLive = deleted_at === null
   const close = () => {

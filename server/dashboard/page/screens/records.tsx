@@ -22,11 +22,11 @@ export function Records({ params: [id] }: { readonly params: readonly string[] }
 interface View {
   readonly filters: Filters
   readonly rows: Rows<Consent>
-  /** The scroll position of the list. */
+  /** In pixels. */
   readonly place: { top: number }
 }
 
-/** The list that the user comes back to from a record. In memory alone, because filters name persons. */
+/** The last list, kept for the way back from a record. In memory only, because filters name persons. */
 let kept = viewOf(noFilters)
 
 function viewOf(filters: Filters): View {
@@ -79,7 +79,7 @@ function List() {
 
 type Count = Loaded<{ readonly count: number } | undefined>
 
-/** Undefined while it is not known of these filters. */
+/** Returns undefined if the count for these filters is not known. */
 function countOf({ value, error, isLoading }: Count): number | undefined {
   return isLoading || error !== undefined ? undefined : value?.count
 }

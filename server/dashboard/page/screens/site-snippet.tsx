@@ -9,7 +9,7 @@ import { baseUrl } from '../transport.ts'
 
 interface SnippetProps {
   readonly site: Pick<Site, 'id' | 'allowed_origins'>
-  /** Nothing unless one was issued just now. */
+  /** Empty unless a token was issued just now. */
   readonly token: string
 }
 
@@ -18,7 +18,7 @@ const banners = [
   ...bannerNames.map(name => [name, name === 'osano' ? 'osano cookieconsent' : name] as const),
 ]
 
-/** The code that a page of the site needs to record consents. */
+/** Shows the code with which a page of the site records consents. */
 export function SiteSnippet({ site, token }: SnippetProps) {
   const [chosen, setBanner] = useState('')
   const banner = bannerNames.find(name => name === chosen)

@@ -33,14 +33,14 @@ async function readSite(id: string): Promise<Site> {
   throw new Mistake('There is no such site.')
 }
 
-/** True if no notice of the version is published, under a checkpoint. */
+/** Returns true if no notice of the version is both published and in the signed log. */
 async function lacksNotice(version: number | undefined, id: string): Promise<boolean> {
   if (version === undefined) return false
   const { data } = await client.call(api.notices.list, { params: { id } })
   return !data.some(({ policy_version, leaf_index }) => policy_version === version && leaf_index !== null)
 }
 
-/** The site as it was when the user began to type, so that only what they changed is sent. */
+/** `base`: the site when the user began to type, so that only changed fields are sent. */
 interface Edit {
   readonly base: Site
   readonly fields: SiteFields
@@ -82,7 +82,7 @@ export function SiteScreen({ id }: { readonly id: string }) {
   )
 }
 
-/** `isWhole`: also what the form has. */
+/** `isWhole` adds the settings, for readers, who get no form. */
 function Facts({ site, isWhole }: { readonly site: Site; readonly isWhole: boolean }) {
   const settings = [
     ['Policy version', site.policy_version],
@@ -168,12 +168,12 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
 
 interface TokenProps {
   readonly id: string
-  /** Undefined before one is issued, null once it has left the page. */
+  /** Undefined before one is issued, null after it was hidden. */
   readonly token: string | null | undefined
   readonly onToken: (token: string | null) => void
 }
 
-/** A new token, shown once. The earlier ones work for the overlap. */
+/** Issues a token, shown once. Earlier ones stay valid for the overlap. */
 function Token({ id, token, onToken }: TokenProps) {
   const [hours, setHours] = useState('24')
   const [isAsked, setAsked] = useState(false)

@@ -11,7 +11,7 @@ import { useMayChange } from '../session.ts'
 import { SiteScreen } from './site.tsx'
 import { NewSite } from './site-new.tsx'
 
-/** Nothing, `new`, or the id of a site. */
+/** `#/sites` is the list, `#/sites/new` a form, `#/sites/ID` a site. */
 export function Sites({ params: [id] }: { readonly params: readonly string[] }) {
   if (id === undefined || id === '') return <SiteList />
   return id === 'new' ? <NewSite /> : <SiteScreen id={id} key={id} />

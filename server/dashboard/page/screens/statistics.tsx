@@ -71,7 +71,7 @@ export function Statistics() {
   )
 }
 
-/** A year is typed digit by digit, and each is a day of its own: 0002-01-31. */
+/** Ignores years before 1900: the input reports 0002-01-31 while the user types 2026. */
 function isTyped(day: string): boolean {
   return /^(19|[2-9]\d)\d\d-/.test(day)
 }
@@ -113,7 +113,7 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
   )
 }
 
-/** The words of `consentctl stats`. */
+/** Uses the wording of `consentctl stats`. */
 function describe({ total, groups, complete, as_of }: Stats): string {
   const all =
     total.records === null
@@ -173,7 +173,7 @@ function format(value: number | null): string {
   return value === null ? '' : formatNumber(value)
 }
 
-/** To a tenth of a percent; nothing for a hidden group, and for one without answers. */
+/** Returns the rate to a tenth of a percent; empty for a hidden group and one without answers. */
 function rateOf(row: StatsGroup): string {
   const { yes, no } = toBar(undefined, row)
   const all = (yes ?? 0) + (no ?? 0)

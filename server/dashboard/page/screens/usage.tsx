@@ -6,7 +6,6 @@ import { Details } from '../parts/table.tsx'
 import { formatNumber, Time } from '../parts/text.tsx'
 import { client, useSession } from '../session.ts'
 
-/** Units of the monthly quota. A session takes none. */
 export function Usage() {
   const email = useSession().session?.user.email
   const usage = useCall(() => client.call(api.usage.get, {}), [])

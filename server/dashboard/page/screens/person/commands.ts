@@ -18,7 +18,7 @@ export function eraseCommand(
   return ['subject', 'erase', ...options.flat(), ...operands(order.subjects)]
 }
 
-/** The first identifier is an operand, the others are options. A hyphen would be read as the standard input. */
+/** Returns the first identifier as operand, the others as `--also`. An identifier `-` would mean standard input. */
 function operands([first = '', ...others]: readonly string[]): string[] {
   if ([first, ...others].includes('-')) return ['--help']
   return [...others.flatMap(each => option('also', each)), ...(first.startsWith('-') ? ['--'] : []), first]

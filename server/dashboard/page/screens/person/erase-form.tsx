@@ -15,11 +15,11 @@ import { type Order, startErasure } from './erasure.ts'
 
 interface EraseFormProps {
   readonly subjects: readonly string[]
-  /** The records that are erased: exactly these. */
+  /** Exactly these records are erased. */
   readonly live: readonly Consent[]
   readonly deleted: number
   readonly near: number
-  /** The request of the register that it answers, with its ticket and days; null for one that is not there. */
+  /** The request of the register that the erasure answers; null if there is none. */
   readonly request: DataSubjectRequest | null
 }
 
@@ -131,22 +131,22 @@ function describePlan(live: number, deleted: number): string {
     : 'No record is live or deleted: nothing will be deleted. The service certifies what it holds.'
 }
 
-/** @throws Mistake for a day that has begun nowhere yet */
+/** @throws Mistake for a day that has not begun in any time zone */
 function requirePast(day: string): void {
   if (day > new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)) throw new Mistake(`${day} is in the future.`)
 }
 
-/** As `subject erase` does. */
+/** The same limit as in `subject erase`. */
 const mostIdentifiers = 20
 
-/** @throws Mistake for what is rather the identifiers of several people */
+/** @throws Mistake for more identifiers than one person is likely to have */
 function requireOnePerson({ length }: readonly string[]): void {
   if (length > mostIdentifiers) throw new Mistake(`${length} identifiers are many for one person: nothing was done.`)
 }
 
 type Asked = Pick<Order, 'subjects' | 'ticket' | 'reason'>
 
-/** Lets the service say if it would take the ticket and the reason, before anything is sent that deletes. */
+/** Validates the ticket and the reason by a dry run, before anything is deleted. */
 async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: Asked): Promise<void> {
   const body = { subject_id, ids: [], ticket, ...(reason !== null && { reason }), dry_run: true }
   await client.call(api.subjects.erase, { body })

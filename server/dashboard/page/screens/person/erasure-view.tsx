@@ -79,7 +79,6 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   )
 }
 
-/** Seconds, of which more than zero are ahead. */
 function describeOffset(seconds: number): string {
   return `${formatNumber(Math.abs(seconds))} s ${seconds > 0 ? 'ahead of' : 'behind'} the service`
 }
@@ -119,7 +118,7 @@ interface StoppedProps {
   readonly close: () => void
 }
 
-/** Says what is known of the records without an outcome: a lost answer may have deleted them. */
+/** Warns that records without an outcome may be deleted: the response to a call may have been lost. */
 function Stopped({ erasure: { state }, error, close }: StoppedProps) {
   const rest = restOf(state)
   const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length
@@ -143,7 +142,7 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
   )
 }
 
-/** In the words of a receipt, which end each in a full stop; what is between asterisks is emphasized. */
+/** Uses the sentences of an erasure receipt; text between `**` is emphasized. */
 function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | null }) {
   const isLate = due !== null && due < outcome.finished_at.slice(0, 10)
   return (

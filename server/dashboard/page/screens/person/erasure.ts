@@ -14,15 +14,15 @@ import { download } from '../../parts/download.ts'
 import { client } from '../../session.ts'
 
 export interface Order extends ErasureOrder {
-  /** Days; null if not given. */
+  /** A day, YYYY-MM-DD; null if not given. */
   readonly received_at: string | null
   readonly due_at: string | null
   readonly account_id: string
-  /** The ticket of a request of the register whose identifiers are exactly these. */
+  /** The ticket of a request of the register with exactly these identifiers; null if there is none. */
   readonly request: string | null
 }
 
-/** A document that the service has signed, byte for byte. */
+/** A document signed by the service, unchanged. */
 export interface SignedText {
   readonly name: string
   readonly text: string
@@ -33,10 +33,10 @@ export interface Outcome
   extends ErasureOutcome,
     Pick<ErasureReceipt, 'verification' | 'near_matches' | 'account_id' | 'finished_at'> {}
 
-/** A purge of what an erasure deleted. */
+/** The purge of the records that the erasure deleted. */
 export interface Purging {
   readonly isRunning: boolean
-  /** Records that certificates name. */
+  /** The number of records named by certificates. */
   readonly certified: number
   readonly error: unknown
 }
@@ -44,14 +44,14 @@ export interface Purging {
 export interface Erasure {
   readonly phase: 'deleting' | 'verifying' | 'stopped' | 'done'
   readonly state: ErasureState<Order>
-  /** The reason that it stopped. */
+  /** Set if `phase` is `stopped`. */
   readonly error: unknown
   readonly outcome: Outcome | null
   readonly certificates: readonly SignedText[]
   readonly purging: Purging | null
 }
 
-/** At most one, which stays while the user looks at other screens. Only this page's memory has it. */
+/** At most one erasure. It continues while the user looks at other screens, and exists only in this page's memory. */
 let current: Erasure | null = null
 const listeners = new Set<(erasure: Erasure | null) => void>()
 
@@ -92,14 +92,14 @@ export function startErasure(order: Order, targets: readonly Target[]): void {
   continueErasure()
 }
 
-/** Sends what has no outcome yet, with the same ids, and verifies. Nothing is deleted twice. */
+/** Sends the ids without an outcome (again), then verifies. No record is deleted twice. */
 export function continueErasure(): void {
   if (current?.phase !== 'stopped') return
   change({ phase: 'deleting', error: undefined })
   carryOut(current.state).catch((error: unknown) => change({ phase: 'stopped', error }))
 }
 
-/** Continues what stopped because the session had ended. */
+/** Continues an erasure that stopped because the session had ended. */
 export function continueSignedIn(): void {
   if (current?.error instanceof ApiError && current.error.status === 401) continueErasure()
 }
@@ -137,7 +137,7 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
   change({ phase: 'done', outcome })
 }
 
-/** Purges these records, or with `askForPurged` lets the service certify those that are purged. Its certificates are kept as they come. */
+/** Purges the records, or with `askForPurged` gets certificates for purged ones. Keeps each certificate as it arrives. */
 export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
   if (current?.purging?.isRunning) return
   const named = new Set<string>()
@@ -167,7 +167,7 @@ function withTexts(texts: readonly string[], kind: string): readonly SignedText[
   ]
 }
 
-/** By the document's own id, so that no two files have one name. */
+/** Uses the certificate's id, so that file names are unique. */
 function nameOf(text: string, kind: string, number: number): string {
   let id: unknown
   try {
@@ -178,7 +178,7 @@ function nameOf(text: string, kind: string, number: number): string {
   return `${kind}-certificate-${isUuid(String(id)) ? id : number}.json`
 }
 
-/** Browsers drop downloads that follow each other at once. */
+/** Browsers drop downloads that follow each other without a pause. */
 const pauseMs = 250
 
 export async function downloadCertificates(list: readonly SignedText[]): Promise<void> {

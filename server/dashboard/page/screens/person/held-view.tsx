@@ -20,7 +20,7 @@ interface HeldViewProps {
   readonly find: (subjects: readonly string[]) => void
 }
 
-/** Shows everything that is held on a person. Mounted anew for each search, so that nothing of another person is ever shown with it. */
+/** Shows all data held on a person. The caller mounts it anew for each search, so that it never mixes two persons. */
 export function HeldView({ subjects, find }: HeldViewProps) {
   const [count, setCount] = useState(0)
   const held = useCall(() => readHeld(subjects, setCount), [])
@@ -144,10 +144,10 @@ function NearMatches({ near, include }: NearMatchesProps) {
   )
 }
 
-/** The same file as `subject export` writes, without the manifest that a profile of the command line signs. */
+/** Downloads the file that `subject export` writes, without its signed manifest. */
 function Export({ subjects }: { readonly subjects: readonly string[] }) {
   const [count, setCount] = useState(0)
-  const requireShown = useRequireShown() // another person may be on the screen
+  const requireShown = useRequireShown() // the user may have searched for another person
   const exporting = useAction(async () => {
     setCount(0)
     const text = await readExport(subjects, read => {

@@ -6,16 +6,16 @@ import { recordsOf } from '../../../../../src/erasure/records.ts'
 import { client } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 
-/** Everything that the account holds on a person. Purged records are not found: nothing of them names a person. */
+/** All data that the account holds on a person. Purged records are missing, because they name no person. */
 export interface Held {
   /** Live and deleted. */
   readonly records: readonly Consent[]
   readonly near: readonly NearMatch[]
-  /** The open ones of the register. */
+  /** Open requests of the register. */
   readonly requests: readonly DataSubjectRequest[]
 }
 
-/** `onCount` is told how many records were read. @throws CallError, CliError */
+/** `onCount` gets the number of records read so far. @throws CallError, CliError */
 export async function readHeld(subjects: readonly string[], onCount: (count: number) => void): Promise<Held> {
   const near = (await findNearMatches(client, subjects)) ?? []
   const requests = new Map<string, DataSubjectRequest>()
@@ -31,7 +31,7 @@ export async function readHeld(subjects: readonly string[], onCount: (count: num
   return { records, near, requests: [...requests.values()] }
 }
 
-/** Reads everything once more, with the histories. Returns the same text as `subject export` writes. */
+/** Reads all records again, with their histories. Returns the text that `subject export` writes. */
 export async function readExport(subjects: readonly string[], onCount: (count: number) => void): Promise<string> {
   const head = { instance: baseUrl, subjects }
   const texts: string[] = []

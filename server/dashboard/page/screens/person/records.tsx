@@ -14,7 +14,7 @@ export function RecordLink({ id }: { readonly id: string }) {
   )
 }
 
-/** The name of a site, or its id if it has none here. */
+/** Shows the id of a site that is not in `sites`. */
 export function SiteName({ sites, id }: { readonly sites: readonly Site[]; readonly id: string | null }) {
   const site = sites.find(each => each.id === id)
   return site ? <Text of={site.name} /> : id === null ? <span class="none">(none)</span> : <Id of={id} />

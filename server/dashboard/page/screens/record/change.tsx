@@ -17,7 +17,7 @@ interface ChangeProps {
   readonly onClose: () => void
 }
 
-/** Changes the acceptance and the preferences. What is not edited stays as it is when the change is sent. */
+/** Changes acceptance and preferences. Merges the edits into the record as it is when they are sent. */
 export function Change({ record, onDone, onClose }: ChangeProps) {
   const shown = record.preferences ?? {}
   const names = Object.keys(shown)

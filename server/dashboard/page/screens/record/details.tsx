@@ -10,7 +10,6 @@ import type { Facts } from './facts.ts'
 
 type Rows = readonly (readonly [name: string, value: ComponentChildren])[]
 
-/** Every field of a record, and what the service says of it beyond them. */
 export function RecordDetails({ of: facts }: { readonly of: Facts }) {
   const { record, history, check } = facts
   const site = useSites().value?.find(({ id }) => id === record.site_id)
@@ -74,7 +73,7 @@ function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {
   )
 }
 
-/** By the answer of `check`, which is of the newest record of the person. */
+/** `check` answers for the person's newest record, which may be another one. */
 function End({ id, check: { record, expires_at, at } }: { readonly id: string; readonly check: CheckAnswer }) {
   if (record && record.id !== id)
     return (

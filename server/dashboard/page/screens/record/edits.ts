@@ -7,11 +7,11 @@ type Values = Readonly<Record<string, unknown>>
 /** A row of the form. */
 export interface Edit {
   readonly name: string
-  /** JSON, or any other text as it is; empty removes the preference. */
+  /** JSON or plain text; empty removes the preference. */
   readonly text: string
 }
 
-/** As `--pref name=value`: JSON is typed, any other text is itself. @throws Mistake for JSON that would be kept otherwise */
+/** Reads a value like `--pref name=value`: JSON as its type, other text as a string. @throws Mistake for JSON such as 1.0, stored as 1 */
 function valueIn({ name, text }: Edit): unknown {
   if (!isJson(text)) return text
   const value = JSON.parse(text)
@@ -24,7 +24,7 @@ function withoutBlanks(text: string): string {
   return text.replace(/\s/g, '')
 }
 
-/** @throws Mistake for a name that is missing, twice or `__proto__` */
+/** @throws Mistake for a name that is missing, repeated or `__proto__` */
 export function requireNames(edits: readonly Edit[]): void {
   for (const [index, { name, text }] of edits.entries()) {
     if (name === '' && text !== '') throw new Mistake('A preference has no name.')
@@ -34,14 +34,14 @@ export function requireNames(edits: readonly Edit[]): void {
   }
 }
 
-/** Returns the edits that are none of what was shown. */
+/** Returns the edits that differ from the shown values. */
 export function changed(shown: Values, edits: readonly Edit[]): Edit[] {
   return edits.filter(
     ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? toSource(shown[name]) : ''),
   )
 }
 
-/** Merges edits into preferences, as they are now. @throws Mistake */
+/** Merges edits into the current preferences. @throws Mistake as `valueIn` */
 export function merge(now: Values, edits: readonly Edit[]): Values {
   const removed = new Set(edits.filter(({ text }) => text === '').map(({ name }) => name))
   const kept = Object.entries(now).filter(([name]) => !removed.has(name))
@@ -49,7 +49,7 @@ export function merge(now: Values, edits: readonly Edit[]): Values {
   return Object.fromEntries([...kept, ...set])
 }
 
-/** Of `update`; empty if no command does it. A removal needs all that stays. */
+/** Returns the arguments of `update`; empty if no command makes the change. A removal must repeat the preferences that stay. */
 export function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
   const isRemoval = edits.some(({ text }) => text === '')
   const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })) : []

@@ -12,7 +12,7 @@ import { formatCount } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 
-/** Downloads what proves a record without the service. The page verifies none of it, and has no key to sign it with. */
+/** Downloads the evidence that proves a record without the service, neither verified nor signed by the page. */
 export function EvidencePack({ id }: { readonly id: string }) {
   const [state, setState] = useState('')
   const requireShown = useRequireShown()

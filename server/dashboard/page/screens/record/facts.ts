@@ -8,13 +8,13 @@ import { client } from '../../session.ts'
 export interface Facts {
   readonly record: Consent
   readonly history: History
-  /** The notice that the service held when it wrote the record; null if none, or if it cannot be read. */
+  /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
-  /** Of a live acceptance with a person and a purpose: the record that counts today, and when it ends. */
+  /** The person's record that counts now, and its end. Null without an acceptance, a subject, a site and a preference. */
   readonly check: CheckAnswer | null
 }
 
-/** Reads all that is known of a record, deleted or not. Rejects with a CallError. */
+/** Reads a record, deleted or not, with its history, notice and end. @throws CallError */
 export async function readFacts(id: string): Promise<Facts> {
   const [record, history] = await Promise.all([
     client.call(api.consents.get, { params: { id }, query: { include_deleted: true } }),
@@ -35,7 +35,7 @@ async function readCheck({ site_id, subject_id, accepted, deleted_at, preference
   return await orNull(client.call(api.subjects.check, { query: { subject_id, site_id, purpose } }))
 }
 
-/** Without them the rest of the record is still worth showing. */
+/** Returns null for API errors but 401, because the rest of the record is still worth showing. */
 async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call

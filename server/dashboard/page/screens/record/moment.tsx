@@ -12,12 +12,12 @@ import type { Facts } from './facts.ts'
 
 interface MomentProps {
   readonly facts: Facts
-  /** RFC 3339; null for none. */
+  /** RFC 3339; null before the user chooses a time. */
   readonly at: string | null
   readonly onMoment: (at: string) => void
 }
 
-/** The record as it was at a time, by its history. */
+/** Shows the record as it was at a chosen time, from its history. */
 export function StateAt({ facts, at, onMoment }: MomentProps) {
   const [text, setText] = useState('')
   const action = useAction(async () => onMoment(pastMinute(text, Date.now())))
@@ -85,7 +85,10 @@ function Row({
   )
 }
 
-/** Returns the last moment of a minute as `datetime-local` has it, in UTC, of this minute now. @throws Mistake in the future */
+/**
+ * Returns the last millisecond of a `datetime-local` minute in UTC, or `now` within the present minute. @throws Mistake for a
+ * future time
+ */
 function pastMinute(text: string, now: number): string {
   const start = parseInstant(`${text}:00Z`)
   if (start === null) throw new Mistake('Enter a date and a time.')

@@ -7,11 +7,11 @@ type Entry = History['data'][number]
 
 interface TimelineProps {
   readonly entries: readonly Entry[]
-  /** Asks for the record as it was at a time, RFC 3339. */
+  /** Shows the record as it was at `at`, RFC 3339. */
   readonly onMoment: (at: string) => void
 }
 
-/** The history of a record, oldest first: who did what when, and what it changed. */
+/** Lists the history, oldest first. */
 export function Timeline({ entries, onMoment }: TimelineProps) {
   const isPurged = entries.some(({ action }) => action === 'purged')
   return (
@@ -109,7 +109,7 @@ function Actor({ of: { changed_by, actor_id, actor_name } }: { readonly of: Entr
   )
 }
 
-/** A purge leaves the acceptance and the policy version, and no preferences. */
+/** Leaves out the preferences of a purged record, which its history no longer has. */
 function describe(entry: Entry, before: AuditEntry | undefined, isPurged: boolean): string[] {
   const preferences = isPurged ? [] : changesOf(entry, before)
   return [

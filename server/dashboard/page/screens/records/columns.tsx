@@ -6,7 +6,7 @@ import type { Column } from '../../parts/table.tsx'
 import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Filters } from './filters.ts'
 
-/** The time that the filters are about takes the place of the creation. */
+/** Shows the time that the filters select by in place of the creation. */
 export function columnsOf({ end, source }: Filters, sites: readonly Site[]): readonly Column<Consent>[] {
   const names = new Map(sites.map(({ id, name }) => [id, name]))
   const isImported = source === 'imported'
@@ -28,7 +28,7 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
   ]
 }
 
-/** With the id, because it is a link to the record. */
+/** Includes the id, because the cell is the link to the record. */
 function NoSubject({ id }: Pick<Consent, 'id'>) {
   return (
     <>

@@ -1,18 +1,18 @@
 import type { ConsentQuery } from '../../../../../src/contract/consents.ts'
 import { option } from '../../parts/command.tsx'
 
-/** As the form has them; empty is any. */
+/** Values of the form; empty means any. */
 export interface Filters {
   /** An id. */
   readonly site: string
   readonly subject: string
   readonly label: string
   readonly answer: '' | 'accepted' | 'refused'
-  /** Days, UTC. */
+  /** UTC days, both included. */
   readonly from: string
   readonly to: string
   readonly source: '' | 'imported' | 'witnessed'
-  /** `expired`, or within that time from now, such as `30d`. Of the others only the site goes with it. */
+  /** `expired`, or the time until the end, such as `30d`. Disables all other filters but the site. */
   readonly end: string
   readonly withDeleted: boolean
 }
@@ -29,7 +29,6 @@ export const noFilters: Filters = {
   withDeleted: false,
 }
 
-/** The query of the list. */
 export function queryOf(filters: Filters): ConsentQuery {
   const { site, subject, label, answer, from, to, source, end, withDeleted } = filters
   const site_id = site || undefined
@@ -46,7 +45,6 @@ export function queryOf(filters: Filters): ConsentQuery {
   }
 }
 
-/** The command that lists the same. */
 export function commandOf(filters: Filters): string[] {
   const { site, subject, label, answer, from, to, source, end, withDeleted } = filters
   const ofSite = ['list', ...option('site', site)]

@@ -10,11 +10,11 @@ import { type Filters, noFilters } from './filters.ts'
 interface FilterFormProps {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-  /** Of the list. */
+  /** The count's error, which names rejected filters. */
   readonly error: unknown
 }
 
-/** The filters of `list`, and the way to a record by its id. */
+/** The filters of `consentctl list`, and a field that opens a record by its id. */
 export function FilterForm({ filters, onFilters, error }: FilterFormProps) {
   const sites = useSites().value ?? []
   const [draft, setDraft] = useState(filters)
