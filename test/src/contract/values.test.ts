@@ -17,6 +17,7 @@ describe('contract values › parseInstant', () => {
     fc.assert(
       fc.property(dates, date => {
         expect(parseInstant(date.toISOString())).toBe(date.getTime())
+        expect(parseInstant(date.toISOString().replace('Z', '+00:00'))).toBe(date.getTime())
       }),
     )
   })
@@ -56,15 +57,18 @@ describe('contract values › parseInstant', () => {
     '2026-01-31 09:30:00Z',
     '2026-01-31T09:30Z',
     '2026-02-29T00:00:00Z',
+    '2026-02-29T00:00:00.000Z',
     '1900-02-29T00:00:00Z',
     '2026-04-31T00:00:00Z',
     '2026-13-01T00:00:00Z',
     '2026-00-10T00:00:00Z',
     '2026-01-00T00:00:00Z',
     '2026-01-31T24:00:00Z',
+    '2026-01-31T24:00:00.000Z',
     '2026-01-31T23:60:00Z',
     '2016-12-31T23:59:60Z',
     '0000-01-01T00:00:00Z',
+    '0000-01-01T00:00:00.000Z',
     '2026-01-31T09:30:00+24:00',
     '2026-01-31T09:30:00+01:60',
     '2026-01-31T09:30:00+0100',
