@@ -3,9 +3,7 @@ import { useState } from 'preact/hooks'
 export interface Pages {
   /** Undefined for the first page. */
   readonly cursor: string | undefined
-  /** Starts at 1. */
   readonly number: number
-  /** Undefined on the first page. */
   readonly goBack: (() => void) | undefined
   readonly goOn: (cursor: string) => void
 }

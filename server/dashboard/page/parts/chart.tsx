@@ -12,7 +12,6 @@ export interface Bar {
 
 interface ChartProps {
   readonly bars: readonly Bar[]
-  /** Names of the two numbers, such as `accepted` and `refused`. */
   readonly names: readonly [yes: string, no: string]
 }
 
@@ -50,7 +49,6 @@ const fewestSlots = 12
 const mostGaps = 120
 const labelCount = 4
 
-/** Draws vertical bars in order of time. */
 export function TimeChart({ bars, names }: ChartProps) {
   const hatch = useId()
   const top = roundUp(Math.max(1, ...bars.map(sizeOf)))

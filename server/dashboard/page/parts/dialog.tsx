@@ -6,7 +6,6 @@ interface DialogProps {
   /** Called on Escape; without it, Escape does nothing. */
   readonly onClose?: () => void
   readonly isWide?: boolean
-  /** True if the page behind must not be seen. */
   readonly isOpaque?: boolean
   readonly children: ComponentChildren
 }

@@ -11,15 +11,12 @@ interface FormProps {
   readonly action: Action
   /** An error that is shown elsewhere, such as that of a filtered list, for the fields. */
   readonly error?: unknown
-  /** The text of the submit button. */
   readonly submit: string
   readonly isDangerous?: boolean
-  /** As in `Problem`. */
   readonly hasOwnWords?: boolean
   /** Shown on submit instead of running the action; empty if nothing is missing. */
   readonly missing?: string
   readonly children?: ComponentChildren
-  /** Buttons beside submit. */
   readonly more?: ComponentChildren
   readonly onCancel?: () => void
 }

@@ -1,7 +1,6 @@
 /** With more edits, the whole text is shown as replaced: memory grows with the square of the edits. */
 const mostEdits = 3000
 
-/** Unchanged lines shown on each side of a change. */
 const context = 3
 
 /**

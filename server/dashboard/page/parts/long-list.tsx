@@ -15,7 +15,7 @@ interface LongListProps<Row> {
   readonly total: number | undefined
   readonly onRetry?: () => void
   readonly empty: string
-  /** The scroll position in pixels. The list updates it; the caller keeps it for the user's return. */
+  /** The scroll position in pixels, updated by the list and kept by the caller. */
   readonly place: { top: number }
 }
 

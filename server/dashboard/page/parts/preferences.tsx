@@ -2,7 +2,6 @@ import { visible } from '../../../../src/output/safe.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Formats a string as it is, any other value as JSON. */
 export function formatValue(value: unknown): string {
   return visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none'))
 }

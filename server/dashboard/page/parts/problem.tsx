@@ -9,7 +9,6 @@ interface ProblemProps {
   readonly hasOwnWords?: boolean
 }
 
-/** Shows an error, its effect on the user's change, and advice. */
 export function Problem({ error, retry, hasOwnWords = false }: ProblemProps) {
   if (error === undefined || error === null) return null
   const { title, changed = '', advice, requestId } = explain(error)
@@ -83,7 +82,6 @@ function rejectionsIn({ message }: ApiError): readonly { readonly name?: string 
   })
 }
 
-/** Returns the service's message about a field, by its name in the API. */
 export function rejectionOf(error: unknown, field: string | undefined): string | undefined {
   return isRejection(error) && field ? rejectionsIn(error).find(({ name }) => name === field)?.text : undefined
 }
@@ -115,7 +113,6 @@ function adviceFor({ call, status, code, retryAfter, maybeDone }: ApiError): Pic
   return { changed: isSaid ? changed : '', advice: '' }
 }
 
-/** `retryAfter`: seconds. */
 function formatWait(retryAfter: number | null): string {
   if (retryAfter === null) return 'in a moment'
   return retryAfter < 120 ? `in ${retryAfter} s` : `in ${Math.ceil(retryAfter / 60)} minutes`

@@ -4,12 +4,10 @@ export interface PageOf<Row> {
   readonly next_cursor: string | null
 }
 
-/** Reads the first page if `cursor` is undefined. */
 export type ReadPage<Row> = (cursor: string | undefined) => Promise<PageOf<Row>>
 
 interface Page<Row> {
   readonly cursor: string | undefined
-  /** The index of its first row in the list. */
   readonly first: number
   readonly length: number
   /** Null after the page was dropped. */
@@ -25,8 +23,8 @@ const ahead = 50
 const kept = 1000
 
 /**
- * A list by index that reads the pages in view and drops those far from it. If a page that is read again ends elsewhere than
- * before, the pages after it are read again, too.
+ * A list that reads the pages in view and drops those far from it. If a page that is read again ends elsewhere than before, the
+ * pages after it are read again, too.
  */
 export class Rows<Row> {
   readonly #read: ReadPage<Row>
@@ -84,7 +82,7 @@ export class Rows<Row> {
     this.retry()
   }
 
-  /** Calls `listener` after each change. Returns a function that unsubscribes. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

@@ -8,7 +8,6 @@ interface ScreenProps {
   readonly title: string
   /** The equivalent command, without `consentctl`. */
   readonly command?: readonly string[]
-  /** Buttons beside the title. */
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }
@@ -58,7 +57,7 @@ interface LoadedProps<T> {
   readonly children: (value: T) => ComponentChildren
 }
 
-/** Shows the value, the loading state or the error. An earlier value stays visible. */
+/** Keeps showing an earlier value during a reload and beside an error. */
 export function Show<T>({ of: { value, error, isLoading, reload }, children }: LoadedProps<T>) {
   return (
     <>

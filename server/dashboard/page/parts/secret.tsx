@@ -3,7 +3,6 @@ import { Copy } from './copy.tsx'
 
 interface SecretProps {
   readonly label: string
-  /** Null after the caller dropped it. */
   readonly value: string | null
   /** Called when the page is hidden: the caller must drop the value. */
   readonly onHidden: () => void

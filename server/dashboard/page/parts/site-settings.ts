@@ -108,7 +108,7 @@ export function never(days: number | null): string {
   return days === null ? 'never' : `after ${days} days`
 }
 
-/** Returns the arguments of `consentctl sites` that make the change. */
+/** Returns the arguments of `consentctl sites`. */
 export function updateCommand(fields: SiteFields, base: Site): string[] {
   const change = changeOf(fields, base, base)
   if (Object.keys(change).length === 0) return ['list']
@@ -126,7 +126,6 @@ export function updateCommand(fields: SiteFields, base: Site): string[] {
   ]
 }
 
-/** Returns the arguments of `consentctl sites` that create the site. */
 export function createCommand(fields: SiteFields): string[] {
   const { name, policy_version, allowed_origins, retention_days, strict_notices } = settingsOf(fields)
   return [

@@ -15,7 +15,6 @@ export function useSites(): Loaded<readonly Site[]> {
 
 interface SiteSelectProps {
   readonly sites: readonly Site[]
-  /** A site's id, or empty. */
   readonly value: string
   readonly onValue: (id: string) => void
   /** Text of the empty choice, such as "All sites". */

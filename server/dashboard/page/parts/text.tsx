@@ -1,6 +1,6 @@
 import { visible } from '../../../../src/output/safe.ts'
 
-/** Shows untrusted text in its own direction, with characters that could deceive a reader, and spaces at its ends, escaped. */
+/** Shows untrusted text, bidi-isolated, and escapes spaces at its ends and characters that could deceive a reader. */
 export function Text({ of }: { readonly of: string | null | undefined }) {
   return of ? <bdi>{visible(of).replace(/^ | $/g, '\\u{20}')}</bdi> : <span class="none">none</span>
 }
@@ -9,7 +9,6 @@ export function Id({ of }: { readonly of: string }) {
   return <code class="id">{visible(of)}</code>
 }
 
-/** Shows an instant in UTC, to the second. */
 export function Time({ at }: { readonly at: string | null | undefined }) {
   return at ? <time dateTime={at}>{formatTime(at)}</time> : <span class="none">never</span>
 }
@@ -18,7 +17,7 @@ interface AnsweredProps {
   readonly of: { readonly created_at: string | null; readonly given_at?: string | undefined }
 }
 
-/** Shows the creation of a record, or for an imported one the time of the answer that its importer states. */
+/** Shows the creation time, or for an imported record the answer time that the importer stated. */
 export function Answered({ of: { created_at, given_at } }: AnsweredProps) {
   return (
     <>

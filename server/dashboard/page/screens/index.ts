@@ -14,7 +14,6 @@ export interface ScreenEntry {
   readonly title: string
   /** Pattern of the joined `params`. Anyone can write a link to this page: other text is neither shown nor put into a command. */
   readonly address: RegExp
-  /** `params`: the further parts of the address. */
   readonly show: FunctionComponent<{ readonly params: readonly string[] }>
 }
 

@@ -65,7 +65,7 @@ function readIdentifiers(text: string): readonly string[] {
   return identifiersIn(text)
 }
 
-/** Returns a distinct identifier per line. Spaces are part of it. */
+/** Returns one identifier per line, without duplicates. Spaces are part of it. */
 function identifiersIn(text: string): string[] {
   return [...new Set(text.split('\n').filter(line => line !== ''))]
 }

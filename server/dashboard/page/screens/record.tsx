@@ -55,7 +55,7 @@ interface PartProps {
 }
 
 interface WholeProps extends PartProps {
-  /** RFC 3339; null before the user chooses a time. */
+  /** RFC 3339. */
   readonly at: string | null
   readonly onMoment: (at: string) => void
 }
@@ -84,7 +84,6 @@ function purgedAt({ history }: Facts): string | undefined {
   return history.data.find(({ action }) => action === 'purged')?.created_at
 }
 
-/** Shows nothing for a live record. */
 function State({ facts }: { readonly facts: Facts }) {
   const { deleted_at } = facts.record
   const purged = purgedAt(facts)

@@ -18,7 +18,6 @@ const banners = [
   ...bannerNames.map(name => [name, name === 'osano' ? 'osano cookieconsent' : name] as const),
 ]
 
-/** Shows the code with which a page of the site records consents. */
 export function SiteSnippet({ site, token }: SnippetProps) {
   const [chosen, setBanner] = useState('')
   const banner = bannerNames.find(name => name === chosen)

@@ -173,7 +173,7 @@ function format(value: number | null): string {
   return value === null ? '' : formatNumber(value)
 }
 
-/** Returns the rate to a tenth of a percent; empty for a hidden group and one without answers. */
+/** Returns an empty text for hidden groups and those without answers. */
 function rateOf(row: StatsGroup): string {
   const { yes, no } = toBar(undefined, row)
   const all = (yes ?? 0) + (no ?? 0)

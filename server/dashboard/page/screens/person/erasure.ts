@@ -33,7 +33,6 @@ export interface Outcome
   extends ErasureOutcome,
     Pick<ErasureReceipt, 'verification' | 'near_matches' | 'account_id' | 'finished_at'> {}
 
-/** The purge of the records that the erasure deleted. */
 export interface Purging {
   readonly isRunning: boolean
   /** The number of records named by certificates. */
@@ -44,7 +43,6 @@ export interface Purging {
 export interface Erasure {
   readonly phase: 'deleting' | 'verifying' | 'stopped' | 'done'
   readonly state: ErasureState<Order>
-  /** Set if `phase` is `stopped`. */
   readonly error: unknown
   readonly outcome: Outcome | null
   readonly certificates: readonly SignedText[]

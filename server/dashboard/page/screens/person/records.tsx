@@ -14,7 +14,6 @@ export function RecordLink({ id }: { readonly id: string }) {
   )
 }
 
-/** Shows the id of a site that is not in `sites`. */
 export function SiteName({ sites, id }: { readonly sites: readonly Site[]; readonly id: string | null }) {
   const site = sites.find(each => each.id === id)
   return site ? <Text of={site.name} /> : id === null ? <span class="none">(none)</span> : <Id of={id} />

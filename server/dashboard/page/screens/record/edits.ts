@@ -4,14 +4,13 @@ import { Mistake } from '../../parts/problem.tsx'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** A row of the form. */
 export interface Edit {
   readonly name: string
   /** JSON or plain text; empty removes the preference. */
   readonly text: string
 }
 
-/** Reads a value like `--pref name=value`: JSON as its type, other text as a string. @throws Mistake for JSON such as 1.0, stored as 1 */
+/** Reads JSON as its type and other text as a string, as `--pref` does. @throws Mistake for JSON such as 1.0, stored as 1 */
 function valueIn({ name, text }: Edit): unknown {
   if (!isJson(text)) return text
   const value = JSON.parse(text)
@@ -49,7 +48,7 @@ export function merge(now: Values, edits: readonly Edit[]): Values {
   return Object.fromEntries([...kept, ...set])
 }
 
-/** Returns the arguments of `update`; empty if no command makes the change. A removal must repeat the preferences that stay. */
+/** Returns the arguments of `update`, or none if no command makes the change. A removal must repeat the preferences that stay. */
 export function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
   const isRemoval = edits.some(({ text }) => text === '')
   const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })) : []

@@ -12,7 +12,7 @@ import { formatCount } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 
-/** Downloads the evidence that proves a record without the service, neither verified nor signed by the page. */
+/** Downloads an evidence pack. The page neither verifies it nor has a key to sign it. */
 export function EvidencePack({ id }: { readonly id: string }) {
   const [state, setState] = useState('')
   const requireShown = useRequireShown()

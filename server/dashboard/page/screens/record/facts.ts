@@ -10,11 +10,11 @@ export interface Facts {
   readonly history: History
   /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
-  /** The person's record that counts now, and its end. Null without an acceptance, a subject, a site and a preference. */
+  /** The person's record that counts now, and its end. Null if deleted, refused, or without a subject, a site or a preference. */
   readonly check: CheckAnswer | null
 }
 
-/** Reads a record, deleted or not, with its history, notice and end. @throws CallError */
+/** Reads a record even if it is deleted. @throws CallError */
 export async function readFacts(id: string): Promise<Facts> {
   const [record, history] = await Promise.all([
     client.call(api.consents.get, { params: { id }, query: { include_deleted: true } }),

@@ -12,12 +12,11 @@ import type { Facts } from './facts.ts'
 
 interface MomentProps {
   readonly facts: Facts
-  /** RFC 3339; null before the user chooses a time. */
+  /** RFC 3339. */
   readonly at: string | null
   readonly onMoment: (at: string) => void
 }
 
-/** Shows the record as it was at a chosen time, from its history. */
 export function StateAt({ facts, at, onMoment }: MomentProps) {
   const [text, setText] = useState('')
   const action = useAction(async () => onMoment(pastMinute(text, Date.now())))

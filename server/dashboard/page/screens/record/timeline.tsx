@@ -7,11 +7,10 @@ type Entry = History['data'][number]
 
 interface TimelineProps {
   readonly entries: readonly Entry[]
-  /** Shows the record as it was at `at`, RFC 3339. */
+  /** `at`: RFC 3339. */
   readonly onMoment: (at: string) => void
 }
 
-/** Lists the history, oldest first. */
 export function Timeline({ entries, onMoment }: TimelineProps) {
   const isPurged = entries.some(({ action }) => action === 'purged')
   return (
