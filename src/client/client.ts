@@ -1,9 +1,9 @@
 import type * as z from 'zod'
-import { consents } from '../contract/consents.ts'
-import type { ConsentPage, ConsentQuery, Endpoint } from '../contract/index.ts'
+import type { ConsentPage, ConsentQuery, Endpoint, consents as endpoints, Route } from '../contract/index.ts'
 import type { Row, RowResult } from './batch.ts'
+import { consents } from './consents.ts'
 import { type Extent, type PageResponse, type WalkedPage, walk } from './pages.ts'
-import type { Input } from './request.ts'
+import type { Input, Target } from './request.ts'
 import type { Parameter, RawResponse, Transport } from './transport.ts'
 
 type Part<Name extends string, Value> = undefined extends Value ? { [K in Name]?: undefined } : { [K in Name]: Value }
@@ -16,7 +16,7 @@ type Method<E> =
 type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
   Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent' | 'upload'>
 
-type Methods = { readonly [Name in keyof typeof consents]: Method<(typeof consents)[Name]> }
+type Methods = { readonly [Name in keyof typeof endpoints]: Method<(typeof endpoints)[Name]> }
 
 /** The service's API. Every method rejects with a CallError. */
 export interface Client {
@@ -37,7 +37,7 @@ export interface Client {
   /** Sends one GET without retries, and returns a response of any status. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
   /** Looks in the instance's OpenAPI description, which is read once. */
-  supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
+  supports(route: Route, parameter?: Parameter): Promise<boolean>
   /** Drops the connections and aborts running requests. */
   close(): Promise<void>
 }
@@ -48,10 +48,10 @@ export function clientOn(openTransport: () => Promise<Transport>): Client {
     transport ??= openTransport()
     return transport
   }
-  const send = async (endpoint: Endpoint, input: Input) => {
-    const isCreate = endpoint === consents.create
+  const send = async (target: Target, input: Input) => {
+    const isCreate = target.path === consents.create.path && target.method === 'POST'
     const keyed = isCreate ? { ...input, idempotencyKey: input.idempotencyKey ?? crypto.randomUUID() } : input
-    return await (await open()).send(endpoint, keyed)
+    return await (await open()).send(target, keyed)
   }
   const requestPages = async (query: ConsentQuery, stream: boolean) =>
     stream
@@ -59,7 +59,7 @@ export function clientOn(openTransport: () => Promise<Transport>): Client {
       : { first: (await send(consents.list, { query })) as ConsentPage, rest: null }
   return {
     consents: Object.fromEntries(
-      Object.entries(consents).map(([name, endpoint]) => [name, (input: Input) => send(endpoint, input)]),
+      Object.entries(consents).map(([name, target]) => [name, (input: Input) => send(target, input)]),
     ) as Client['consents'],
     createRows: async (...args) => (await open()).createRows(...args),
     call: <E extends Endpoint>(endpoint: E, input: CallInput<E>) => send(endpoint, input) as ReturnType<Method<E>>,
@@ -69,7 +69,7 @@ export function clientOn(openTransport: () => Promise<Transport>): Client {
       send(endpoint, { ...input, as: 'bytes' }) as Promise<Buffer>,
     pages: (query, extent) => walk(requestPages, query, extent),
     probe: async (path, timeoutMs) => (await open()).probe(path, timeoutMs),
-    supports: async (endpoint, parameter) => (await open()).supports(endpoint, parameter),
+    supports: async (route, parameter) => (await open()).supports(route, parameter),
     close: async () => (await transport?.catch(() => undefined))?.close(),
   }
 }

@@ -1,4 +1,5 @@
-import type { Endpoint } from '../contract/endpoint.ts'
+import type * as z from 'zod'
+import type { Route } from '../contract/endpoint.ts'
 import { pathOf } from '../contract/path.ts'
 import type { Call, CallError } from './errors.ts'
 import type { Headers, Received } from './http.ts'
@@ -61,7 +62,14 @@ export interface ResponseInfo {
 
 export const jsonType = 'application/json'
 
-export type Deliver = (endpoint: Endpoint, input: Input) => Promise<unknown>
+/** An endpoint; or one that loads the schema of its response for a body that is not exact. */
+export interface Target extends Route {
+  readonly response: z.ZodType | (() => Promise<z.ZodType>)
+  /** True only for a body that the schema would return as it is. */
+  readonly isExact?: ((body: unknown) => boolean) | undefined
+}
+
+export type Deliver = (target: Target, input: Input) => Promise<unknown>
 
 export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<string, string> {
   return {
@@ -96,25 +104,25 @@ const nearMatchesPath = '/api/v1/subjects/near-matches'
 /** A sign-in counts as idempotent: repeating it only makes another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
-  endpoint: Endpoint,
+  route: Route,
   { params, query, body }: Input,
 ): Call {
-  const { method, path } = endpoint
+  const { method, path } = route
   const isDryRun = (body as { dry_run?: unknown } | undefined)?.dry_run === true
   const isRead = method === 'GET' || path === nearMatchesPath || isDryRun
   return {
     method,
     path,
-    url: connection.baseUrl + pathOf(endpoint, params) + toSearch(query),
+    url: connection.baseUrl + pathOf(route, params) + toSearch(query),
     id: (params as { id?: string } | undefined)?.id ?? null,
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
-    idempotent: isRead || method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, endpoint),
+    idempotent: isRead || method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, route),
     isRead,
   }
 }
 
-export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: Endpoint): boolean {
+export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: Route): boolean {
   return !key && method === 'POST' && access === 'anyone'
 }
 

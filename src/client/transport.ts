@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import { consents } from '../contract/consents.ts'
-import type { Endpoint } from '../contract/endpoint.ts'
+import type { Route } from '../contract/endpoint.ts'
 import type { Row, RowResult } from './batch.ts'
+import { consents } from './consents.ts'
 import { isCallError } from './errors.ts'
 import { attempt, type Headers, type HttpClient, header, openDirect, openProxied } from './http.ts'
 import { repeat } from './repeat.ts'
@@ -15,15 +15,16 @@ import {
   isSignIn,
   jsonType,
   ownHeaders,
+  type Target,
 } from './request.ts'
 import { readResponse } from './response.ts'
 import { type Backoff, withRetries } from './retry.ts'
 
 export interface Transport {
-  send(endpoint: Endpoint, input: Input): Promise<unknown>
+  send(target: Target, input: Input): Promise<unknown>
   createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]>
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean>
+  supports(route: Route, parameter?: Parameter): Promise<boolean>
   close(): void
 }
 
@@ -56,30 +57,31 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
   }
 
-  async function send(endpoint: Endpoint, input: Input): Promise<unknown> {
+  async function send(target: Target, input: Input): Promise<unknown> {
     interruption.throwIfAborted()
     const mayRepeat = async () =>
-      callOf(connection, endpoint, input).idempotent ||
+      callOf(connection, target, input).idempotent ||
       input.isIdempotent === true ||
       (input.idempotencyKey !== undefined && (await supports(consents.create, idempotencyKey).catch(() => false)))
     try {
-      return await withRetries(
-        isRepeated => (isRepeated ? repeat(endpoint, input, deliver) : deliver(endpoint, input)),
-        { ...backoff, mayRepeat, onLost: input.onLost },
-      )
+      return await withRetries(isRepeated => (isRepeated ? repeat(target, input, deliver) : deliver(target, input)), {
+        ...backoff,
+        mayRepeat,
+        onLost: input.onLost,
+      })
     } catch (error) {
-      if (endpoint.method === 'GET') interruption.throwIfAborted()
+      if (target.method === 'GET') interruption.throwIfAborted()
       throw error
     }
   }
 
   let description: Promise<unknown> | undefined
-  async function supports(endpoint: Endpoint, parameter?: Parameter): Promise<boolean> {
+  async function supports(route: Route, parameter?: Parameter): Promise<boolean> {
     description ??= readDescription(send)
     description.catch(() => {
       description = undefined // read it again at the next call
     })
-    return isDescribed(await description, endpoint, parameter)
+    return isDescribed(await description, route, parameter)
   }
 
   async function createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]> {
@@ -111,8 +113,8 @@ function createDeliver(
   closing: { readonly reads: AbortSignal; readonly changes: AbortSignal },
 ): Deliver {
   const common = commonHeaders(connection)
-  return async (endpoint, input) => {
-    const call = callOf(connection, endpoint, input)
+  return async (target, input) => {
+    const call = callOf(connection, target, input)
     const body = input.body === undefined ? undefined : JSON.stringify(input.body)
     const headers = { ...common, ...ownHeaders(input) }
     const request = {
@@ -123,15 +125,15 @@ function createDeliver(
     }
     const limits = {
       total: connection.timeout,
-      closing: endpoint.method === 'GET' ? closing.reads : closing.changes,
+      closing: target.method === 'GET' ? closing.reads : closing.changes,
     }
     const send = () => attempt(http, call, request, limits)
     const received = await (connection.trace?.follow(call, { headers, body: body ?? jsonOf(input) }, send) ?? send())
     const at = Date.parse(header(received.headers, 'date') ?? '')
     const { status, requestId } = received.head
     input.onResponse?.({ status, requestId, at: Number.isNaN(at) ? null : at })
-    const data = readResponse(endpoint, call, received, input.as)
-    if (isSignIn(connection, endpoint)) Object.assign(common, cookieHeader(received.headers['set-cookie']))
+    const data = await readResponse(target, call, received, input.as)
+    if (isSignIn(connection, target)) Object.assign(common, cookieHeader(received.headers['set-cookie']))
     return data
   }
 }
@@ -151,7 +153,7 @@ async function readDescription(send: Deliver): Promise<unknown> {
   }
 }
 
-function isDescribed(description: unknown, { path, method }: Endpoint, parameter?: Parameter): boolean {
+function isDescribed(description: unknown, { path, method }: Route, parameter?: Parameter): boolean {
   const operation = at(description, 'paths', path.replace(/:(\w+)/g, '{$1}'), method.toLowerCase())
   if (parameter === undefined) return operation !== undefined
   if (parameter.in === 'schemas') return at(description, 'components', 'schemas', parameter.name) !== undefined

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { consentRoutes } from './consent-routes.ts'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
@@ -210,79 +211,16 @@ const HistoryQuery = z.strictObject({
   ),
 })
 
-const path = '/api/v1/consents'
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** Service specification section 4. Instances may answer a removal in any form. */
+/** Instances may answer a removal in any form. */
 export const consents = {
-  create: endpoint({
-    summary: 'Create a consent record',
-    method: 'POST',
-    path,
-    access: 'account',
-    scope: 'write',
-    query: NoQuery,
-    body: ConsentDraft,
-    status: 201,
-    response: Consent,
-    errors: ['not_found', 'conflict'],
-  }),
-  list: endpoint({
-    summary: 'List records, newest first',
-    method: 'GET',
-    path,
-    access: 'account',
-    scope: 'read',
-    query: ConsentQuery,
-    status: 200,
-    response: ConsentPage,
-    streams: true,
-  }),
-  get: endpoint({
-    summary: 'Read one record',
-    method: 'GET',
-    path: `${path}/:id`,
-    access: 'account',
-    scope: 'read',
-    params: ById,
-    query: GetQuery,
-    status: 200,
-    response: Consent,
-  }),
-  update: endpoint({
-    summary: 'Change the acceptance or the preferences of a record; the change is audited',
-    method: 'PUT',
-    path: `${path}/:id`,
-    access: 'account',
-    scope: 'write',
-    params: ById,
-    query: NoQuery,
-    body: ConsentChange,
-    status: 200,
-    response: Consent,
-  }),
-  remove: endpoint({
-    summary: 'Delete a record logically; its history stays',
-    method: 'DELETE',
-    path: `${path}/:id`,
-    access: 'account',
-    scope: 'erase',
-    params: ById,
-    query: NoQuery,
-    status: 200,
-    response: Consent.nullable().catch(null),
-  }),
-  history: endpoint({
-    summary: 'Get the audit trail of a record, oldest first',
-    method: 'GET',
-    path: `${path}/:id/history`,
-    access: 'account',
-    scope: 'read',
-    params: ById,
-    query: HistoryQuery,
-    status: 200,
-    response: History,
-  }),
+  create: endpoint({ ...consentRoutes.create, query: NoQuery, body: ConsentDraft, response: Consent }),
+  list: endpoint({ ...consentRoutes.list, query: ConsentQuery, response: ConsentPage }),
+  get: endpoint({ ...consentRoutes.get, params: ById, query: GetQuery, response: Consent }),
+  update: endpoint({ ...consentRoutes.update, params: ById, query: NoQuery, body: ConsentChange, response: Consent }),
+  remove: endpoint({ ...consentRoutes.remove, params: ById, query: NoQuery, response: Consent.nullable().catch(null) }),
+  history: endpoint({ ...consentRoutes.history, params: ById, query: HistoryQuery, response: History }),
 }
 
 export const consentsDocs: ResourceDocs<typeof consents> = {

@@ -10,12 +10,8 @@ export const defaultScopes: readonly Scope[] = ['read', 'write', 'erase']
 /** `account`: an API key or a dashboard session; `site_token`: a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
 
-export interface Endpoint<
-  Params extends z.ZodType = z.ZodType,
-  Query extends z.ZodType = z.ZodType,
-  Body extends z.ZodType = z.ZodType,
-  Response extends z.ZodType = z.ZodType,
-> {
+/** An endpoint without its schemas, which take longer to build than everything else in the start of a command. */
+export interface Route {
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
@@ -28,19 +24,27 @@ export interface Endpoint<
   readonly unit?: 'optional' | 'free'
   /** True if it states the present time without writing: rejected while the service's clock is wrong. */
   readonly statesTime?: boolean
-  readonly params?: Params
-  readonly query?: Query
-  readonly body?: Body
   /** Media types of a request body that is not JSON. */
   readonly bodyMedia?: readonly string[]
   readonly status: 200 | 201 | 204
-  readonly response: Response
-  /** Media types of a success that is not JSON; `response` is unused. */
+  /** Media types of a success that is not JSON; the response schema is unused. */
   readonly media?: readonly string[]
   /** True if `Accept: application/x-ndjson` returns all further pages as lines. */
   readonly streams?: boolean
   /** Errors besides those of access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
+}
+
+export interface Endpoint<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Response extends z.ZodType = z.ZodType,
+> extends Route {
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  readonly response: Response
 }
 
 export interface HeaderDocs {

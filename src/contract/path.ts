@@ -1,6 +1,6 @@
-import type { Endpoint } from './endpoint.ts'
+import type { Route } from './endpoint.ts'
 
-export function pathOf({ path }: Pick<Endpoint, 'path'>, params: unknown): string {
+export function pathOf({ path }: Pick<Route, 'path'>, params: unknown): string {
   return path.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String((params as Record<string, unknown>)[name])),
   )

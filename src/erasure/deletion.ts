@@ -86,7 +86,7 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
 async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promise<string | null> {
   try {
     if (!(await showsDeleted(api, consents.get))) return null
-    const found = await api.call(consents.get, { params: { id }, query: { include_deleted: true } })
+    const found = await api.consents.get({ params: { id }, query: { include_deleted: true } })
     return toInstant(found.deleted_at)
   } catch (error) {
     if (exitOf(error) === exit.interrupted || exitOf(error) === exit.terminated) throw error

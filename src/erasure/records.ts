@@ -139,7 +139,7 @@ export async function findStates(api: Client, ids: readonly string[]): Promise<M
   const isShown = await showsDeleted(api, consents.get)
   const find = async (id: string): Promise<RecordState> => {
     const query = isShown ? { include_deleted: true } : {}
-    const record = await orNull(api.call(consents.get, { params: { id }, query }))
+    const record = await orNull(api.consents.get({ params: { id }, query }))
     if (record !== null) return isLive(record) ? 'live' : 'deleted'
     const entry = (await orNull(api.consents.history({ params: { id } })))?.data.at(-1)
     return entry && [null, 'deleted', 'purged'].includes(entry.action) ? 'deleted' : 'unknown'

@@ -1,0 +1,57 @@
+import type { Route } from './endpoint.ts'
+
+const path = '/api/v1/consents'
+
+/** The six routes of section 4. */
+export const consentRoutes = {
+  create: {
+    summary: 'Create a consent record',
+    method: 'POST',
+    path,
+    access: 'account',
+    scope: 'write',
+    status: 201,
+    errors: ['not_found', 'conflict'],
+  },
+  list: {
+    summary: 'List records, newest first',
+    method: 'GET',
+    path,
+    access: 'account',
+    scope: 'read',
+    status: 200,
+    streams: true,
+  },
+  get: {
+    summary: 'Read one record',
+    method: 'GET',
+    path: `${path}/:id`,
+    access: 'account',
+    scope: 'read',
+    status: 200,
+  },
+  update: {
+    summary: 'Change the acceptance or the preferences of a record; the change is audited',
+    method: 'PUT',
+    path: `${path}/:id`,
+    access: 'account',
+    scope: 'write',
+    status: 200,
+  },
+  remove: {
+    summary: 'Delete a record logically; its history stays',
+    method: 'DELETE',
+    path: `${path}/:id`,
+    access: 'account',
+    scope: 'erase',
+    status: 200,
+  },
+  history: {
+    summary: 'Get the audit trail of a record, oldest first',
+    method: 'GET',
+    path: `${path}/:id/history`,
+    access: 'account',
+    scope: 'read',
+    status: 200,
+  },
+} as const satisfies Readonly<Record<string, Route>>
