@@ -12,7 +12,8 @@ import { exitOf } from '../../errors/explain.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './bulk/options.ts'
-import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
+import { acceptance, acceptanceFlags, preferencesOf } from './fields.ts'
+import { acceptedOf } from './filters.ts'
 
 const Options = z.strictObject({
   ...acceptance,

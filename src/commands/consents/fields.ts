@@ -26,23 +26,6 @@ export function acceptanceFlags(command: Command): Command {
     .option('--preferences <@file|->', 'all preferences as a JSON object, from a file or standard input')
 }
 
-export function acceptedOf({ accepted, refused }: Acceptance): boolean | undefined {
-  if (accepted && refused) throw usageError('--accepted and --refused cannot be combined')
-  return accepted ? true : refused ? false : undefined
-}
-
-/** @throws CliError (usage) if both flags are given */
-export function importedOf({
-  imported,
-  witnessed,
-}: {
-  readonly imported?: true | undefined
-  readonly witnessed?: true | undefined
-}): boolean | undefined {
-  if (imported && witnessed) throw usageError('--imported and --witnessed cannot be combined')
-  return imported ? true : witnessed ? false : undefined
-}
-
 export async function preferencesOf(io: Io, { pref, preferences }: Acceptance): Promise<JsonObject | undefined> {
   if (preferences === undefined && pref === undefined) return undefined
   const whole = preferences === undefined ? {} : await readPreferences(io, preferences)

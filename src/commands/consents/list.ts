@@ -9,7 +9,6 @@ import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
 import { exit, Resumable, usageError } from '../../errors/errors.ts'
-import { limitHeapGrowth } from '../../io/memory.ts'
 import type { View } from '../../output/index.ts'
 import {
   type ConsentRow,
@@ -19,7 +18,7 @@ import {
   consentViewWithExpiry,
   countView,
 } from '../../views/consent.ts'
-import { acceptedOf, importedOf } from './fields.ts'
+import { acceptedOf, importedOf } from './filters.ts'
 
 const Options = z.strictObject({
   site: nonEmpty.optional(),
@@ -182,7 +181,7 @@ function printPages(
         unknown += page.unknown ?? 0
         next = page.next
         count += 1
-        if (count === longList) limitHeapGrowth()
+        if (count === longList) (await import('../../io/memory.ts')).limitHeapGrowth()
       }
     } catch (error) {
       throw next === null ? error : new Resumable(error, commandFrom(next))

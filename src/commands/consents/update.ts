@@ -13,7 +13,8 @@ import { safeJson, type View } from '../../output/index.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
-import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
+import { acceptance, acceptanceFlags, preferencesOf } from './fields.ts'
+import { acceptedOf } from './filters.ts'
 
 const Options = z.strictObject({
   ...acceptance,
