@@ -18,7 +18,7 @@ const apart = {
   setup({ onResolve }) {
     onResolve({ filter: new RegExp(`^(${rarelyUsed.join('|')})$`) }, ({ path }) => {
       used.add(path)
-      return { path: `../dist/client/${path}.cjs`, external: true } // from bin/compile-cache.cjs
+      return { path: `../dist/client/${path}.cjs`, external: true } // from bin/consentctl.cjs
     })
   },
 }
