@@ -1,8 +1,8 @@
 import type { ReservedSql, Sql } from 'postgres'
 import postgres from 'postgres'
 import { databaseTimeoutMs } from './errors.ts'
-import { driverOptions, openDriver } from './postgres-pool/driver.ts'
-import { Hosts, type Open } from './postgres-pool/hosts.ts'
+import { driverOptions, prepareDriver } from './postgres-pool/driver.ts'
+import { Hosts } from './postgres-pool/hosts.ts'
 import { Pool } from './postgres-pool/pool.ts'
 import { inTransaction } from './postgres-pool/transaction.ts'
 
@@ -26,10 +26,7 @@ export function connect({ target, max, isReplica = false }: ConnectOptions): Sql
     connection: { ...connection, statement_timeout: databaseTimeoutMs },
     max: 1,
   }
-  const open =
-    (url: string): Open =>
-    own =>
-      openDriver(url, { ...options, ...own })
+  const open = (url: string) => prepareDriver(url, options)
   const [first, ...more] = splitHosts(target.url)
   return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
 }

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
-import postgres, { type Options, type PostgresType, type Sql } from 'postgres'
+import postgres, { type Options, type PostgresType } from 'postgres'
+import type { Open } from './hosts.ts'
 import { CheckedSocket } from './messages.ts'
 import { SecureSocket, type TlsSettings } from './tls.ts'
 
@@ -62,8 +63,13 @@ function openSocket(tls: TlsSettings | null) {
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
-export function openDriver(url: string, options: DriverOptions): Sql {
-  const { ssl, sslnegotiation } = postgres(url, options).options as unknown as Partial<TlsSettings>
+/** Reads a URL and its options once, for all connections to it. Each gets what the driver changes during a connection anew. */
+export function prepareDriver(url: string, options: DriverOptions): Open {
+  const parsed = postgres(url, options).options as unknown as Partial<TlsSettings>
+  const { ssl, sslnegotiation } = parsed
   const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null
-  return postgres(url, { ...options, ssl: false, socket: openSocket(tls) } as DriverOptions)
+  // With `shared`, the driver takes its own options as they are.
+  const own = { ...parsed, ssl: false, socket: openSocket(tls), no_subscribe: true }
+  const fresh = () => ({ parameters: {}, shared: { retries: 0, typeArrayMap: {} } })
+  return connection => postgres({ ...own, ...fresh(), ...connection } as DriverOptions)
 }

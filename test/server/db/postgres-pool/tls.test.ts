@@ -8,7 +8,7 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import type { Sql } from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../../server/db/connect.ts'
-import { driverOptions, openDriver } from '../../../../server/db/postgres-pool/driver.ts'
+import { driverOptions, prepareDriver } from '../../../../server/db/postgres-pool/driver.ts'
 import { randomFrom } from '../../../e2e/campaign.ts'
 import { type MutatingProxy, startMutatingProxy } from '../../../e2e/mutating-proxy.ts'
 import { useFolder } from '../../../support/cli.ts'
@@ -80,7 +80,8 @@ describe.runIf(canRun)('connections over TLS', () => {
   it('verifies the name in a trusted certificate', async () => {
     const ca = readFileSync(files.cert, 'utf8')
     const openTrusting = (to: string, ssl: object) => {
-      const sql = openDriver(to, { ...driverOptions, max: 1, ssl })
+      const open = prepareDriver(to, { ...driverOptions, max: 1, ssl })
+      const sql = open({ onclose: () => {}, prepare: true })
       pools.push(sql)
       return sql
     }
