@@ -12,16 +12,16 @@ interface NewRow {
 }
 
 /**
- * Inserts records with their audit and log entries and Idempotency-Keys, and returns those inserted. Skips records whose key
- * was used since `freeBefore`, whose site does not exist, or whose site has another policy version by now.
+ * Inserts records with their audit entries, log entries and Idempotency-Keys, and returns the inserted records. Skips records
+ * whose key was used since `freeBefore`, whose site does not exist, or whose site has since got another policy version.
  *
- * One statement, because the driver's transactions are not safe (db/postgres-pool/README.md). Keys are inserted in order,
- * so that two statements with common keys cannot deadlock.
+ * One statement, because the driver's transactions are not safe (db/postgres-pool/README.md). Keys are inserted in order, so
+ * that two statements with common keys cannot deadlock.
  *
- * The planner may take `drafts` for a few rows. So `audit` and `log` read `drafts` again, filtered by a hashed set of ids,
- * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126);
- * `is true` keeps PostgreSQL from making that join of it. The sites are named in an array, because otherwise all sites of the
- * account are read (5,000 sites: 38,500 rows instead of 8,500).
+ * The planner can underestimate the rows of `drafts`. `audit` and `log` therefore filter `drafts` by a hashed set of ids
+ * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126); `is
+ * true` keeps PostgreSQL from turning the filter back into that join. Sites are passed as an array, because otherwise all sites
+ * of the account are read (5,000 sites: 38,500 rows instead of 8,500).
  */
 export function insertConsents(
   sql: Sql,
@@ -88,14 +88,13 @@ function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
     )`
 }
 
-/** The join condition of a draft `d` and its site `s`. */
 function siteOfDraft(sql: Sql, accountId: string, rows: readonly NewRow[]): Fragment {
   const ids = [...new Set(rows.map(({ record }) => record.site_id))]
   return sql`s.account_id = ${accountId} and s.id = any (${toArrayLiteral(ids)}::uuid[]) and s.id = d.site_id
     and (d.policy_version = s.policy_version or not d.is_sites_policy)`
 }
 
-/** CTE of the ids of drafts whose key is new or has expired. */
+/** CTE of the draft ids whose key is new or expired. */
 function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {
   return sql`claimed_keys as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)
@@ -113,9 +112,8 @@ const whereClaimed = staticFragment(sql => sql`where d.key is null or d.id in (s
 const whereInserted = staticFragment(sql => sql`where (d.id in (select id from inserted)) is true`)
 
 /**
- * Returns the records that unexpired keys created, in their first state. `offset 0` keeps PostgreSQL from merging the
- * subselects: without statistics it would read the account's whole table for each key (50 keys, 5,000 records: 20 s
- * instead of 2 ms).
+ * Returns the first state of the records that unexpired keys created. `offset 0` keeps PostgreSQL from merging the subselects:
+ * without statistics it would read the account's whole table for each key (50 keys, 5,000 records: 20 s instead of 2 ms).
  */
 export function findFirstAnswers(
   sql: Sql,

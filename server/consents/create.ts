@@ -14,7 +14,7 @@ import { findExpiry, findNotices, findRejection } from './notice.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
-/** Both by the index of the create in its batch. */
+/** Maps by the index of the create in its batch. */
 type Drafts = ReadonlyMap<number, Draft>
 type Results = Map<number, CreateResult>
 
@@ -33,16 +33,16 @@ const maxAttempts = 3
 const itemsPerTurn = 100
 
 interface Extras extends Pick<Draft, 'place' | 'gpc'> {
-  /** Another request with the key must repeat it. Default: the draft. */
+  /** Body that another request with the same key must repeat. Default: the draft. */
   readonly body?: object
 }
 
 /**
- * Creates a record, batched with the caller's other creates of this turn of the event loop. A key that was used in the last
- * 24 hours replays the first answer.
+ * Creates a record, batched with the caller's other creates of this turn of the event loop. A key used in the last 24 hours
+ * replays its first response.
  *
- * @throws Failure `not_found` if the account has no such site; `conflict` if the key was used with another body, or its
- *   record was purged, or if the database found a duplicate (db/errors.ts).
+ * @throws Failure `not_found` if the account has no such site; `conflict` if the key was used with another body, if its record
+ *   was purged, or if the database found a duplicate (db/errors.ts).
  */
 export function createConsent(
   deps: Deps,
@@ -60,7 +60,7 @@ export function createConsent(
   })
 }
 
-/** Creates a record of each row as `createConsent` does, all in one statement. Results are in the order of the rows. */
+/** Creates one record per row like `createConsent`, all in one statement. Results are in row order. */
 export async function createRows(
   deps: Deps,
   caller: Caller,
@@ -75,15 +75,15 @@ export async function createRows(
     const { idempotency_key: key, ...draft } = data
     return drafts.set(index, { draft, claim: key === undefined ? null : claimKey(key, draft) })
   })
-  // Current policies, because records that are written by a second attempt would be out of order.
+  // Reads current policies, because records written by a second attempt would be out of order.
   if (drafts.size > 0) await deps.policies.read(deps.sql, caller.accountId, siteIds(drafts))
   for (const [index, result] of await createMany(deps, caller, drafts, view)) results.set(index, result)
   return rows.map((_, index) => getResult(results, index))
 }
 
 /**
- * Throws only if nothing was written: afterwards an error becomes the result of the open drafts, because a retry of the whole
- * batch would write the others again.
+ * Creates records, retrying those that the insert skipped. Throws only if nothing was written; after a write, an error becomes
+ * the result of the remaining drafts, because retrying the whole batch would write the others twice.
  */
 export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, view: View = 'whole'): Promise<Results> {
   const results: Results = new Map()
@@ -113,13 +113,13 @@ function openDrafts({ drafts, results }: Batch): Drafts {
 
 interface Built {
   readonly records: ReadonlyMap<number, NewRecord>
-  /** Drafts whose notice is not the site's, unless their key replays an answer. */
+  /** Drafts that do not match the site's notice, unless their key replays a response. */
   readonly rejected: ReadonlyMap<number, Failure>
 }
 
 /**
- * Of drafts with the same key, only the first gets a record. A draft is rejected only by a current policy version: one that
- * was cached may have been replaced by a version whose notice is published.
+ * Builds one record per key: later drafts with the same key replay it. Rejects a draft only by a current policy version,
+ * because a cached one may since have been replaced by a version with a published notice.
  */
 async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const { deps, caller, results } = batch
@@ -149,7 +149,7 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   return { records, rejected }
 }
 
-/** The answer that a written record's key replays; null if it has no key. */
+/** Response that the record's key replays; null without a key. */
 type Written = FirstAnswer | null
 
 async function insertRecords(
@@ -169,7 +169,7 @@ async function insertRecords(
   })
   const json = new Map(inserted.map(row => [row.id, row.json]))
   const ids = new Set([...records.values()].map(({ id }) => id))
-  // A record that was inserted and is not recognized would be inserted again.
+  // An unrecognized record would be inserted again.
   if (inserted.some(({ id }) => !ids.has(id))) throw new Error('the database returned a record that was not sent')
   const written: Written[] = []
   for (const { index, record, claim } of rows) {
@@ -181,12 +181,11 @@ async function insertRecords(
   return written
 }
 
-/** Keys that were used before this instant have expired and can be used again. */
 function keysFreeBefore(): Date {
   return new Date(Date.now() - keyLifetimeMs)
 }
 
-/** Sets the results of the drafts whose key is in use, by this batch or by an earlier request. */
+/** Sets the results of drafts whose key this batch or an earlier request used. */
 async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
@@ -203,7 +202,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-/** Refreshes the cached policies, too. */
+/** Also refreshes the cached policies. */
 async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
@@ -254,7 +253,7 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-/** Returns the fields that no update changes, but for the notice. */
+/** Returns the fields that no update changes, except the notice entry. */
 export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,
@@ -278,7 +277,7 @@ export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: 
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
     const pending = work(item)
-    if (pending instanceof Promise) await pending // most work is not, and awaiting it takes longer than some of it
+    if (pending instanceof Promise) await pending // Most work is synchronous, and awaiting it can take longer than doing it.
   }
 }
 

@@ -5,10 +5,9 @@ import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { ConsentJson, NewImport } from './rows.ts'
 
 /**
- * Inserts imported records with their origins, their entries and those of the log, and returns those inserted. Skips records
- * whose origin is known, or whose site does not exist.
- *
- * One statement, and origins in order, for the reasons of `insertConsents`.
+ * Inserts imported records with their origins, audit entries and log entries, and returns the inserted records. Skips records
+ * whose origin is known or whose site does not exist. One statement with origins in order, for the reasons given at
+ * `insertConsents`.
  */
 export function insertImports(
   sql: Sql,
@@ -51,7 +50,10 @@ export function insertImports(
 
 const whereClaimed = staticFragment(sql => sql`where (e.id in (select consent_id from claimed_origins)) is true`)
 
-/** All entries. The last one of a record has its columns, too: its state is the record's, and other entries have nulls there. */
+/**
+ * CTE of all entries. Only the last entry of a record fills the record's columns, because its state is the record's current
+ * state.
+ */
 function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
   const rows = imports.flatMap(toRows)
   const column = (value: (row: Row) => Value) => toColumn(rows.map(value))
@@ -84,7 +86,7 @@ interface Row extends ImportedEntry {
   readonly id: string
   readonly version: number
   readonly at: Date
-  /** Null but in its last entry. */
+  /** Null except in the record's last entry. */
   readonly record: NewImport | null
 }
 
@@ -100,17 +102,20 @@ function toRows(record: NewImport): Row[] {
   }))
 }
 
-/** The record that an origin has made. */
+/** Record created from an origin. */
 export interface KnownImport {
   readonly origin: Buffer
   readonly consent_id: string
   /** Null after a purge, because it is a hash of personal data. */
   readonly body_hash: Buffer | null
-  /** The record as it was imported; null if it is not there, which nothing in the service does. */
+  /** The record as imported; null if the record is missing, which only changes made outside the service can cause. */
   readonly json: string | null
 }
 
-/** Returns what these origins have made, deleted or not. `offset 0` as in `findFirstAnswers`. */
+/**
+ * Returns the records created from these origins, deleted ones included. `offset 0` has the same reason as in
+ * `findFirstAnswers`.
+ */
 export function findImports(
   sql: Sql,
   accountId: string,

@@ -24,13 +24,16 @@ interface Growing extends NewImport {
 
 interface Run {
   readonly view: View
-  /** Empty before the first try of a request. A record that a lost try has made is so no replay to the next one. */
+  /**
+   * IDs made by earlier attempts of the same request, by row index. A row that an earlier attempt inserted is then not reported
+   * as a replay.
+   */
   readonly newIds: Map<number, string>
 }
 
 /**
- * Records what another system knows, a record a row, all in one statement. A known origin replays its first record. Results are
- * in the order of the rows. It can be run again, without limit of time.
+ * Imports consent records from another system, one per row, all in one statement. A row whose origin is already imported
+ * replays the first record. Results are in row order. Idempotent without a time limit.
  */
 export async function importRows(
   deps: Deps,
@@ -50,7 +53,7 @@ export async function importRows(
   return results
 }
 
-/** Imports the first draft of each origin, and returns those that are new by their index. */
+/** Inserts the first draft of each origin and returns the JSON of the new records by index. */
 async function insertNew(
   deps: Deps,
   caller: Caller,
@@ -73,7 +76,10 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/** Sets the results of the drafts whose origin is known, by this batch or an earlier one. The first of another one has no site. */
+/**
+ * Sets the results of drafts whose origin this batch or an earlier one imported. If the first draft of an origin was not
+ * inserted, its site does not exist.
+ */
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
@@ -123,7 +129,7 @@ function conflict(message: string): Failure {
 function toDraft(accountId: string, row: Row): Draft {
   const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
   const answers = toAnswers(row)
-  // Without the files, because another file of the same system can have the same row.
+  // The file hashes are excluded because another file of the same system can contain the same row.
   const content = answers.map(({ accepted, preferences, policy_version, given_at }) => ({
     accepted,
     preferences,
@@ -134,7 +140,7 @@ function toDraft(accountId: string, row: Row): Draft {
   return { row, answers, claim: { origin: hashOrigin(accountId, origin), bodyHash } }
 }
 
-/** Returns each answer with what it takes from the one before. */
+/** Returns the first answer and each change; a change inherits the fields it omits. */
 function toAnswers({
   accepted,
   preferences,
@@ -165,11 +171,10 @@ function toAnswers({
 }
 
 function toUtc(instant: string): string {
-  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // as most are, and as it would be again
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // Fast path for the usual form, which would come out unchanged.
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
-/** A record with the entry of its first answer. */
 function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, answers, claim }: Draft): Growing {
   const identity = {
     ...toIdentity(config, row, findPlace(geo, row)),
@@ -183,7 +188,7 @@ function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, ans
   return record
 }
 
-/** All entries are of the moment of the import, and have the time and the file that the importer tells as facts. */
+/** All entries are dated with the import. The importer's answer time and file hash are stored as facts. */
 function addEntry({ id, at, recordHash, entries }: Growing, actor: Actor, answer: ImportedAnswer, salt?: Buffer): void {
   const { given_at, file_sha256 } = answer
   const previous = entries.at(-1)?.link.hash ?? null

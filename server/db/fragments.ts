@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Caches a fragment without parameters for each pool: building one costs as much as building a statement. */
+/** Caches a parameterless fragment per pool, because building one costs as much as building a statement. */
 export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   const built = new WeakMap<Sql, Fragment>()
   return sql => {
@@ -21,12 +21,18 @@ export function instant(sql: Sql, time: Fragment): Fragment {
 
 type Value = string | number | boolean | Date | Buffer | null
 
-/** Formats an array literal (PostgreSQL manual, 8.15.2). The driver can only if it may query types (postgres-pool/README.md). */
+/**
+ * Formats an array literal (PostgreSQL manual, 8.15.2). The driver could do so only with type queries
+ * (postgres-pool/README.md).
+ */
 export function toArrayLiteral(values: readonly Value[]): string {
   return `{${values.map(toElement).join(',')}}`
 }
 
-/** Formats an argument of `unnest` beside others: it pads the shorter ones with nulls. */
+/**
+ * Formats a column for a multi-argument `unnest`. An all-null column becomes `{}`, because `unnest` pads shorter arrays with
+ * nulls.
+ */
 export function toColumn(values: readonly Value[]): string {
   return values.every(value => value === null) ? '{}' : toArrayLiteral(values)
 }

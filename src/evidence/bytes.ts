@@ -1,19 +1,18 @@
 import { hash, randomFillSync } from 'node:crypto'
 
 /**
- * Returns the SHA-256 (FIPS 180-4) of bytes, or of text in UTF-8. Uses a string because each Buffer that `hash` returns is
- * its own allocation, which takes four times as long.
+ * Returns the SHA-256 (FIPS 180-4) of bytes, or of text in UTF-8. Asks `hash` for a string, because it allocates each Buffer
+ * separately, which takes four times as long.
  */
 export function sha256(data: Buffer | string): Buffer {
   return Buffer.from(hash('sha256', data, 'binary'), 'latin1')
 }
 
-/** What is hashed, written into one reused buffer: a Buffer for each part would take longer than the hash. */
+/** Builds the input of a hash in one reused buffer, because a Buffer per part would take longer than the hash. */
 export class Preimage {
   #bytes = Buffer.allocUnsafe(1024)
   #length = 0
 
-  /** Begins another one. */
   start(): this {
     this.#length = 0
     return this
@@ -27,7 +26,7 @@ export class Preimage {
   }
 
   text(text: string): this {
-    this.#reserve(3 * text.length) // no code unit takes more in UTF-8
+    this.#reserve(3 * text.length) // a UTF-16 code unit takes at most 3 bytes in UTF-8
     this.#length += this.#bytes.write(text, this.#length)
     return this
   }
@@ -38,7 +37,7 @@ export class Preimage {
     return this
   }
 
-  /** Takes the value modulo 256. */
+  /** Writes the value modulo 256. */
   uint8(value: number): this {
     this.#reserve(1)
     this.#bytes[this.#length] = value
@@ -83,7 +82,7 @@ export function idBytes(id: string): Buffer {
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
-/** Returns up to 4096 bytes from a pool: a call of the generator takes longer than a hash. */
+/** Returns up to 4096 random bytes from a pool, because a call of the generator takes longer than a hash. */
 export function pooledBytes(length: number): Buffer {
   if (used + length > pool.length) {
     randomFillSync(pool)

@@ -5,20 +5,24 @@ export function jcs(value: object): Buffer {
   return Buffer.from(canonical(value))
 }
 
-/** Returns canonical JSON (JCS, RFC 8785). Throws for lone surrogates and NaN. */
+/**
+ * Returns canonical JSON (JCS, RFC 8785).
+ *
+ * @throws for lone surrogates and NaN.
+ */
 export function canonical(value: object): string {
   if (isPlain(value)) return JSON.stringify(sortNames(value))
   return canonicalize(value) ?? ''
 }
 
-/** Ignores the order of names. */
+/** Compares by canonical JSON, ignoring the order of names. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return canonicalize(one) === canonicalize(other)
 }
 
 /**
- * Returns true if JSON.stringify, with sorted names, writes the canonical form. Excludes names that look like numbers: an
- * object has them before all others.
+ * Returns true if `JSON.stringify` with sorted names writes the canonical form. Excludes names that look like numbers, because
+ * objects enumerate those first.
  */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()

@@ -17,34 +17,33 @@ export interface Identity {
   readonly region: string | null
   readonly user_agent: string | null
   readonly ip_network: string | null
-  /** BCP 47 language of the notice's text that was shown, by the word of its sender. */
+  /** BCP 47 language of the notice text shown, as claimed by the sender. */
   readonly notice_locale?: string | null
-  /** Version of the account's entry that published the notice; null if the record was tied to none. */
+  /** Version of the account's entry that published the notice; null if no notice is linked. */
   readonly notice_entry?: number | null
-  /** Where an imported record comes from, by the word of its importer: the system, its id there, and a proof there. */
+  /** Origin of an imported record as claimed by the importer: the system, the record's ID there, and a proof there. */
   readonly origin_system?: string | null
   readonly origin_id?: string | null
   readonly origin_evidence?: string | null
 }
 
-/** Told by the sender of an entry; its hash covers them, so that they can be verified after a purge. */
+/** Claims by the sender of an entry. The entry's hash covers them, so they can be verified after a purge. */
 export interface Facts {
-  /** In lower-case hexadecimal: the file that an imported entry is from. */
+  /** SHA-256 of the source file of an imported entry, in lower-case hexadecimal. */
   readonly file_sha256?: string
-  /** When the person answered, by the word of the importer: UTC with milliseconds. */
+  /** Time of the person's answer as claimed by the importer, in UTC with milliseconds. */
   readonly given_at?: string
-  /** True if the answer came with the header `Sec-GPC: 1`. */
+  /** True if the request had the header `Sec-GPC: 1`. */
   readonly gpc?: boolean
 }
 
-/** Columns of a stored entry that hold its facts. */
 export interface FactColumns {
   readonly file_sha256: Buffer | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
 }
 
-/** Returns what the columns hold, undefined if all are null. */
+/** Returns undefined if all columns are null. */
 export function readFacts({ file_sha256, given_at, gpc }: FactColumns): Facts | undefined {
   if (file_sha256 === null && given_at === null && gpc === null) return undefined
   return {
@@ -54,10 +53,10 @@ export function readFacts({ file_sha256, given_at, gpc }: FactColumns): Facts | 
   }
 }
 
-/** `restored_despite_erasure`: an erasure request covered the record, or it was not recorded if one did. */
+/** `restored_despite_erasure`: an erasure request covered the record, or it is not known whether one did. */
 export type Action = 'created' | 'imported' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
 
-/** True for a deleted record that is live again. */
+/** Returns true if the action makes a deleted record live again. */
 export function isRestore(action: string | null): boolean {
   return action === 'restored' || action === 'restored_despite_erasure'
 }
@@ -66,18 +65,18 @@ export type Actor =
   | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }
   | { readonly kind: 'system'; readonly id: null }
 
-/** The service itself: a schedule or the operator. */
+/** Actor for changes by the service itself: a schedule or the operator. */
 export const system: Actor = { kind: 'system', id: null }
 
 /**
- * Version of an entry's hashes. In version 1 the payload is the state; in version 2 it is the personal part of the state
- * alone, and the entry's hash covers the rest, which so can be verified after a purge. Version 3 adds the facts. New entries
- * are of version 3 if they have facts, else of version 2. Only its hash tells the version of an entry: a stored version could
- * be changed along with what it vouches for.
+ * Version of an entry's hashes. In version 1 the payload is the state. In version 2 it is only the personal part of the state,
+ * and the entry's hash covers the rest, which can therefore be verified after a purge. Version 3 adds the facts. New entries
+ * have version 3 if they have facts, otherwise 2. The version is found by trying the hashes, never stored: a stored version
+ * could be tampered with along with the entry.
  */
 export type HashVersion = 1 | 2 | 3
 
-/** Versions that an entry may be of, newest first: facts are in no hash of the versions before 3. */
+/** Returns the versions that an entry can have, newest first. Versions before 3 do not hash facts. */
 export function possibleVersions({ facts }: Pick<Event, 'facts'>): readonly HashVersion[] {
   return facts ? [3] : [2, 1]
 }
@@ -92,9 +91,9 @@ export interface Event {
   readonly previous: Buffer | null
   readonly state: State
   readonly facts?: Facts | undefined
-  /** Hash of the identity, in the first entry and in that of a purge, which removes most of the fields. */
+  /** Hash of the identity; only in the first entry and in a purge, which removes most of the identity. */
   readonly recordHash?: Buffer
-  /** Hash of what a purge leaves of the previous entries; only in its entry. */
+  /** Hash of what a purge leaves of the previous entries; only in the purge's entry. */
   readonly historyHash?: Buffer
 }
 
@@ -104,7 +103,7 @@ export interface Link {
   readonly hash: Buffer
 }
 
-/** Prefixes of the kinds of hashes, so that none can pass for another. */
+/** Domain separation: a prefix per kind of hash, so that none can pass for another. */
 const domain = {
   payload: { 1: 0x00, 2: 0x04, 3: 0x04 },
   entry: { 1: 0x01, 2: 0x05, 3: 0x06 },
@@ -117,12 +116,12 @@ const preimage = new Preimage()
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**
- * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the containing entry: once it is purged, nobody can
- * test a guess of the subject against the hash.
+ * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the containing entry: after its purge, nobody can test
+ * a guess of the subject against the hash.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
-  const notice_entry = identity.notice_entry ?? undefined // left out of the JSON, so that older hashes are as they were
+  const notice_entry = identity.notice_entry ?? undefined // omitted from the JSON when null, which keeps older hashes valid
   const notice_locale = identity.notice_locale ?? undefined
   const origin_evidence = identity.origin_evidence ?? undefined
   const origin_id = identity.origin_id ?? undefined
@@ -145,18 +144,15 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   return preimage.start().uint8(domain.record).bytes(salt).text(text).sha256()
 }
 
-/**
- * Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))`: what a purge leaves of the previous entries, oldest
- * first.
- */
+/** Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))` of what a purge leaves of the previous entries, oldest first. */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
   return preimage.start().uint8(domain.history).text(canonical(left)).sha256()
 }
 
 /**
- * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload of version 1 is the state, that of later ones only its
- * preferences; all have the entry's other hashes, if it has them.
+ * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload is the state in version 1, only its preferences later, plus
+ * the entry's record and history hashes if it has them.
  */
 export function hashPayload(
   hashVersion: HashVersion,
@@ -176,8 +172,9 @@ export function hashPayload(
 }
 
 /**
- * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`; from version 2 on with
- * accepted and policy version before the payload hash, in version 3 then `SHA-256(JCS(facts))`. README.md has the encodings.
+ * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`. From version 2 on,
+ * accepted and policy version precede the payload hash; in version 3, `SHA-256(JCS(facts))` follows them. README.md has the
+ * encodings.
  */
 export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
   const { id, version, action, actor, at, previous, state, facts } = event
@@ -210,7 +207,7 @@ export function linkOf(event: Event, salt = newSalt(), hashVersion: HashVersion 
   return { salt, payloadHash, hash: hashEntry(hashVersion, event, payloadHash) }
 }
 
-/** Returns a UUID version 8 (RFC 9562 section 5.8) made of the hash. */
+/** Returns a UUID version 8 (RFC 9562 section 5.8) from the first 16 bytes of the hash. */
 export function entryId(hash: Buffer): string {
   const bytes = Buffer.from(hash.subarray(0, 16))
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
@@ -233,13 +230,13 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** Version in which the payload hash was verified; the preferences are dropped. */
+  /** Hash version in which the payload was verified; the preferences are then dropped. */
   readonly verifiedPayload?: HashVersion
 }
 
 /**
- * Drops the preferences of an entry that fits its payload hash. Only for payloads without other hashes: neither the first
- * nor that of a purge.
+ * Drops the preferences of an entry that matches its payload hash, to save memory. Not for a record's first entry or a purge:
+ * their payloads contain other hashes.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
   if (entry.action === 'purged') return entry
@@ -249,7 +246,7 @@ export function dropVerified(entry: ChainEntry): ChainEntry {
   return verifiedPayload ? { ...entry, preferences: {}, verifiedPayload } : entry
 }
 
-/** Returns the hash of an entry after `previous`; empty if the entry has values that cannot be encoded. */
+/** Returns the hash of an entry after `previous`; an empty buffer if a value of the entry cannot be encoded. */
 export function expectedHash(
   hashVersion: HashVersion,
   id: string,
@@ -267,7 +264,7 @@ function isUint32(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < 2 ** 32
 }
 
-/** Returns null if it cannot be computed. */
+/** Returns null if the salt was purged or the payload cannot be hashed in this version. */
 export function expectedPayloadHash(
   hashVersion: HashVersion,
   entry: ChainEntry,
@@ -281,14 +278,14 @@ export function expectedPayloadHash(
       ...(historyHash && { historyHash }),
     })
   } catch {
-    return null // JSON has no such number
+    return null // not representable in JSON, such as NaN
   }
 }
 
-/** Longest history in which every position is tried for a moved entry. */
+/** Maximum number of entries for `findRecordedVersion`, which tries every position. */
 const maxReorderable = 40
 
-/** Returns the original version of a moved entry; null if it was not moved. */
+/** Returns the original version of a moved entry; null if it was not moved or the history is too long. */
 export function findRecordedVersion(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
   if (entries.length > maxReorderable) return null
   const hashes = [null, ...entries.map(({ hash }) => hash)]
