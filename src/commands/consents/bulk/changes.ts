@@ -14,20 +14,18 @@ const Id = text(1, 255).refine(isId, 'is not a valid id')
 const Change = z.strictObject({
   id: Id,
   ...ConsentChange.shape,
-  /** True to remove preferences that are not given. */
   replace_preferences: z.boolean('must be true or false').optional(),
 })
 type Change = z.output<typeof Change>
 const Target = z.object({ id: Id })
 
-/** The change of all lines that have none of their own. */
 export interface CommonChange {
   readonly accepted: boolean | undefined
   readonly preferences: Readonly<Record<string, unknown>> | undefined
   readonly replace_preferences?: boolean | undefined
 }
 
-/** `update`: reads each record, and writes it only if it is not as wanted, so that no change is made twice. */
+/** `update`: reads each record and writes it only if it differs, so that no change is made twice. */
 export function updates(change: CommonChange): Operation {
   const lines = lineKind(Change, 'a change', fields => {
     const { accepted, preferences } = fields as Partial<Change>
@@ -38,7 +36,7 @@ export function updates(change: CommonChange): Operation {
     lines,
     done: 'updated',
     words: { verb: 'change', work: 'changes', check: 'history before you change', unchanged: 'as wanted' },
-    defaults: JSON.parse(JSON.stringify(change)), // without those that are undefined
+    defaults: JSON.parse(JSON.stringify(change)), // drops undefined fields
     requests: 2,
     isIdempotent: true,
     connect: ctx => onePerRequest(item => update(ctx, item)),
@@ -56,7 +54,7 @@ async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
   return { id }
 }
 
-/** Returns the body that changes a record, or null if it is already as wanted. */
+/** Returns the request body, or null if the record already has the wanted values. */
 export function changeOf(record: Consent, change: Partial<CommonChange>): ConsentChange | null {
   const { accepted, preferences, replace_preferences: replace } = change
   const body = {
@@ -66,7 +64,7 @@ export function changeOf(record: Consent, change: Partial<CommonChange>): Consen
   return isWanted(record, body) ? null : body
 }
 
-/** Returns what happened to a record since its line was first sent, by the clock of the instance. */
+/** Returns a record's audit entries since its line was first sent. Corrects for the clock difference to the instance. */
 async function entriesSince({ api }: Context, id: string, { sentAt }: SentLine): Promise<AuditEntry[]> {
   let aheadMs = 0
   const onResponse = ({ at }: { readonly at: number | null }) => {
@@ -89,7 +87,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
   )
 }
 
-/** `rm --file`. With `ignoreMissing` a line without a record is no error. */
+/** `rm --file`. With `ignoreMissing`, a missing record is not an error. */
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
@@ -136,7 +134,7 @@ function lineKind(schema: z.ZodObject, noun: string, findProblem: (fields: objec
   }
 }
 
-/** Lines of one record are sent one after the other, in their order. */
+/** Sends lines for the same record one after the other, in file order. */
 function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
   const inFlight = new Map<string, Promise<Answer>>()
   const inOrder = async (item: Item): Promise<Answer> => {

@@ -18,16 +18,15 @@ type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun' | 'isOfIds'> & Pick<
 
 export interface CsvParser {
   readonly parse: LineParser
-  /** Columns that no field takes, for people. */
   readonly unused: readonly string[]
-  /** The columns in which a preference looked like a yes or a no and is kept as text, with such a word. */
+  /** Columns in which a preference looked like yes or no but was kept as text, each with one such word. */
   readonly keptWords: ReadonlyMap<string, string>
   readonly has: (field: string) => boolean
-  /** Returns the number of lines until now without `accepted`. */
+  /** Returns the number of lines without `accepted` parsed so far. */
   readonly unanswered: () => number
 }
 
-/** An empty cell is a field that is not given. @throws UsageError if the header does not fit the map */
+/** An empty cell means that the field is not given. @throws UsageError if the header does not fit the map */
 export function csvParser(table: Table, reading: CsvReading): CsvParser {
   const { header } = table
   const places = placeColumns(header, reading)
@@ -56,7 +55,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
   return { parse, unused: unusedColumns(header, places, reading.map), keptWords, has, unanswered: () => unanswered }
 }
 
-/** Returns null for a row without any cell filled, as spreadsheets write below the last one. */
+/** Returns null for an entirely empty row; spreadsheets write such rows at the end. */
 function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
   const row = cells(line)
   requireWidth(row, header, line)
@@ -70,7 +69,7 @@ function unusedColumns(header: readonly string[], places: readonly Place[], map:
   return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
 }
 
-/** Undoes what `list` and spreadsheets put before a formula. */
+/** Removes the `'` that `list` and spreadsheets put before a formula. */
 export function removeGuard(cell: string): string {
   return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
 }
@@ -80,7 +79,7 @@ function withPreferences(fields: Fields, preferences: Fields): Fields {
   return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
 }
 
-/** Returns the field that a column is named like, without regard to case and blanks. */
+/** Matches names, ignoring case and blanks. */
 export function fieldOf(column: string, fields: readonly string[]): string | undefined {
   const name = fold(column).replace(/\s+/g, '_')
   if (fields.includes(name)) return name
@@ -88,7 +87,7 @@ export function fieldOf(column: string, fields: readonly string[]): string | und
   return preference !== undefined && fields.includes('preferences') ? `pref.${preference}` : undefined
 }
 
-/** The map comes first, then names. @throws UsageError */
+/** The map takes precedence over column names. @throws UsageError */
 function placeColumns(header: readonly string[], { fields, noun, isOfIds, map }: CsvReading): Place[] {
   const places = Object.entries(map.fields ?? {}).map(([field, column]) => ({ field, index: find(header, column) }))
   const isTaken = (index: number, field: string) => places.some(place => place.index === index || place.field === field)
@@ -114,7 +113,7 @@ function unknownColumn(column: string, fields: readonly string[], noun: string) 
   )
 }
 
-/** Prefers the very name. @throws UsageError if none or several columns have it */
+/** Prefers an exact match of the name. @throws UsageError if no column or several columns match */
 function find(header: readonly string[], column: string): number {
   const exact = indexesOf(header, name => name === column)
   const found = exact.length > 0 ? exact : indexesOf(header, name => fold(name) === fold(column))

@@ -8,7 +8,6 @@ import type { Answer, ImportJob, Item, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import type { SentLine } from './state.ts'
 
-/** `create --file`. */
 export function creates(site: string | undefined): Operation {
   return {
     command: 'create',
@@ -30,14 +29,17 @@ export function creates(site: string | undefined): Operation {
   }
 }
 
-/** Instances keep an Idempotency-Key for 24 hours; one hour is left for differences of clocks. */
+/** Instances keep an Idempotency-Key for 24 hours; one hour is a margin for clock differences. */
 const keyLifetimeMs = 23 * 60 * 60 * 1000
 
 function isKeyValid({ sentAt }: SentLine): boolean {
   return Date.now() - sentAt < keyLifetimeMs
 }
 
-/** Returns true if a create sent twice with one key is executed once. @throws ApiError if the instance does not answer */
+/**
+ * Returns true if the instance executes a create only once per Idempotency-Key. @throws ApiError if the instance does not
+ * respond
+ */
 export function honoursKeys({ api }: Context): Promise<boolean> {
   return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
@@ -49,7 +51,7 @@ interface Capabilities {
 
 const noCapabilities: Capabilities = { batches: false, keys: false }
 
-/** Reading the instance's description costs a request itself. */
+/** Below this number of lines, detection is not worth its own request. */
 const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
@@ -60,7 +62,7 @@ function detectCapabilities(ctx: Context, options: ImportOptions, { extent, done
   let detecting: Promise<Capabilities> | null = null
   const detect = async (): Promise<Capabilities> => {
     const { createBatch } = await import('../../../contract/batch.ts')
-    const honours = await honoursKeys(ctx).catch(() => false) // without keys a batch could not be retried
+    const honours = await honoursKeys(ctx).catch(() => false) // without keys, a batch could not be retried
     const batches = options.batch && honours && (await ctx.api.supports(createBatch).catch(() => false))
     return { batches, keys: state !== null && honours }
   }
@@ -80,7 +82,7 @@ function detectCapabilities(ctx: Context, options: ImportOptions, { extent, done
   }
 }
 
-/** In the order of the items. Never rejects. */
+/** Returns the answers in the order of the items. Never rejects. */
 async function post(
   ctx: Context,
   job: ImportJob,
@@ -98,7 +100,7 @@ async function post(
     if (isMissing || status === 400) instance.hasNoBatches()
     if (isMissing) return await postOneByOne(ctx, job, items)
     if (status !== 413 && status !== 400) return items.map(() => ({ error }))
-    // Too large, or rejected because of some lines.
+    // The batch is too large or rejected because of some lines: send each half separately.
     const middle = Math.ceil(items.length / 2)
     const first = await post(ctx, job, items.slice(0, middle), instance)
     return [...first, ...(await post(ctx, job, items.slice(middle), instance))]

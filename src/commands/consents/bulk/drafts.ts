@@ -3,14 +3,13 @@ import { text } from '../../../contract/values.ts'
 import { dataError } from '../../../errors/errors.ts'
 import type { LineKind } from './lines.ts'
 
-/** With any site id, because another instance may have other ids than UUIDs. */
+/** Accepts any site id, because another instance may use ids other than UUIDs. */
 const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
 const fields = Object.keys(ConsentDraft.shape)
 
 const siteHint = 'use --site NAME, or store it in the profile: consentctl config set site NAME'
 
-/** The lines of `create --file`. */
 export const newRecords: LineKind<ConsentDraft> = {
   noun: 'a new record',
   fields,

@@ -4,9 +4,9 @@ import { openOutFile } from '../../../io/new-file.ts'
 export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
 /**
- * Opens the file of `--failed-out`, which gets its name when no line is left to retry, or none was sent.
+ * Opens the file of `--failed-out`. It gets its final name when no line is left to retry or none was sent.
  *
- * @throws UsageError if it exists, or cannot be created
+ * @throws UsageError if the file exists or cannot be created
  */
 export async function openFailedLines(path: string) {
   const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
@@ -14,7 +14,6 @@ export async function openFailedLines(path: string) {
   })
   let [endsInNewline, isClosed] = [true, false]
   return {
-    /** Adds a raw line, the first one after the header of its CSV. */
     add: async (line: Uint8Array, header: Uint8Array | null) => {
       const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
       endsInNewline = line.at(-1) === 10

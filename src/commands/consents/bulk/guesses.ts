@@ -3,14 +3,13 @@ import { commonWords, fold } from './words.ts'
 
 export interface Sample {
   readonly column: string
-  /** Of the first rows. */
   readonly cells: readonly string[]
 }
 
-/** More than these are no answers. */
+/** Maximum number of distinct words in an answer column. */
 export const maxWords = 12
 
-/** Names of columns, without accents and punctuation; the first ones are preferred. */
+/** Common column names per field, without accents and punctuation, in order of preference. */
 const names: Readonly<Record<string, string>> = {
   subject_id:
     'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
@@ -27,7 +26,7 @@ const names: Readonly<Record<string, string>> = {
   consent_id: 'label, consent label',
 }
 
-/** Returns the columns that are obviously a field, by field. */
+/** Returns the recognized column of each field. */
 export function guessFields(samples: readonly Sample[], fields: readonly string[]): Record<string, string> {
   const guessed: Record<string, string> = {}
   const isFree = ({ column }: Sample) => !Object.values(guessed).includes(column)
@@ -48,7 +47,7 @@ function byName(samples: readonly Sample[], field: string): Sample | undefined {
   return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
 }
 
-/** Takes a column for the subject or the answer if it is the only one that looks like it. */
+/** Returns the only column whose cells look like the field's values; undefined if there are several. */
 function byCells(samples: readonly Sample[], field: string): Sample | undefined {
   const looks = cellsOf[field]
   const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
@@ -60,7 +59,7 @@ const cellsOf: Readonly<Record<string, (cell: string) => boolean>> = {
   accepted: isYesOrNo,
 }
 
-/** A number may be anything. */
+/** Excludes numbers, which can mean anything. */
 export function isYesOrNo(cell: string): boolean {
   return commonWords(cell) !== undefined && !/\d/.test(cell)
 }

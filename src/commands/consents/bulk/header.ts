@@ -7,7 +7,7 @@ import { type CsvParser, csvParser, fieldOf } from './columns.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { fold } from './words.ts'
 
-/** Takes the header from the first lines of a CSV, and tells once what its columns are not used for. */
+/** Reads the header from the first lines of a CSV and warns once about unused columns. */
 export function openHeader(ctx: Context, kind: LineKind<unknown>, options: ReaderOptions) {
   const { fields, noun, silenceRefuses, isOfIds } = kind
   const { map, unguard, format } = options
@@ -26,7 +26,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
   return {
-    /** Removes the header from the lines; returns null if they have none. @throws CliError if it does not fit */
+    /** Removes the header from the lines; returns null if there is none yet. @throws CliError if the header is invalid */
     take: async (lines: Line[]): Promise<LineParser | null> => {
       const separator = lines[0] && readSeparator(lines[0])
       if (separator) {
@@ -41,7 +41,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       return parser.parse
     },
     raw: () => raw,
-    /** Tells what is known only after the last line. */
+    /** Prints the warnings that are known only after the last line. */
     end: async () => {
       if (isTold) return
       isTold = true

@@ -18,9 +18,9 @@ import type { ImportOptions } from './options.ts'
 import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { type Event, openState } from './state.ts'
 
-/** No key, and nothing of the records. */
+/** Header of a job file. It contains no API key and no data of the records. */
 const Header = z.object({
-  /** 2 since a line of the job can have several events: programs of before would take them for none. */
+  /** Version 2 allows several events per line, which older programs would misread. */
   version: z.literal([1, 2]),
   job: z.string(),
   file: z.string(),
@@ -28,25 +28,24 @@ const Header = z.object({
   lines: z.number(),
   format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
-  /** Of a foreign file; it may have changed since. */
+  /** Map of a file with other column names. Stored because the map file may change. */
   map: ColumnMap.optional(),
   profile: z.string(),
   base_url: z.string(),
   site: z.string().optional(),
-  /** Missing for `create`, as in jobs of earlier versions. */
+  /** Missing for `create`, and in jobs of earlier versions. */
   command: z.enum(['create', 'update', 'rm', 'import']).optional(),
-  /** Of `update` and `rm`: fields of lines that do not have them. */
   defaults: z.record(z.string(), z.unknown()).optional(),
-  /** Of `import`: what its receipt says of the files. */
+  /** Data about the source files for the receipt of `import`. */
   about: z.record(z.string(), z.unknown()).optional(),
   created_at: z.string(),
 })
 type Header = z.output<typeof Header>
 
 /**
- * Validates a file, and creates or resumes its job.
+ * Validates a file, then creates or resumes its job.
  *
- * @throws CliError if a line is invalid, the quota is too small, or the file or settings are not those of the job
+ * @throws CliError if a line is invalid, the quota is too small, or the file or settings differ from the job's
  */
 export async function openJob(
   ctx: Context,
@@ -85,7 +84,6 @@ export async function openJob(
   }
 }
 
-/** @throws CliError declined (exit 9) or changed (exit 10) */
 async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, header: Header, reader: Reader<object>) {
   await approve?.(header.lines, reader)
   return await jobs.create(header)
@@ -94,7 +92,7 @@ async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, head
 export function importJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Event> {
   return jobsOf<Header, Event>({
     get folder() {
-      return join(settings.stateFolder, 'jobs') // throws if there is none, which a stream does not need
+      return join(settings.stateFolder, 'jobs') // throws without a state folder, which a stream does not need
     },
     header: Header,
     host,
@@ -117,7 +115,6 @@ interface JobOptions extends ReaderOptions {
   readonly site: string | undefined
 }
 
-/** @throws UsageError for a map of another format than CSV and TSV */
 function toReaderOptions(
   { defaults }: Operation,
   options: ImportOptions,
@@ -148,7 +145,6 @@ function newHeader(
   return { version: 2, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 
-/** @throws UsageError if the job is of another profile or instance, or has other flags */
 function requireSame(
   { settings }: Context,
   { command, defaults }: Operation,
@@ -173,7 +169,7 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   })
 }
 
-/** A line that is done is not sent again, so it has one such event. */
+/** Counts the lines that earlier runs completed. A completed line is not sent again, so it has exactly one such event. */
 async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resumed: Header | null) {
   let [doneBefore, unchangedBefore] = [0, 0]
   if (!resumed) return { doneBefore, unchangedBefore, about }
@@ -185,7 +181,7 @@ async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resu
 }
 
 /**
- * Not every instance reports its quota.
+ * Does nothing if the instance does not report its quota.
  *
  * @throws CliError or ApiError quota_exceeded if the monthly quota is too small, NetworkError if the instance cannot be reached
  */

@@ -3,45 +3,46 @@ import type { ColumnMap } from './map.ts'
 
 export const lineFormats = ['ndjson', 'csv', 'tsv'] as const
 
-/** `ids`: an id a line, and nothing else. */
+/** `ids`: one id per line. */
 export type LineFormat = (typeof lineFormats)[number] | 'ids'
 
-/** By the name of a file. */
 export function formatOf(file: string): LineFormat {
   const [, extension = ''] = /\.(csv|tsv)$/i.exec(file) ?? []
   return lineFormats.find(format => format === extension.toLowerCase()) ?? 'ndjson'
 }
 
-/** By the name of a file, whose lines are ids unless it says otherwise. */
+/** Guesses the format of a file of ids from its name. Default: `ids`. */
 export function formatOfIds(file: string): LineFormat {
   return /\.(csv|tsv|ndjson|jsonl|json)$/i.test(file) ? formatOf(file) : 'ids'
 }
 
-/** The lines that a command takes: new records, or changes. */
 export interface LineKind<Fields> {
-  /** `a new record` */
+  /** Such as `a new record`. */
   readonly noun: string
-  /** The columns of a CSV; with `preferences` also `pref.NAME`. */
+  /** CSV columns; `preferences` also allows `pref.NAME`. */
   readonly fields: readonly string[]
-  /** A line without `accepted` records a refusal. */
+  /** True if a line without `accepted` records a refusal. */
   readonly silenceRefuses: boolean
-  /** Only the `id` of a line counts: other columns are left, and a file names a record once. */
+  /** True if only the `id` counts: other columns are ignored, and a repeated id is an error. */
   readonly isOfIds?: true | undefined
-  /** This program has written the lines, and no user: they are not parsed, so that their drafts are the defaults alone. */
+  /** True if this program wrote the lines: they are not parsed, and their drafts are the defaults alone. */
   readonly isOwn?: true | undefined
-  /** @throws CliError invalid_data that begins with `name` */
+  /** @throws CliError invalid_data with a message that begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
 }
 
-/** Returns the fields of a line, or null if it has none. @throws CliError invalid_data that begins with the line's number */
+/**
+ * Returns the fields of a line, or null if it has none. @throws CliError invalid_data with a message that begins with the line
+ * number
+ */
 export type LineParser = (line: Line) => object | null
 
 export interface ReaderOptions {
   readonly file: string
   readonly format: LineFormat
-  /** Of lines that do not have them. */
+  /** Field values for lines that omit them. */
   readonly defaults: object
-  /** CSV: removes the `'` that list puts before formulas. */
+  /** True removes the `'` that `list` puts before formulas in CSV. */
   readonly unguard: boolean
   readonly map: ColumnMap
   readonly isResumed: boolean

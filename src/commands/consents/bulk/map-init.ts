@@ -24,7 +24,7 @@ interface MapInit {
   readonly path: string
 }
 
-/** Writes a map to edit from the header and the first hundred rows. @throws UsageError if its path exists, or for NDJSON */
+/** Writes a map to edit, guessed from the header and the first 100 rows. @throws UsageError if its path exists, or for NDJSON */
 export async function writeMap(ctx: Context, kind: LineKind<unknown>, { file, path, ...flags }: MapInit) {
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
@@ -62,7 +62,7 @@ async function readSamples(ctx: Context, { fields }: LineKind<unknown>, file: st
   return { samples, rows: rows.length }
 }
 
-/** Leaves out rows that an import would reject. */
+/** Skips rows that an import would reject. */
 function cellsOf({ cells, header }: Table, line: Line): (readonly string[])[] {
   try {
     const row = cells(line)
@@ -91,7 +91,7 @@ function makeMap(samples: readonly Sample[], fields: readonly string[]) {
   }
 }
 
-/** In the order of the file, and as they are written first. */
+/** Returns words in file order and in their first spelling, ignoring case. */
 function distinctWords(samples: readonly Sample[]): string[] {
   const words = new Map<string, string>()
   for (const cell of samples.flatMap(({ cells }) => cells))

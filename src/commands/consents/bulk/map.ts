@@ -6,11 +6,11 @@ import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
 import { namedWords } from './words.ts'
 
-/** Says which column of a foreign file is which field, and which words mean yes and no. A job keeps it. */
+/** Mapping of a CSV's columns to fields, and its words for yes and no. Stored in the job. */
 export const ColumnMap = z.strictObject({
-  /** The name of the column by field; null without a map: columns have the names of fields, and no other may be there. */
+  /** Column name by field. Null without a map: then every column must be named like a field. */
   fields: z.record(z.string(), z.string()).nullable(),
-  /** Columns that hold no field, although they may be named like one. */
+  /** Columns to ignore, even if they are named like a field. */
   not_used: z.array(z.string()),
   true: z.array(z.string()),
   false: z.array(z.string()),
@@ -21,29 +21,28 @@ export const ownColumns: ColumnMap = { fields: null, not_used: [], true: [], fal
 
 const words = z.array(z.string().trim().min(1, 'must not be empty'))
 
-/** As `--map-init` writes it. */
 const MapFile = z.strictObject({
   about: z.unknown().optional(),
   fields: z.record(z.string(), z.string().nullable()),
   not_used: z.array(z.string()).default([]),
   true: words.default([]),
   false: words.default([]),
-  /** Words that nobody has moved to `true` or `false` yet. */
+  /** Words not yet moved to `true` or `false`. */
   undecided: words.default([]),
 })
 
 interface MapFlags {
-  /** A file, or `field=column,…`. */
+  /** Path of a map file, or `field=column,…`. */
   readonly map: string | undefined
-  /** Words, separated by commas. */
+  /** Comma-separated words. */
   readonly true: string | undefined
   readonly false: string | undefined
 }
 
 /**
- * Returns null without flags. `fields` are those that a line may have.
+ * Returns null if no flag is given. `fields` are the fields allowed in a line.
  *
- * @throws UsageError for a map that cannot be read, names other fields, or a word for yes and for no
+ * @throws UsageError if the map cannot be read, names an unknown field, or has the same word for yes and for no
  */
 export async function readMap(io: Io, flags: MapFlags, fields: readonly string[]): Promise<ColumnMap | null> {
   if (flags.map === undefined && flags.true === undefined && flags.false === undefined) return null
@@ -65,7 +64,6 @@ export function isField(name: string, fields: readonly string[]): boolean {
   return fields.includes(name) || (fields.includes('preferences') && preferenceName(name) !== undefined)
 }
 
-/** For hints. */
 export function fieldNames(fields: readonly string[]): string {
   return `${fields.join(', ')}${fields.includes('preferences') ? ', pref.NAME' : ''}`
 }
@@ -94,7 +92,7 @@ async function isThere(path: string): Promise<boolean> {
   )
 }
 
-/** Names of columns may have commas and equals signs. */
+/** Parses `field=column,…`. Column names may contain commas and equals signs. */
 function readPairs(map: string, fields: readonly string[]): ColumnMap {
   const pairs: [string, string][] = []
   for (const part of map.split(',')) {

@@ -7,65 +7,62 @@ import type { How, JobState, SentLine } from './state.ts'
 export interface Item {
   readonly entry: Entry<object>
   readonly earlier: SentLine | null
-  /** False if sending it again could do it twice. */
+  /** False if sending the line again could execute it twice. */
   readonly maySend: boolean
 }
 
-/** Of a line: the id of its record; or why nothing is known to be done. */
+/** Result of a line: the record's id, or the error that leaves its result failed or unknown. */
 export type Answer = { readonly id: string; readonly how?: How | undefined } | { readonly error: unknown }
 
-/** Done once for each line of a file. */
+/** Operation that a command executes once per line of a file. */
 export interface Operation {
   /** Stored in the header of a job. */
   readonly command: 'create' | 'update' | 'rm' | 'import'
   readonly lines: LineKind<object>
   readonly done: 'created' | 'updated' | 'deleted' | 'imported'
   readonly words: {
-    /** `would delete 3 records` */
+    /** As in `would delete 3 records`. */
     readonly verb: string
-    /** `resuming the deletions of FILE` */
+    /** As in `resuming the deletions of FILE`. */
     readonly work: string
-    /** `check with consentctl history before you delete it again` */
+    /** As in `check with consentctl history before you delete it again`. */
     readonly check: string
-    /** Of a record that was already as wanted. */
+    /** Describes a record that already had the wanted values. */
     readonly unchanged: string
   }
-  /** Fields of lines that do not have them; stored in the header of a job. */
+  /** Field values for lines that omit them; stored in the job's header. */
   readonly defaults: Readonly<Record<string, unknown>>
-  /** Stored in the header of a job, for `complete`. */
+  /** Data for `complete`; stored in the job's header. */
   readonly about?: Readonly<Record<string, unknown>> | undefined
-  /** Most units of the quota that a line takes, unless an answer to it was lost. */
+  /** Maximum quota units per line, if no response is lost. */
   readonly requests: number
-  /** True if `send` finds out itself what an earlier run has done of a line. */
+  /** True if `send` itself detects what an earlier run did with a line. */
   readonly isIdempotent: boolean
   connect(ctx: Context, options: ImportOptions, job: ImportJob): Sending
-  /** Returns the name of a line for people. Default: its number. */
+  /** Returns a line's name for messages. Default: its number. */
   nameOf?(entry: Entry<object>): string
-  /** Returns true if all further lines would fail for the same reason, besides those that end every import. */
+  /** Returns true if all further lines would fail with this error. Errors that end every import need not be listed. */
   failsAll?(error: unknown): boolean
-  /** Removes the file of a job that is done, if it was made for the job alone. */
+  /** Removes a completed job's input file if it was made for that job alone. */
   removeFile?(ctx: Context, path: string): Promise<void>
-  /** Called when every line is done or refused, before the job is removed: a refused line does not keep it. */
+  /** Called when every line is done or rejected, before the job is removed. Rejected lines do not keep the job. */
   complete?(ctx: Context, job: ImportJob, counts: Counts): Promise<void>
 }
 
-/** Lines of a job, of all its runs. */
+/** Line counts over all runs of a job. */
 export interface Counts {
-  /** Created, changed or deleted. */
   readonly done: number
-  /** Those that were already as wanted. */
   readonly unchanged: number
-  /** Those done of which no answer says so. */
+  /** Completed lines whose response was lost. */
   readonly unanswered: number
   readonly failed: number
 }
 
 export interface Sending {
-  /** Returns the most lines that the next request may have. */
   maxLines(): Promise<number>
-  /** True if a line whose result is lost may be sent again. */
+  /** Returns true if a line whose result is lost may be sent again. */
   isRepeatable(): boolean
-  /** False if sending a line again could do it twice. Not asked if the operation is idempotent. */
+  /** Returns false if sending a line again could execute it twice. Not called for idempotent operations. */
   mayResend(earlier: SentLine): Promise<boolean>
   /** Returns the answers in the order of the items. Never rejects. */
   send(items: readonly Item[]): Promise<readonly Answer[]>
@@ -77,10 +74,9 @@ export interface ImportJob {
   readonly extent: Extent | null
   /** Null for a stream, or if nothing will be sent. */
   readonly state: JobState | null
-  /** The number of lines that earlier runs have done. */
   readonly doneBefore: number
-  /** Those of them whose record was already as wanted. */
+  /** Part of `doneBefore` whose records already had the wanted values. */
   readonly unchangedBefore: number
-  /** Of the operation that it was begun with. */
+  /** `about` of the operation that created the job. */
   readonly about: Operation['about']
 }

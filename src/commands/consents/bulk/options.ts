@@ -33,9 +33,9 @@ const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
 
 export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>, 'format'> & {
   readonly format?: LineFormat | undefined
-  /** A file of ids that is removed when the job is done. */
+  /** Path of a file of ids that is removed with the completed job. */
   readonly snapshot?: string | undefined
-  /** Asks the user about a file of this many lines before a new job is begun. @throws CliError if they decline */
+  /** Asks before a new job is created. @throws CliError if the user declines */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
@@ -49,7 +49,6 @@ export function addImportFlags(command: Command): Command {
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
 
-/** Flags of every command that does something for each line of a file. */
 export function addLineFlags(command: Command, about: { readonly file: string; readonly resume: string }): Command {
   return command
     .option('--file <path|->', about.file)
@@ -66,7 +65,7 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--ignore-quota', 'start even if the monthly quota is too small')
 }
 
-/** Returns null to create one record from flags. @throws UsageError if flags of one record and of an import are mixed */
+/** Returns null if the flags describe a single record. @throws UsageError if they mix flags of one record and of an import */
 export function toImportOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
   const { site, file, resume } = options
   const isImport = file !== undefined || resume !== undefined
@@ -74,7 +73,7 @@ export function toImportOptions(options: z.output<typeof Flags>, defaultSite: st
   if (!isImport) return null
   return {
     ...toLineOptions(options),
-    /** For lines that name none. */
+    /** Site of the lines that name none. */
     site: site ?? defaultSite,
     siteFlag: site,
     batch: options.batch ?? true,
@@ -116,7 +115,7 @@ function flagName(name: string, value: unknown): string {
   return `--${value === false ? 'no-' : ''}${flagOf(name)}`
 }
 
-/** @throws UsageError for a flag of files where none is given: it would be ignored */
+/** @throws UsageError for a file flag without --file, which would otherwise be ignored */
 export function rejectLineFlags(options: object): void {
   const given = Object.entries(options).find(
     ([name, value]) => value !== undefined && Object.hasOwn(lineFlagOptions, name),

@@ -14,21 +14,19 @@ export interface Progress extends Counts {
   unanswered: number
   failed: number
   unknown: number
-  /** Unknown ones that no later run sends again. */
+  /** Unknown lines that no later run sends again. */
   lost: number
-  /** Lines that a later run sends again if there is a job: not done, and not refused. */
+  /** Lines that a later run sends again if there is a job: neither done nor rejected. */
   unfinished: number
-  /** 0 before the first. */
+  /** Number of the last reported line; 0 before the first. */
   last: number
-  /** Follows "stopped after line N: "; null while lines are sent. */
+  /** Text after "stopped after line N: "; null while lines are being sent. */
   stop: string | null
-  /** Of the error that all further lines would have; null if there was none. */
+  /** Exit code of an error that all further lines would have; null if there was none. */
   stopExit: Exit | null
-  /** Not of a line. */
+  /** Error that concerns no single line, such as a read or write error. */
   broken: unknown
-  /** Of the first line with an error. */
   firstExit: Exit
-  /** Of the signal that interrupted it. */
   signalExit: Exit | null
   readonly errors: ReturnType<typeof reportsByKind>
 }
@@ -39,14 +37,13 @@ export function newProgress(ctx: Context): Progress {
   return { ...counts, ...stops, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
-/** Of a line that was sent. */
 export function countOutcome(progress: Progress, { entry, result, how }: Outcome): void {
   progress.last = entry.line.number
   progress[result in progress ? (result as 'failed') : 'done'] += 1
   if (how === 'unanswered') progress.unanswered += 1
 }
 
-/** Counts the error of a line, and reports it unless it repeats the one that stopped the import. */
+/** Counts a line's error, and reports it unless it repeats the one that stopped the import. */
 export async function countError(
   progress: Progress,
   operation: Operation,
@@ -82,12 +79,12 @@ export function exitOf({ broken, done, unchanged, failed, unknown, firstExit, si
 
 export type ProgressLine = ReturnType<typeof showProgress>
 
-/** Writes progress to stderr: on a terminal a line redrawn every 300 ms, elsewhere one every 10 s; none with --quiet. */
+/** Writes progress to stderr: on a terminal, one line redrawn every 300 ms; otherwise a line every 10 s. Silent with --quiet. */
 export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
-  /** Keeps the line off the terminal until `show`, so that something else can be written there. */
+  /** Clears the line until `show`, so that other output can be written to the terminal. */
   const hide = async () => {
     isHidden = true
     if (isDrawn) await err.write('\r\u001b[2K')
@@ -128,7 +125,7 @@ function duration(seconds: number): string {
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
 }
 
-/** `isDone`: no later run can create more. */
+/** `isDone` means that no later run can complete more lines. */
 export async function printSummary(
   ctx: Context,
   options: ImportOptions,
@@ -173,7 +170,7 @@ async function printResume(
 ): Promise<void> {
   const command = resumeCommand(ctx, options, job)
   const isStopped = stop !== null || broken !== null
-  if (signalExit !== null && broken === null) return // the line about the interruption has it
+  if (signalExit !== null && broken === null) return // the message about the interruption names the command
   if (!command || !(isStopped || failed > 0 || unknown > lost)) return
   const retry = lost > 0 ? 'to retry the others' : `to retry what was not ${job.operation.done}`
   await ctx.warn(`${isStopped ? 'to resume' : retry}: ${command}`)
@@ -189,13 +186,13 @@ export function resumeCommand(
   { state, operation }: ImportJob,
 ): string | null {
   if (!state) return null
-  if (operation.lines.isOwn) return commandLike(ctx, operation.command, '--resume', state.job) // it has no other flags
+  if (operation.lines.isOwn) return commandLike(ctx, operation.command, '--resume', state.job) // such a command has no other flags
   const more = resume === undefined ? ['--resume', state.job] : []
   const words = ctx.host.argv.slice(2)
   return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')
 }
 
-/** Leaves out the flags that chose the records, because the job has their ids. */
+/** Omits the flags that selected the records, because the job has their ids. */
 function withoutPlan(words: readonly string[]): string[] {
   return words
     .filter(

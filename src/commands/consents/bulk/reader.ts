@@ -20,21 +20,20 @@ export interface Entry<Fields> {
 
 export interface Reader<Fields> {
   readonly name: string
-  /** Absolute; null for a stream, which can be read only once. */
+  /** Absolute path; null for a stream, which can be read only once. */
   readonly path: string | null
   /**
-   * Reads from the first line at each call, and yields the lines of each chunk. `isValidated` skips the check of fields, which
+   * Reads from the first line at each call and yields the lines of each chunk. `isValidated` skips checking the fields, which
    * takes most of the time.
    */
   entries(isValidated?: boolean): AsyncGenerator<readonly Entry<Fields>[]>
-  /** SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
+  /** Returns the SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
   digest(): string
-  /** Returns the raw header of a CSV. */
   header(): Uint8Array | null
   close(): Promise<void>
 }
 
-/** Opens a file, or stdin for `-`. The signal ends a stream. @throws UsageError if it cannot be read */
+/** Opens a file, or stdin for `-`. Aborting the signal ends a stream. @throws UsageError if the file cannot be read */
 export async function openReader<Fields>(
   ctx: Context,
   kind: LineKind<Fields>,
@@ -62,7 +61,7 @@ export async function openReader<Fields>(
       if (!parse) continue
       const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated, ids))
       const [first] = made
-      // Every line would fail.
+      // Fails early on CSV read as NDJSON, where every line would fail.
       if (isUnseen && format === 'ndjson' && first?.error)
         (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
       isUnseen &&= made.length === 0
@@ -95,10 +94,10 @@ function chooseParser(
   return isValidated ? parseValidated : parseJson
 }
 
-/** As `list -q` prints them. */
+/** Parses an id as `list -q` prints it. */
 const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, `line ${number}`).trim()) })
 
-/** It is sent as it is. */
+/** Own lines are sent unparsed. */
 const parseOwn: LineParser = () => ({})
 
 const parseValidated: LineParser = line => {
@@ -106,7 +105,7 @@ const parseValidated: LineParser = line => {
     const value: unknown = JSON.parse(decode(line.bytes, ''))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  return parseJson(line) // the file changed since it was validated
+  return parseJson(line) // the file has changed since it was validated
 }
 
 function toEntry<Fields>(
@@ -131,7 +130,6 @@ function toEntry<Fields>(
   }
 }
 
-/** Keeps the lines of ids. @throws CliError invalid_data if an earlier line has the id */
 function requireNew(ids: Map<string, number>, id: string, { number }: Line): void {
   const earlier = ids.get(id)
   if (earlier !== undefined) throw dataError(`line ${number} repeats the id of line ${earlier}`)
@@ -155,7 +153,10 @@ async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-/** Returns a function that reads a file from its beginning, and throws once the file has changed since this call. */
+/**
+ * Returns a function that reads the file from its beginning, and throws if the file has changed since `unchangedReads` was
+ * called.
+ */
 async function unchangedReads(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
   const first = await handle.stat({ bigint: true })
   return async function* () {
@@ -188,7 +189,7 @@ interface Limits {
   readonly failedOut: string | undefined
 }
 
-/** Reports up to `maxErrors` invalid lines, and keeps them. @throws CliError invalid_data if there is one */
+/** Reports up to `maxErrors` invalid lines and saves them to `failedLines`. @throws CliError invalid_data if a line is invalid */
 export async function validate(
   ctx: Context,
   reader: Reader<unknown>,

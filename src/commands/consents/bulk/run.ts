@@ -30,8 +30,8 @@ import { type Outcome, openSender, type Sender } from './sender.ts'
 import { snapshotFolder } from './snapshot.ts'
 
 /**
- * A file is validated before anything is sent. A line that fails is reported and the others are sent, unless all would fail or
- * too many have. Results are in the order of the lines.
+ * Executes the operation for each line. A file is validated before anything is sent. A failed line is reported and the others
+ * are still sent, unless all would fail or too many have failed. Results are in line order.
  */
 export function importConsents(
   ctx: Context,
@@ -58,7 +58,6 @@ interface Run {
   readonly failedLines: FailedLines | null
 }
 
-/** Does the operation of each line, and yields the results in their order. */
 export async function* sendLines(
   ctx: Context,
   operation: Operation,
@@ -67,7 +66,7 @@ export async function* sendLines(
 ): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
   let run: Run | null = null
-  // Requests in flight are finished and reported. A second signal ends the process.
+  // Finishes and reports the requests in flight. A second signal ends the process.
   ctx.interruption.addEventListener('abort', () => {
     progress.signalExit = exitOfError(ctx.interruption.reason)
     progress.stop ??= 'interrupted'
@@ -89,7 +88,7 @@ export async function* sendLines(
   } finally {
     await job?.reader.close()
     if (!job && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
-    await failedLines?.close(true) // the lines of a file that cannot be sent; else it is closed
+    await failedLines?.close(true) // keeps the invalid lines if nothing was sent; otherwise already closed
   }
 }
 
@@ -122,7 +121,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   } finally {
     if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
     await line.end()
-    // Without a job that can be resumed, they are all that is left of the failed lines.
+    // Without a job to resume, this file is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
     if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.operation, job.reader.path)
@@ -130,7 +129,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   }
 }
 
-/** Removes a file that was made for its job alone. */
+/** Removes an input file that was made for its job alone. */
 async function removeOwnFile(ctx: Context, operation: Operation, path: string): Promise<void> {
   if (dirname(path) === snapshotFolder(ctx.settings)) await rm(path, { force: true })
   else await operation.removeFile?.(ctx, path)
@@ -150,7 +149,6 @@ async function* results(run: Run, line: ProgressLine, signal: AbortSignal): Asyn
   if (run.progress.broken !== null) throw run.progress.broken
 }
 
-/** Leaves out unsent lines. */
 async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<LineResult[]> {
   const page: LineResult[] = []
   for (const outcome of outcomes) {
@@ -159,12 +157,12 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
       countOutcome(run.progress, outcome)
       page.push({ line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code })
     }
-    if (error !== null) await reportError(run, outcome) // only then, because waiting takes longer than the rest
+    if (error !== null) await reportError(run, outcome) // only on errors, because awaiting takes longer than the rest
   }
   return page
 }
 
-/** An error of writing stops the run after the lines in flight. */
+/** Reports a line's error. If it cannot be written, the run stops after the lines in flight. */
 async function reportError({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
   const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
@@ -180,7 +178,10 @@ async function reportError({ options, job, progress, sender, failedLines }: Run,
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 
-/** Returns true if no run is left to do. Only then are failed lines given to the user: `--resume` would send them too. */
+/**
+ * Returns true if no run is left to do. Only then is the file of failed lines kept, because `--resume` would send those lines
+ * too.
+ */
 async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
   const { complete } = job.operation
   if (complete) {

@@ -11,7 +11,7 @@ import type { ImportOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
 import { type Event, type How, maxLinesInFlight } from './state.ts'
 
-/** `unsent`: it could not be written ahead. */
+/** `unsent`: the write-ahead entry could not be written. */
 export interface Outcome {
   readonly entry: Entry<object>
   readonly result: LineResult['result'] | 'unsent'
@@ -25,7 +25,7 @@ interface Group {
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
-/** Lines written ahead for each request in flight, so that requests do not wait for the disk. */
+/** Lines written ahead per concurrent request, so that requests do not wait for the disk. */
 const aheadPerRequest = 8
 
 export type Sender = ReturnType<typeof openSender>
@@ -52,7 +52,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
       return { items, writeAhead: { failed: error } }
     }
   }
-  /** Without keys a line written ahead is unknown after a kill, so that is done as late as possible. */
+  /** Writes ahead as late as possible if lines cannot be repeated, because after a kill every line written ahead is unknown. */
   const prepare = async (items: readonly Item[]): Promise<Group> =>
     sending.isRepeatable() ? await writeAhead(items) : { items, writeAhead: 'pending' }
   const send = async (group: Group): Promise<readonly Outcome[]> => {
@@ -86,14 +86,14 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     }
   }
   return {
-    /** Outcomes of requests in flight are still yielded. */
+    /** Stops sending; `outcomes` still yields the outcomes of requests in flight. */
     stop: () => {
       isStopped = true
     },
     /**
-     * Sends the lines, and yields the outcomes in their order, until too many have failed or all would.
+     * Sends the lines and yields the outcomes in line order, until too many lines have failed or all would fail.
      *
-     * @throws the error of the file, after the outcomes of the lines before it
+     * @throws the read error of the file, after the outcomes of the lines before it
      */
     outcomes: (): AsyncGenerator<readonly Outcome[]> => {
       const linesAhead = concurrency * aheadPerRequest
@@ -109,7 +109,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   }
 }
 
-/** @throws CliError changed at the end if the file is not the one that was validated */
+/** @throws CliError changed, at the end, if the file is not the one that was validated */
 async function* itemsOf(
   { reader, extent, state, operation }: ImportJob,
   sending: Sending,
@@ -136,7 +136,7 @@ function mustSend(operation: Operation, item: Item): boolean {
   return knownOutcome(operation, item) === null
 }
 
-/** Returns null for a line that has to be sent. */
+/** Returns null for a line that must be sent. */
 function knownOutcome({ done }: Operation, { entry, earlier, maySend }: Item): Outcome | null {
   if (earlier?.id) return doneOutcome(done, entry, earlier.id, earlier.how)
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
@@ -160,7 +160,7 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const { number } = entry.line
   if ('id' in answer) {
     const { id, how } = answer
-    // Also an unchanged one is done, so that no later run undoes what somebody else changes meanwhile.
+    // An unchanged line also counts as done, so that no later run undoes a change made by others in between.
     return [doneOutcome(done, entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
   }
   const { error } = answer
@@ -168,7 +168,7 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
   if (isIdempotent && code !== 'lost')
     return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : ['f', number, code]]
-  // A line that may have been created before has not failed, even if it is rejected now.
+  // A line that may already have been executed counts as unknown, even if it is rejected now.
   if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
 }
@@ -177,15 +177,14 @@ function stopsAll(operation: Operation, { result, error }: Outcome): boolean {
   return result === 'unsent' || (error !== null && failsAll(operation, error))
 }
 
-/** Returns true if all further lines would fail for the same reason. */
 export function failsAll(operation: Operation, error: unknown): boolean {
   return isUnreachable(error) || endsAll(explain(error).exit) || operation.failsAll?.(error) === true
 }
 
-/** Of one request: an instance takes up to 1 MiB. */
+/** Maximum body of a request; an instance accepts up to 1 MiB. */
 const maxBodyBytes = 900_000
 
-/** For the key and the site, which are added to a line. */
+/** Bytes that the key and the site add to a line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {

@@ -3,12 +3,15 @@ import { join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
 import { makeFolder, openOutFile } from '../../../io/new-file.ts'
 
-/** Apart from the jobs: a file here belongs to one job, and goes with it. */
+/** Kept apart from the jobs: each file belongs to one job and is removed with it. */
 export function snapshotFolder(settings: Context['settings']): string {
   return resolve(settings.stateFolder, 'snapshots')
 }
 
-/** Writes the ids of records that were chosen by filters, because a change can make a record leave the list. */
+/**
+ * Writes the ids of records selected by filters. A later run could not select them again, because a change can make a record
+ * stop matching.
+ */
 export async function writeSnapshot({ settings }: Context, ids: readonly string[]): Promise<string> {
   const folder = snapshotFolder(settings)
   await makeFolder(folder)

@@ -2,7 +2,7 @@ import { parse, v5 } from 'uuid'
 import type { HeldJob } from '../../../jobs/jobs.ts'
 
 /**
- * Of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and how if it was not simply done); `f`, failed
+ * Event of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and how unless simply done); `f`, failed
  * (code); `u`, unknown.
  */
 export type Event =
@@ -11,15 +11,18 @@ export type Event =
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
 
-/** `unchanged`: its record was already as wanted. `unanswered`: done, as its record shows and no answer says. */
+/**
+ * `unchanged`: the record already had the wanted values. `unanswered`: the response was lost, but the record shows that it was
+ * done.
+ */
 export type How = 'unchanged' | 'unanswered'
 
 export interface SentLine {
   readonly line: number
-  /** Of its record; null if it may or may not have been created. */
+  /** Id of the record; null if it may or may not have been created. */
   readonly id: string | null
   readonly how?: How
-  /** Unix time of its first send, in milliseconds. */
+  /** Unix time of the first send, in milliseconds. */
   readonly sentAt: number
 }
 
@@ -28,17 +31,17 @@ export interface JobState {
   readonly isResumed: boolean
   /** Returns a line's Idempotency-Key, the same in every run. */
   keyOf(line: number): string
-  /** Returns null for a line that was not sent, or failed. Call it in the order of the lines. */
+  /** Returns null for a line that was not sent or failed. Must be called in line order. */
   earlier(line: number): Promise<SentLine | null>
-  /** Resolves when it is on the disk that the lines are about to be sent. */
+  /** Resolves when the disk has the write-ahead entries of the lines. */
   writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
-  /** Lines that were written ahead but not passed to this count as not sent when the run is closed. */
+  /** Marks lines as sent. Lines written ahead but not marked count as not sent when the run is closed. */
   sending(lines: readonly number[]): void
-  /** Records the results of lines. With `isRepeatable` it may be lost. */
+  /** Records the results of lines. With `isRepeatable` they may be lost in a crash. */
   ended(events: readonly Event[], isRepeatable: boolean): void
-  /** @throws CliError busy (exit 7) if another process has taken the job over */
+  /** @throws CliError busy (exit 7) if another process has taken over the job */
   requireHeld(): Promise<void>
-  /** With `isDone` the job is removed. */
+  /** Removes the job if `isDone`. */
   close(isDone: boolean): Promise<void>
 }
 
@@ -72,17 +75,17 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
   }
 }
 
-/** Bounds the memory of an import: at most these lines, and one request, are read and not yet reported. */
+/** Maximum number of lines, besides one request, that are read but not yet reported. Bounds the memory of an import. */
 export const maxLinesInFlight = 4000
 
-/** Lines of one run without a result, at most. */
+/** Maximum number of lines of one run without a result. */
 const maxOpenLines = 2 * maxLinesInFlight
 
 const maxResentLines = 100_000
 
 /**
- * Reads first sends along with the lines of the file, and holds the next 100,000 lines that later runs sent again, so that
- * memory does not grow with the job. A run sends lines in order: one that is not behind the last was sent again.
+ * Looks up lines in the events of earlier runs with bounded memory: streams first sends along with the file's lines, and holds
+ * only the next 100,000 lines that were sent again. A run sends lines in order, so a line not after the last one is a resend.
  *
  * `events` reads from the beginning at each call.
  */

@@ -12,24 +12,23 @@ import { removePrepared } from './prepare/work-folder.ts'
 import { preparedPath } from './prepared-rows.ts'
 import { importSentences } from './sentences.ts'
 
-/** Rows that the service refused. */
+/** Rows that the service rejected for the same reason. */
 export interface Refusal extends Kind {
   records: number
 }
 
 interface ImportKind {
-  /** The id of the site; undefined for that of a resumed job. */
   readonly site: string | undefined
-  /** See `ImportAbout`; undefined for that of a resumed job. */
+  /** `ImportAbout`; undefined to use the resumed job's. */
   readonly about: Readonly<Record<string, unknown>> | undefined
-  /** Unix time in milliseconds, by the clock of the service, before anything was sent. */
+  /** Unix time in milliseconds by the service's clock, before anything was sent. */
   readonly beganAt: number
   complete(job: ImportJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
 }
 
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
-/** `import`: the origin of a row makes it one record without end, so that all of them can be sent again at any time. */
+/** `import`: an origin is imported only once, without a time limit, so all rows can safely be sent again. */
 export function imports({ site, about, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
@@ -42,7 +41,7 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
     requests: 1 / rowsPerUnit,
     isIdempotent: true,
     nameOf: ({ line }) => `origin ${(JSON.parse(line.bytes.toString()) as ImportRow).origin.id}`,
-    // All rows are of one site.
+    // All rows belong to the same site.
     failsAll: error => explain(error).exit === exit.notFound,
     connect: (ctx, _, job) => {
       const size = batchSizes()
@@ -67,10 +66,10 @@ type Sizes = ReturnType<typeof batchSizes>
 
 const targetMs = 2000
 
-/** Larger batches take the service more time a row, because all their rows are in its memory until they are written. */
+/** Larger batches cost the service more time per row, because it holds all their rows in memory until they are written. */
 const mostRows = 5 * rowsPerUnit
 
-/** So many rows that a request takes two seconds, because the service gives up a statement after five. */
+/** Adjusts the batch size so that a request takes two seconds, because the service cancels a statement after five. */
 function batchSizes() {
   let size = mostRows
   return {
@@ -86,13 +85,12 @@ function batchSizes() {
 }
 
 interface Batches {
-  /** The fields that all lines have, in JSON: the beginning of each row. */
+  /** Fields common to all lines, as the JSON that begins each row. */
   readonly common: Buffer
   readonly size: Sizes
   readonly beganAt: number
 }
 
-/** In the order of the items. Never rejects. */
 async function post(ctx: Context, items: readonly Item[], batches: Batches): Promise<readonly Answer[]> {
   const { common, size, beganAt } = batches
   const start = performance.now()
@@ -123,7 +121,7 @@ function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer
     const outcome = choose(importSentences, seen)
     return { id, how: howByOutcome[outcome] }
   } catch (error) {
-    // Not a refusal: the line stays open, so that nothing is signed.
+    // Not a rejection: the line stays unfinished, so that no receipt is signed.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
 }
@@ -139,14 +137,14 @@ function withHint(error: unknown): unknown {
 
 const howByOutcome: Readonly<Record<string, How>> = { made_unanswered: 'unanswered', known: 'unchanged' }
 
-/** Returns the milliseconds since 1970 of a UUID of version 7 (RFC 9562 section 5.7). @throws Error for another id */
+/** Returns the Unix time in milliseconds of a UUID version 7 (RFC 9562 section 5.7). @throws Error for another id */
 function timeOf(id: string): number {
   const [, high, low] = /^([\da-f]{8})-([\da-f]{4})-7/i.exec(id) ?? []
   if (!high) throw new Error(`the id ${id} does not say when the record was made: nothing is signed`)
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-/** Messages differ in values of rows, which no receipt must have. */
+/** Counts by kind of error, because messages quote values of rows, which must not get into a receipt. */
 function refusalCounter() {
   const refusals = new Map<string, Refusal>()
   const kindOf = openKinds()

@@ -6,7 +6,7 @@ import type { DecidedValue } from './prepare/prepared.ts'
 
 type Fields = Record<string, unknown>
 
-/** Writes the map of `--map`, or an empty one, with `null` for each value that nothing decides. @throws UsageError if `path` exists */
+/** Writes the map of `--map`, or an empty one, with `null` for each undecided value. @throws UsageError if `path` exists */
 export async function writeUndecided(
   io: Io,
   values: readonly DecidedValue[],
@@ -23,7 +23,6 @@ export async function writeUndecided(
   }
 }
 
-/** Returns the table of the values, which it adds if it is missing. */
 function tableOf(map: Fields, table: DecidedValue['table']): Fields {
   const isNested = table === 'event' || table === 'accepted'
   const holder = isNested ? copyOf(map, table) : map

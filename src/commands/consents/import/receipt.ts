@@ -12,7 +12,7 @@ export interface StoredImportReceipt {
   readonly receipt: ImportReceipt
 }
 
-/** An import whose records are all made, known or refused. */
+/** Import whose records are all made, known or rejected. */
 export interface FinishedImport extends Pick<ImportReceipt, 'job' | 'site_id' | 'sent_sha256'> {
   readonly about: ImportAbout
   readonly records: ImportReceipt['records']
@@ -49,7 +49,6 @@ export async function makeImportReceipt(signer: Signer, finished: FinishedImport
   return await appendToChain(store, { job, make, read: readImportReceipt })
 }
 
-/** @throws CliError invalid_data (exit 5) if it is not the receipt of an import */
 function readImportReceipt(path: string, bytes: Buffer): StoredImportReceipt {
   try {
     const { document } = readSigned(bytes)

@@ -21,7 +21,6 @@ import type { Prepared } from './prepare/prepared.ts'
 import { preparedPath } from './prepared-rows.ts'
 import { makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
 
-/** Of the command. */
 interface SendOptions {
   readonly site?: string | undefined
   readonly policyVersion?: number | undefined
@@ -36,13 +35,13 @@ interface SendOptions {
 interface Destination {
   readonly signer: Signer
   readonly startedAt: Date
-  /** Of the service, in whole seconds. */
+  /** Time of the service, in whole seconds. */
   readonly beganAt: Date
-  /** Of `performance.now`: what is sent after it is not older than `beganAt`. */
+  /** `performance.now` value after which nothing sent can be older than `beganAt`. */
   readonly mayBegin: number
 }
 
-/** Checks all that can be known without the records. @throws CliError not_offered (exit 2) */
+/** Checks everything that does not need the records. @throws CliError not_offered (exit 2) */
 export async function openDestination(ctx: Context): Promise<Destination> {
   if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
     throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
@@ -62,14 +61,12 @@ export async function openDestination(ctx: Context): Promise<Destination> {
 interface Sending extends Destination {
   readonly options: SendOptions
   readonly site: string
-  /** True to ask the user before anything is sent. */
   readonly asks: boolean
   readonly format: string
   readonly system: string
   readonly prepared: Prepared
 }
 
-/** Sends the records of files, and signs the receipt. */
 export async function sendPrepared(ctx: Context, sending: Sending): Promise<Output<ImportedRow>> {
   const { signer, mayBegin, options, site, prepared } = sending
   const approve = async (lines: number) => {
@@ -85,7 +82,7 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
   return await send(ctx, options, { signer, site, about: toAbout(sending), file })
 }
 
-/** Resumes a job. @throws CliError other_account (exit 10) with a key of another account */
+/** @throws CliError other_account (exit 10) for a key of another account */
 export async function resumeSending(ctx: Context, options: SendOptions, wanted: string): Promise<Output<ImportedRow>> {
   const jobs = importJobs(ctx, 'import')
   const job = await jobs.find(wanted)
@@ -110,7 +107,6 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
 
 interface Import {
   readonly signer: Signer
-  /** Undefined for that of the job. */
   readonly site: string | undefined
   readonly about: ImportAbout
   readonly file: Pick<ImportOptions, 'file' | 'snapshot' | 'resume' | 'approve'>
@@ -150,7 +146,6 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
   return many(importedView, pages(), { single: true, mutates: true, exit: () => toExit(progress, about) })
 }
 
-/** Requests in flight at once. */
 const concurrency = 4
 
 async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null): Promise<void> {
@@ -235,7 +230,6 @@ async function confirm(ctx: Context, { prepared, site, options }: Sending): Prom
   })
 }
 
-/** In lines for people. */
 export function describePrepared({ counts, files, given }: Prepared): string[] {
   const { read, records, changes, left_out, refused } = counts
   const parts = [

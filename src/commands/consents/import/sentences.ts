@@ -1,17 +1,17 @@
 import type { Sentence } from '../../../receipts/sentence.ts'
 
 export interface ImportSeen {
-  /** Of the last answer: `made`, by the request that it answers; `replayed`, if the record was there before that. */
+  /** Last answer for the record: `made`, by that request; `replayed`, if the record existed before it. */
   readonly answer: 'made' | 'replayed' | 'refused'
   /** True if an earlier request of the import may have made the record, because its answer was lost. */
   readonly mayBeOwn: boolean
-  /** By the id of the record, relative to `began_at`; null if the answer has none. */
+  /** Creation time from the record's id, relative to `began_at`; null if the answer has no id. */
   readonly madeAt: 'before' | 'since' | null
 }
 
 export type ImportOutcome = 'made' | 'made_unanswered' | 'known' | 'refused'
 
-/** The counts of an import receipt: of each record that was sent exactly one holds. */
+/** Counts of an import receipt. Exactly one applies to each record that was sent. */
 export const importSentences: Readonly<Record<ImportOutcome, Sentence<ImportSeen>>> = {
   made: {
     entitledBy: 'the service answered that it made the record',

@@ -18,7 +18,7 @@ const about = [
 
 const guessed = ['subject_id', 'consent_id', 'policy_version', 'ip_address', 'user_agent', 'accepted']
 
-/** Writes a map to edit by the header and the first hundred rows of a CSV. @throws UsageError if `path` exists */
+/** Writes a map to edit, guessed from the header and the first 100 rows of a CSV. @throws UsageError if `path` exists */
 export async function writeCsvMap(file: string, path: string, signal: AbortSignal): Promise<void> {
   const out = await openOutFile(path, '--map-out')
   try {
@@ -98,12 +98,12 @@ function isPurpose({ column, cells }: Sample): boolean {
   return words.size > 0 && words.size <= maxWords && (purposePrefix.test(column) || [...words].some(isYesOrNo))
 }
 
-/** A column that has other words too may be something else. */
+/** A column that also has other words may not be a purpose. */
 function suggestName({ column, cells }: Sample): [column: string, name: string | null] {
   return [column, filled(cells).every(isYesOrNo) ? column.replace(purposePrefix, '') || column : null]
 }
 
-/** Not those whose day and month could be meant otherwise. */
+/** Excludes formats with an ambiguous order of day and month. */
 const timeFormats = [
   'rfc3339',
   'YYYY-MM-DD HH:mm:ss',

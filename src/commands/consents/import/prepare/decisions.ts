@@ -4,7 +4,7 @@ import type { DecidedValue } from './prepared.ts'
 
 export type Table = DecidedValue['table']
 
-/** The meaning of a value; undefined if nothing decides it. */
+/** Meaning of a value; undefined if the map does not decide it. */
 type Decision = string | number | false | undefined
 
 interface Counted {
@@ -12,14 +12,13 @@ interface Counted {
   count: number
 }
 
-/** Of one table: a column with more is no column of answers. */
+/** Maximum distinct values per table; a column with more does not hold answers. */
 const maxValues = 10_000
 
 const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy_versions']
 
 export type Decisions = ReturnType<typeof openDecisions>
 
-/** Decides the values of rows by a map, and counts them. */
 export function openDecisions(map: ImportMap) {
   const deciders: Readonly<Record<Table, (value: string) => Decision>> = {
     event: tableDecider(map.event?.values),
@@ -51,7 +50,7 @@ export function openDecisions(map: ImportMap) {
       return counted.decision
     },
     undecided: () => undecided,
-    /** By table, the most frequent first. */
+    /** Sorted by table, then by count, most frequent first. */
     values: (): DecidedValue[] =>
       order.flatMap(table =>
         [...(seen.get(table) ?? [])]
@@ -66,7 +65,7 @@ export function openDecisions(map: ImportMap) {
   }
 }
 
-/** A value that is not given is no answer, unless the table says something else. */
+/** Treats an empty value as `left_out` unless the table decides otherwise. */
 function tableDecider(table: Readonly<Record<string, string | null>> | undefined): (value: string) => Decision {
   const entries = new Map(Object.entries(table ?? {}))
   return value => (value === '' && !entries.has('') ? 'left_out' : (entries.get(value) ?? undefined))

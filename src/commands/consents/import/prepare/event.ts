@@ -1,4 +1,4 @@
-/** Said of the person, and so the same for all answers. */
+/** Data about the person, identical for all answers. */
 export interface Details {
   readonly consent_id?: string | undefined
   readonly subject_id?: string | undefined
@@ -8,24 +8,26 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/** By the source's name of a purpose, each once; null: neither a yes nor a no. Pairs, because objects of any names are slow. */
+/**
+ * Pairs by the source's purpose name, each name once; null is neither yes nor no. Pairs, because objects with arbitrary keys
+ * are slow.
+ */
 export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
-/** The content of a row, as it is sorted. */
+/** Content of a row in the form that is sorted. */
 export type Event = readonly [
   originId: string,
-  /** Milliseconds since 1970. */
+  /** Unix time in milliseconds. */
   at: number,
   sequence: number,
-  /** Index of its part. */
   part: number,
-  /** In its part, from 1. */
+  /** Line number in the part, from 1. */
   line: number,
   version: number,
-  /** Null: derived from the purposes. */
+  /** Null if derived from the purposes. */
   accepted: boolean | null,
   purposes: Purposes,
   details: Details,
-  /** True if it has purposes without a yes or a no alone, and counts as left out. */
+  /** True if no purpose has a yes or a no; the row counts as left out. */
   isSilent: boolean,
 ]

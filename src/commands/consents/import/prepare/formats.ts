@@ -9,7 +9,7 @@ import { ImportMap } from './map.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A map of each format, read when it is used. That of `csv` needs a `--map`. */
+/** Built-in map of each format, loaded on use. `csv` also needs a `--map`. */
 const formats = {
   usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
   iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),
@@ -27,9 +27,9 @@ export type FormatName = keyof typeof formats
 export const formatNames = Object.keys(formats) as FormatName[]
 
 /**
- * Returns the map of a format, with the one of `--map`.
+ * Returns the map of a format, extended by the one of `--map`.
  *
- * @throws UsageError if the latter cannot be read, or if both do not make a map
+ * @throws UsageError if the latter cannot be read, or the result is not a valid map
  */
 export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default
@@ -38,7 +38,7 @@ export async function loadMap(io: Io, format: FormatName, path: string | undefin
   return parseMap(extend(base, own), path, format)
 }
 
-/** The files of two tools can have the same ids: only the name of the tool tells their records apart. */
+/** Two tools can use the same ids; only the tool's name tells their records apart. */
 function requireSystem({ system }: Fields, path: string): void {
   if (typeof system === 'string' && system.trim() !== '' && system !== 'csv') return
   throw usageError(
@@ -47,7 +47,6 @@ function requireSystem({ system }: Fields, path: string): void {
   )
 }
 
-/** Returns the SHA-256, in hexadecimal, of the map in canonical JSON (RFC 8785). */
 export function digestOf(map: ImportMap): string {
   return createHash('sha256').update(jcs(map)).digest('hex')
 }

@@ -20,7 +20,7 @@ export interface Meaning {
   readonly accepted: boolean | null
   readonly purposes: Purposes
   readonly details: Details
-  /** The value that leaves the row out, although its purposes may count for others of the same answer. */
+  /** Value that leaves the row out. Its purposes may still count for other rows of the same answer. */
   readonly silence: LeftOut | null
 }
 
@@ -68,7 +68,7 @@ interface Getters {
 }
 
 /**
- * Returns a function that says what the rows of a part mean; it throws a UsageError if a column is missing.
+ * Returns a function that interprets the rows of a part; it throws a UsageError if a column is missing.
  *
  * @throws UsageError if the options do not complete the map
  */
@@ -112,7 +112,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return at
   }
 
-  /** A purpose that is dropped has no answer. */
+  /** A dropped purpose has no answer. */
   const readPurpose = ({ name, value, answer }: PurposeValue) => {
     const kept = decisions.decide('names', name)
     if (kept === false) return { isUndecided: false, leftOut: { table: 'names', value: name } as const }
@@ -182,7 +182,6 @@ function answerOf(decision: string | number | false | undefined): boolean | null
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-/** Returns null if the map does not ask. */
 function decideText(decisions: Decisions, table: Table, get: TextGetter | null, row: Row) {
   if (get === null) return null
   const value = decidable(get(row))
@@ -210,7 +209,7 @@ function checked(name: keyof typeof fieldTypes, value: string): string {
   return value
 }
 
-/** Returns '' for what is not given. */
+/** Returns a getter that yields '' for a missing value. */
 function textGetter(columns: Columns, source: Source): TextGetter {
   if (typeof source === 'string') return named(columns.getter(source), source)
   if ('path' in source) return named(columns.getter(source.path, source.optional), source.path)

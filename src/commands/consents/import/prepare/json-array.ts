@@ -7,17 +7,17 @@ interface Frame {
   isKeyNext: boolean
 }
 
-/** Levels around the list. */
+/** Maximum nesting of the list in the document. */
 const maxDepth = 32
 const longestKey = 1024
 
 const bytes = { quote: 34, comma: 44, openList: 91, backslash: 92, closeList: 93, open: 123, close: 125 } as const
 
 /**
- * Yields the elements of the list at `path` (its keys) of a JSON document, with their numbers from 1, in constant memory.
- * They are not parsed; what is around the list is only read as far as it has to be.
+ * Yields the elements of the list at `path` (its keys) of a JSON document, numbered from 1, in constant memory. Elements are
+ * not parsed, and the JSON around the list is not fully checked.
  *
- * @throws CliError invalid_data if the document ends early or has no such list, or at an element over 1 MiB
+ * @throws CliError invalid_data if the document ends early, has no such list, or has an element over 1 MiB
  */
 export async function* splitArray(
   chunks: AsyncIterable<Buffer>,
@@ -42,9 +42,8 @@ export async function* splitArray(
 }
 
 interface Read {
-  /** Where the chunk is to be read next. */
   readonly next: number
-  /** The list began or ended before it. */
+  /** True if the list begins or ends just before `next`. */
   readonly isBoundary: boolean
 }
 
@@ -73,7 +72,6 @@ function findList(path: readonly string[], name: string) {
     frame.isKeyNext = false
     key = null
   }
-  /** Returns true at the beginning of the list. */
   const readByte = (byte: number): boolean => {
     if (isDone && !isBlank(byte)) throw invalid(name)
     const frame = stack.at(-1)
@@ -159,7 +157,7 @@ function splitElements(name: string) {
       }
       return { next: chunk.length, isBoundary: false }
     },
-    /** Keeps the beginning of an element that goes beyond the chunk. */
+    /** Keeps the start of an element that continues in the next chunk. */
     keep: (chunk: Buffer) => {
       if (start === -1) return
       const part = chunk.subarray(start)
@@ -178,7 +176,6 @@ function stringScanner() {
     open: () => {
       isOpen = true
     },
-    /** Returns false at the closing quotation mark. */
     read: (byte: number): boolean => {
       if (isEscaped) isEscaped = false
       else if (byte === bytes.backslash) isEscaped = true
@@ -196,7 +193,7 @@ function parseKey(key: readonly number[], name: string): string {
   }
 }
 
-/** A byte order mark too. */
+/** Includes the bytes of a byte order mark. */
 function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13) || byte === 0xef || byte === 0xbb || byte === 0xbf
 }

@@ -1,21 +1,19 @@
 import { usageError } from '../../../../errors/errors.ts'
 import { fold } from '../../bulk/words.ts'
 
-/** A row as it is read: the cells of a CSV, or an object. */
+/** Cells of a CSV row, or a JSON object. */
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
 export type Getter = (row: Row) => unknown
 
-/** Finds values in the rows of one part. */
 export interface Columns {
-  /** @throws UsageError if a CSV has no such column, unless it is optional */
+  /** @throws UsageError if a CSV lacks the column, unless it is optional */
   getter(path: string, isOptional?: boolean): Getter
-  /** Names of columns that begin with a text, as CSV has them. */
   namesWith(prefix: string): readonly string[]
 }
 
 export type Step = string | number | { readonly key: string; readonly is: string }
 
-/** For JSON: a path that is itself a key is that key. */
+/** JSON lookup. A key equal to the whole path wins over its steps. */
 export const jsonColumns: Columns = {
   getter: path => {
     const steps = parsePath(path)
@@ -27,7 +25,6 @@ export const jsonColumns: Columns = {
   namesWith: () => [],
 }
 
-/** `name` is the file's, for messages. */
 export function csvColumns(header: readonly string[], jsonCells: ReadonlySet<number>, name: string): Columns {
   const find = (column: string): number => {
     const exact = indexesOf(header, each => each === column)

@@ -3,20 +3,19 @@ import type { Details, Event } from './event.ts'
 import type { ImportMap } from './map.ts'
 import type { Reason } from './prepared.ts'
 
-/** The outcome of all events of one person: a row of the prepared file, or why it is refused. */
+/** Outcome of all events of a person: a row of the prepared file, or the reason for rejecting it. */
 export interface Person {
   readonly originId: string
   readonly first: { readonly part: number; readonly line: number }
-  /** JSON of an `ImportRow` without its site; null if it is refused or has no answer. */
+  /** JSON of an `ImportRow` without its site; null if the person is rejected or has no answer. */
   readonly row: string | null
   readonly problem: { readonly reason: Reason; readonly message: string } | null
-  /** Events that do not count as left out. */
+  /** Number of events that do not count as left out. */
   readonly events: number
-  /** First and later ones. */
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
-  /** Of its answers, ms since 1970. */
+  /** Unix times of the first and last answer, in milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
 }
@@ -26,10 +25,9 @@ interface Answer {
   readonly version: number
   readonly part: number
   readonly accepted: boolean | null
-  /** By the source's names. */
   readonly purposes: Map<string, boolean | null>
   readonly details: Details
-  /** Until an event is not silent. */
+  /** True until an event is not silent. */
   isSilent: boolean
 }
 
@@ -41,21 +39,20 @@ interface State {
   readonly preferences: Readonly<Record<string, boolean>>
 }
 
-/** Characters of a row, so that it fits into a request of 1 MiB. */
+/** Maximum characters of a row, so that it fits into a request of 1 MiB. */
 const maxRowLength = 1_000_000
 
 interface PersonOptions {
   readonly map: ImportMap
-  /** The digest, in hexadecimal, of the file that a part is of. */
   readonly sha256Of: (part: number) => string
 }
 
-/** Merges events, sorted by person and time, into persons. Memory is bounded by the size of a row. */
+/** Merges events sorted by person and time into persons. Memory is bounded by the size of a row. */
 export function openPersons(options: PersonOptions) {
   const rules: Rules = { ...options, isWhole: options.map.rows === 'answer', toState: stateMaker(options.map) }
   let person: OpenPerson | null = null
   return {
-    /** Returns the person before, once it is complete. */
+    /** Returns the previous person once complete. */
     add: (event: Event): Person | null => {
       if (person?.originId === event[0]) {
         addEvent(person, event, rules)
@@ -71,7 +68,7 @@ export function openPersons(options: PersonOptions) {
 }
 
 interface Rules extends PersonOptions {
-  /** A row is a whole answer. */
+  /** True if a row is a complete answer. */
   readonly isWhole: boolean
   readonly toState: ReturnType<typeof stateMaker>
 }
@@ -152,7 +149,7 @@ function finish(person: OpenPerson, rules: Rules): Person {
   return { originId, first, row, problem, events, answers, merged, duplicates, firstAt, lastAt }
 }
 
-/** Returns what contradicts, or null. A whole answer must be the same. */
+/** Returns a word for the contradiction, or null. Rows of complete answers must be identical. */
 function clashOf(
   before: Answer,
   version: number,
@@ -170,18 +167,16 @@ function clashOf(
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
-/** The answers of a person, as JSON, each with the whole state after it. */
+/** Answers of a person as JSON, each with the complete state after it. */
 interface History {
-  /** After the last answer. */
   purposes: ReadonlyMap<string, boolean | null>
   first: { readonly state: State; readonly details: Details } | null
   last: State | null
   readonly changes: string[]
-  /** Characters of the changes. */
   length: number
 }
 
-/** Returns why a record cannot hold it, or null. */
+/** Returns an error message if the answer does not fit into a record. */
 function addAnswer(history: History, answer: Answer, { map, sha256Of, toState }: Rules): string | null {
   history.purposes = map.rows === 'change' ? merge(history.purposes, answer.purposes) : answer.purposes
   if (answer.isSilent) return null
@@ -201,7 +196,7 @@ function rowOf({ first, changes }: History, system: string, id: string, subject:
   if (!first) return null
   const { details, state } = first
   const { at, sha256, version, accepted, preferences } = state
-  // Not spread: objects of one shape take a fraction of the memory.
+  // Not spread, because objects of one shape take a fraction of the memory.
   const text = JSON.stringify({
     consent_id: details.consent_id,
     subject_id: subject,
@@ -222,7 +217,7 @@ function isoOf(at: number): string {
   return new Date(at).toISOString()
 }
 
-/** A purpose that has no answer now keeps the one before. */
+/** A purpose without an answer now keeps its earlier one. */
 function merge(before: ReadonlyMap<string, boolean | null>, now: Answer['purposes']): Map<string, boolean | null> {
   const merged = new Map(before)
   for (const [name, given] of now) if (given !== null || !merged.has(name)) merged.set(name, given)
@@ -239,7 +234,7 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
   }
 }
 
-/** A preference of several purposes is a yes only if all of them are, and left out if some have no answer and none is a no. */
+/** A preference made of several purposes is yes only if all are yes. It is omitted if some have no answer and none is no. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)

@@ -17,31 +17,30 @@ export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from
 export { removePrepared } from './work-folder.ts'
 
 export interface PrepareOptions {
-  /** Private, on a disk with room for the rows twice; it is made if it is not there. */
+  /** Private folder, created if missing, on a disk with room for the rows twice. */
   readonly folder: string
-  /** Paths of prepared rows that jobs still need. Others, of processes that have ended, are removed. */
+  /** Paths of prepared rows that jobs still need. Others are removed if their process has ended. */
   readonly inUse?: readonly string[]
-  /** Of `--policy-version`: of every answer, whatever the rows say. */
+  /** Value of `--policy-version`; applies to every answer. */
   readonly policyVersion: number | undefined
-  /** Of `--timezone`: the IANA zone of local times. */
   readonly timezone: string | undefined
-  /** CSV: removes the `'` that spreadsheets need before formulas. */
+  /** True removes the `'` that spreadsheets need before formulas in CSV. */
   readonly unguard: boolean
-  /** Answers after it are refused. */
+  /** Later answers are rejected. */
   readonly now: Date
   readonly host: Pick<Host, 'pid' | 'kill'>
   readonly signal: AbortSignal
-  /** Called for each refused row, and once for each refused person. */
+  /** Called for each rejected row, and once for each rejected person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Called when all files are read and every value is decided, before the rows are written. */
+  /** Called after all files are read and every value is decided, before the rows are written. */
   readonly onDecided?: () => void
-  /** Called now and then with the number of rows read. */
   readonly onProgress?: (rows: number) => void
 }
 
 /**
- * Reads foreign files, and writes one row a person for `POST /api/v1/consents/batch`, in constant memory and without any
- * request. The same files, map and options make the same bytes. The caller removes the file with `removePrepared`.
+ * Reads foreign files and writes one row per person for `POST /api/v1/consents/batch`, in constant memory and without any
+ * request. Deterministic: the same files, map and options give the same bytes. The caller removes the file with
+ * `removePrepared`.
  *
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */
@@ -96,7 +95,7 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
         options.signal.throwIfAborted()
         const interpret = run.interpret(columns)
         for (const row of rows) {
-          const pending = readRow(run, row, interpret) // only sometimes, because waiting takes longer than the rest
+          const pending = readRow(run, row, interpret) // rarely a promise, and awaiting takes longer than the rest
           if (pending) await pending
         }
         options.onProgress?.(tally.counts().read)
@@ -108,7 +107,7 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
   return { name, bytes, sha256 }
 }
 
-/** Returns a promise only if it has to be waited for. */
+/** Returns a promise only if the caller must wait. */
 function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>): Promise<void> | null {
   const { tally, decisions, parts, options } = run
   const read: Interpretation =
@@ -124,7 +123,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   if (read.kind !== 'answer') return null
   const { originId, at, version, accepted, purposes, details, silence } = read.meaning
   if (silence) tally.leaveOut(silence)
-  // Without an answer a row says something only about the rest of its answer.
+  // A row without an answer matters only for other rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
   const sequence = tally.counts().read
   const part = parts.length - 1
@@ -147,7 +146,7 @@ async function writeRows(path: string, { map, options, sorter, parts, tally }: R
   const draft = await openDraft(`${path}.part`)
   try {
     let text = ''
-    /** Returns a promise only if it has to be waited for. */
+    /** Returns a promise only if the caller must wait. */
     const take = (person: Person): Promise<void> | null => {
       tally.add(person)
       if (person.row !== null) text += `${person.row}\n`

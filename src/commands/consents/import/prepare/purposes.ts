@@ -3,7 +3,7 @@ import type { Purposes } from './map.ts'
 import { type Columns, follow, parsePath, type Row } from './paths.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
 
-/** A purpose of a row: with a value to decide on, or with an answer. */
+/** Purpose of a row, with its answer or with a value that the map decides. */
 export interface PurposeValue {
   readonly name: string
   readonly value: string
@@ -12,7 +12,7 @@ export interface PurposeValue {
 
 export type PurposeReader = (row: Row) => readonly PurposeValue[]
 
-/** @throws UsageError if the part does not have what the map names */
+/** @throws UsageError if the part lacks a column that the map names */
 export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader[] {
   return purposes.map(each => open(each, columns))
 }
@@ -71,7 +71,7 @@ function openNames(
   const opposite = answer === 'yes' ? 'no' : 'yes'
   return row => {
     const given = get(row)
-    // An empty cell may be an empty list, but must not become consent.
+    // An empty cell can be an empty list, but must not become consent.
     const isAbsent = given === undefined || given === null || (given === '' && answer === 'no')
     const texts = typeof given === 'string' && separator !== undefined ? split(given, separator) : listOf(given, path)
     const names = texts.map(each => textOf(each, path))

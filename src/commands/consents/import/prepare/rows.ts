@@ -11,7 +11,7 @@ import type { Container, ImportMap } from './map.ts'
 import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
 import type { Part } from './source.ts'
 
-/** A line, or an element of a JSON array, and what it says or why it cannot be read. */
+/** Row of a line or of a JSON array element, or the problem that makes it unreadable. */
 export type ReadRow = { readonly number: number } & ({ readonly row: Row } | { readonly problem: string })
 
 export interface Batch {
@@ -22,7 +22,7 @@ export interface Batch {
 
 interface Reading {
   readonly map: ImportMap
-  /** CSV: removes the `'` that spreadsheets need before formulas. */
+  /** True removes the `'` that spreadsheets need before formulas in CSV. */
   readonly unguard: boolean
 }
 
@@ -87,7 +87,7 @@ async function* csvRows(
   }
 }
 
-/** Names the file in an error that stops the import. */
+/** Adds the file's name to an error that stops the import. */
 function inFile<Value>(name: string, read: () => Value): Value {
   try {
     return read()
@@ -96,7 +96,6 @@ function inFile<Value>(name: string, read: () => Value): Value {
   }
 }
 
-/** Of a file without one. */
 function headerOf(columns: readonly string[], delimiter: Delimiter = ','): Line {
   const cells = columns.map(column => `"${column.replaceAll('"', '""')}"`)
   return { number: 0, bytes: Buffer.from(cells.join(delimiter)), end: 0 }
@@ -145,7 +144,7 @@ function attempt({ number }: Line, read: () => Row): ReadRow {
   }
 }
 
-/** Names that a delimiter is guessed by: everything that the map may name. */
+/** Matches the names that the map uses, to guess the delimiter by. */
 function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
   const names = new Set<string>()
   JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {

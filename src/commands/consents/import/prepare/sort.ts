@@ -1,37 +1,36 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Sorted by its first three elements; `sequence` is different for each item. */
+/** Sorted by the first three elements; `sequence` is unique. */
 export type Sortable = readonly [id: string, at: number, sequence: number, ...rest: unknown[]]
 
 type Key = readonly [id: string, at: number, sequence: number]
 
 interface Stored {
   readonly key: Key
-  /** JSON of the key and of the rest, with a tab between them, so that the rest is parsed once. */
+  /** JSON of the key, a tab and JSON of the rest, so that merging parses only the key. */
   readonly text: string
 }
 
 interface Limits {
-  /** Characters that are held before they are written to a run. */
+  /** Maximum characters held in memory before they are written to a run. */
   readonly runLength: number
-  /** Runs of one size that are merged into one. */
+  /** Number of runs of the same level that are merged into one. */
   readonly fanIn: number
 }
 
 const limits: Limits = { runLength: 2 * 1024 * 1024, fanIn: 128 }
 
-/** Read at once of each run that is merged. */
 const chunkBytes = 16_384
 
 export type Sorter<Item extends Sortable> = ReturnType<typeof openSorter<Item>>
 
-/** External merge sort: memory is bounded by `limits`, and `folder` holds private files, which the caller removes with it. */
+/** External merge sort with memory bounded by `limits`. `folder` holds private files; the caller removes it. */
 export function openSorter<Item extends Sortable>(folder: string, { runLength, fanIn }: Limits = limits) {
   let held: Stored[] = []
   let length = 0
   let runs = 0
-  /** By the number of times that they were merged. */
+  /** Paths of runs by the number of times they were merged. */
   const levels: string[][] = []
   const nextPath = () => {
     runs += 1
@@ -58,7 +57,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
     await addRun(path, 0)
   }
   return {
-    /** Returns a promise only if it has to be waited for. */
+    /** Returns a promise only if the caller must wait. */
     add: (item: Item): Promise<void> | null => {
       const [id, at, sequence, ...rest] = item
       const key = [id, at, sequence] as const
@@ -67,7 +66,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
       length += text.length
       return length < runLength ? null : flush()
     },
-    /** To be read once, after the last item was added. At its end nothing is left in the folder. */
+    /** Must be read once, after the last `add`. Removes its files at the end. */
     sorted: async function* (): AsyncGenerator<Iterable<Item>> {
       if (runs === 0) {
         held.sort((a, b) => compare(a.key, b.key))
@@ -82,7 +81,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
   }
 }
 
-/** One by one, because parsed items take many times the memory of their texts. */
+/** Parses lazily, because parsed items take many times the memory of their texts. */
 function* toItems<Item extends Sortable>(batch: readonly Stored[]): Generator<Item> {
   for (const stored of batch) yield toItem<Item>(stored)
 }
@@ -152,7 +151,6 @@ async function* merge(paths: readonly string[]): AsyncGenerator<readonly Stored[
   }
 }
 
-/** Returns false at the end of the run. */
 async function fill(cursor: Cursor): Promise<boolean> {
   const { done, value } = await cursor.batches.next()
   cursor.batch = done ? [] : value

@@ -7,9 +7,8 @@ import type { Entry, ZipFile } from 'yauzl'
 import { CliError, dataError, exit, usageError } from '../../../../errors/errors.ts'
 import { unreadable } from '../../../../io/input.ts'
 
-/** A file, or an entry of a ZIP, as text. */
 export interface Part {
-  /** `export.csv`, or `export.zip/consents.csv` */
+  /** `export.csv`, or `export.zip/consents.csv`. */
   readonly name: string
   readonly chunks: AsyncIterable<Buffer>
 }
@@ -17,20 +16,19 @@ export interface Part {
 export interface Source {
   readonly name: string
   readonly bytes: number
-  /** Of the file as it is; in hexadecimal. */
+  /** SHA-256, in hexadecimal, of the file as stored. */
   readonly sha256: string
-  /** Entries of a ZIP one after the other; each is to be read before the next. `entries` may have `*` for any text. */
+  /** Yields ZIP entries in sequence; each must be read before the next. `entries` may contain `*` for any text. */
   parts(entries: readonly string[] | undefined): AsyncGenerator<Part>
   close(): Promise<void>
 }
 
 const chunkBytes = 16_384
 
-/** A compressed file may become so many times its size, and this at least: more is made to exhaust machines. */
+/** Limits against decompression bombs: a file may unpack to this multiple of its size, or to the minimum. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
-/** @throws UsageError if it is not a file that can be read */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
   const rethrow = (error: unknown): never => {
     throw error instanceof CliError ? error : unreadable(path, error)
@@ -70,7 +68,7 @@ async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerato
   }
 }
 
-/** In one buffer: new ones would stay in memory until there are many. */
+/** Reuses one buffer, because new ones would accumulate in memory until collected. */
 async function digest(handle: FileHandle, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.alloc(chunkBytes)
@@ -102,7 +100,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   }
 }
 
-/** Unpacks gzip, also of several members. */
+/** Unpacks gzip, including several members; yields other files unchanged. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
   const { value: first } = await chunks.next()
   if (!first) return
@@ -125,7 +123,7 @@ async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: B
   } finally {
     gunzip.destroy()
   }
-  // Node ignores what follows the last member, even if that is a damaged member.
+  // Node ignores data after the last member, even a damaged member.
   if (gunzip.bytesWritten < packed) throw dataError(`${name} is damaged: something follows its gzip data`)
 }
 
@@ -146,7 +144,7 @@ function isZip(start: Buffer): boolean {
   return ['PK\x03\x04', 'PK\x05\x06'].includes(start.toString('latin1'))
 }
 
-/** Does not close it, which would close its file's handle too. */
+/** Does not close the ZIP, which would also close the file's handle. */
 async function* zipParts(
   zip: ZipFile,
   path: string,
@@ -185,10 +183,9 @@ function isNested(name: string): boolean {
   return /\.zip$/i.test(name)
 }
 
-/** Held in memory, because its directory is at its end. */
+/** Maximum size of a nested ZIP. It is held in memory, because a ZIP's directory is at its end. */
 const maxNestedBytes = 8 * 1024 * 1024
 
-/** A ZIP in a ZIP, such as one a day. */
 async function* nestedParts(
   chunks: AsyncIterable<Buffer>,
   name: string,
@@ -210,7 +207,7 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-/** Of the file whose digest was computed: another one may have its path meanwhile. */
+/** Opens by descriptor, so that it is the file whose digest was computed: another may since have its path. */
 async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   const { fromFdPromise } = await import('yauzl')
   return await fromFdPromise(fd, { autoClose: false }).catch(error => {
@@ -218,7 +215,7 @@ async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   })
 }
 
-/** yauzl compares sizes alone. */
+/** Verifies the CRC-32, because yauzl compares only sizes. */
 async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, name: string): AsyncGenerator<Buffer> {
   let sum = 0
   for await (const chunk of chunks) {
@@ -232,7 +229,7 @@ function damaged(path: string, error: unknown): CliError {
   return dataError(`${path} is not a ZIP file that can be read: ${(error as Error).message}`)
 }
 
-/** A ZIP in it always is, and a folder never. */
+/** Always includes nested ZIPs, and never folders. */
 function isWanted(entry: string, patterns: readonly string[] | undefined): boolean {
   if (entry.endsWith('/') || entry.startsWith('__MACOSX/')) return false
   return !patterns || isNested(entry) || patterns.some(pattern => toRegExp(pattern).test(entry))

@@ -1,7 +1,6 @@
 import { storable } from '../../../../contract/values.ts'
 import type { Reason } from './prepared.ts'
 
-/** Reason for which a row is refused. */
 export class RowProblem extends Error {
   override readonly name = 'RowProblem'
   readonly reason: Reason
@@ -12,7 +11,7 @@ export class RowProblem extends Error {
   }
 }
 
-/** Returns '' for what is not given. @throws RowProblem for a list or an object */
+/** Returns '' for a missing value. @throws RowProblem for a list or an object */
 export function textOf(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return ''
@@ -20,10 +19,9 @@ export function textOf(value: unknown, path: string): string {
   return String(value)
 }
 
-/** Of values that are counted. */
 const longestValue = 255
 
-/** @throws RowProblem for a text that is no value to decide on */
+/** @throws RowProblem for a text that the map cannot decide on */
 export function decidable(value: string): string {
   if (value.length > longestValue) throw new RowProblem('field', `it has a value over ${longestValue} characters`)
   if (!storable(value)) throw new RowProblem('field', 'it has a value that is not Unicode text without NUL')

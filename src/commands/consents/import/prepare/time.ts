@@ -1,7 +1,7 @@
 import { parseInstant } from '../../../../contract/instant.ts'
 import { usageError } from '../../../../errors/errors.ts'
 
-/** Returns milliseconds since 1970, or why a text is no time that can be told. */
+/** Returns Unix time in milliseconds, or the reason why a text is not an unambiguous time. */
 export type TimeReader = (text: string) => number | { readonly problem: string }
 
 interface TimeOptions {
@@ -10,7 +10,7 @@ interface TimeOptions {
   readonly repeatedHour: 'refuse' | 'earlier' | 'later'
 }
 
-/** The time of a clock on a wall, as if it were UTC, in ms; or with an offset. */
+/** Wall-clock time in milliseconds as if it were UTC, with its offset if it has one. */
 interface Reading {
   readonly wallMs: number
   readonly offsetMs: number | null
@@ -64,12 +64,12 @@ function parserOf(format: string): (text: string) => Reading | null {
       const wallMs = parseInstant(text)
       return wallMs === null ? null : { wallMs: Math.floor(wallMs), offsetMs: 0 }
     }
-  if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // milliseconds since 1990
+  if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // 12 digits are milliseconds
   if (format === 'epoch_ms') return text => epoch(text, 1)
   return patternParser(format)
 }
 
-/** Cut to milliseconds. */
+/** Truncates to milliseconds. */
 function epoch(text: string, unitMs: number): Reading | null {
   if (!/^\d{1,15}(\.\d{1,9})?$/.test(text)) return null
   const [whole = '', fraction = ''] = text.split('.')
@@ -102,7 +102,7 @@ function tokensOf(format: string): string[] {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** @throws UsageError for a pattern without a day, with letters that mean nothing, or that has a part of the time twice */
+/** @throws UsageError for a pattern that lacks a part from year to minute, has unknown letters, or repeats a part */
 function patternParser(format: string): (text: string) => Reading | null {
   const tokens = tokensOf(format)
   const unknown = format.replace(token, ' ').match(/(?!T)\p{L}+/gu)
@@ -153,7 +153,7 @@ function hourOf(hour: number, half: string | undefined): number | null {
 
 const dayMs = 86_400_000
 
-/** Returns a function from the time of a zone's clocks to the instants when they showed it: none, one or two. */
+/** Maps a zone's wall-clock time to the instants that showed it: none, one or two. */
 function zoneReader(zone: string): (wallMs: number) => number[] {
   const offsetAt = cachedOffsets(openZone(zone))
   return wallMs => {
@@ -165,7 +165,7 @@ function zoneReader(zone: string): (wallMs: number) => number[] {
   }
 }
 
-/** A zone has one offset on a day (UTC) that begins and ends with the same one. */
+/** Caches offsets by UTC day. Assumes a constant offset on a day that begins and ends with the same one. */
 function cachedOffsets(format: Intl.DateTimeFormat): (instant: number) => number {
   const starts = new Map<number, number>()
   const offsetAtStart = (day: number): number => {

@@ -10,18 +10,17 @@ const suffix = '.import'
 const ownerFile = 'owner.json'
 const rowsFile = 'rows.ndjson'
 
-/** Of another machine, or without an owner yet: how long after its last change a folder counts as abandoned. */
+/** Time after its last change when a folder of another machine, or without an owner, counts as abandoned. */
 const abandonedMs = 600_000
 
 export interface WorkFolder {
   readonly path: string
-  /** Where the prepared rows get. */
   readonly rows: string
 }
 
 /**
- * Makes a private folder for the files of one preparation. First removes those of processes that have ended, unless their
- * rows are in `inUse`: they contain personal data.
+ * Makes a private folder for one preparation. First removes the folders of ended processes, unless `inUse` has their rows,
+ * because they contain personal data.
  */
 export async function makeWorkFolder(
   folder: string,
@@ -36,7 +35,7 @@ export async function makeWorkFolder(
   return { path, rows: join(path, rowsFile) }
 }
 
-/** Removes prepared rows, with their folder. Does nothing for another file. */
+/** Removes prepared rows with their folder. Ignores any other file. */
 export async function removePrepared(rows: string): Promise<void> {
   const folder = dirname(rows)
   if (folder.endsWith(suffix) && rows === join(folder, rowsFile)) await rm(folder, { recursive: true, force: true })
@@ -47,7 +46,7 @@ async function removeAbandoned(
   host: Pick<Host, 'pid' | 'kill'>,
   inUse: readonly string[],
 ): Promise<void> {
-  // By name: a job may have the path of the same folder through a link.
+  // Compared by folder name, because a job may have a path through a link.
   const needed = new Set(inUse.map(rows => basename(dirname(rows))))
   for (const name of await readdir(folder)) {
     const path = join(folder, name)
