@@ -18,15 +18,15 @@ const { dirname, isAbsolute, join } = require('node:path')
 
 const client = join(__dirname, '../dist/client/main.cjs')
 
-/** Time for what was written last to be read. */
+/** Time for the reader to consume the last output. */
 const exitTimeoutMs = 1000
 
-/** Hexadecimal digits that the build appends to the script. */
+/** Length of the hexadecimal digest that the build appends to the script. */
 const digestLength = 40
 
 if (!printVersion()) run()
 
-/** Answers `--version` before anything is loaded. Returns false for other arguments or if stdout fails. */
+/** Prints the version before anything is loaded. Returns false for other arguments or if stdout fails. */
 function printVersion() {
   const [word, ...more] = process.argv.slice(2)
   if ((word !== '--version' && word !== '-V') || more.length > 0) return false
@@ -46,13 +46,13 @@ function run() {
     return
   }
   const { exports: program, keep } = runCached(client)
-  process.exitCode = 1 // if nothing is left to wait for, Node would exit with 0
+  process.exitCode = 1 // without pending work Node would exit with 0
   program
     .main(process, () => import('../dist/server/main.js'))
     .then(code => {
       process.exitCode = code
       keep()
-      // A pipe that nobody reads would keep the process.
+      // A pipe that nobody reads would keep the process alive.
       setTimeout(() => process.exit(), exitTimeoutMs).unref()
     })
 }
@@ -79,7 +79,7 @@ function runCached(filename) {
 }
 
 /**
- * Returns a path among the user's caches: others could place code in a shared temporary folder. Null without such a
+ * Returns a path in the user's cache folder, because others could place code in a shared temporary one. Null without such a
  * folder, or if the user disables Node's cache.
  */
 function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, HOME }) {
@@ -97,9 +97,8 @@ function isOwnFolder(home) {
 }
 
 /**
- * Returns null for data that others could have written or that is damaged. V8 does not check its data, so the file
- * has it twice: comparing takes a tenth of the time of a checksum in JavaScript, and loading Node's checksums takes
- * longer.
+ * Returns null for data that is damaged or that others could have written. V8 does not check its data, so the file holds it
+ * twice: comparing takes a tenth of the time of a checksum in JavaScript, and loading Node's checksums takes longer.
  */
 function readCache(file, digest) {
   let descriptor

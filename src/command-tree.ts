@@ -156,7 +156,7 @@ const local: Group = {
   },
 }
 
-/** Last, because help describes the first commands and only names the last. */
+/** Last, because help describes only the first commands and merely names the last. */
 const about: Group = {
   completion: {
     summary: 'Set up shell completion',
@@ -275,7 +275,6 @@ export interface Leaf {
   /** One line, without a full stop. */
   readonly summary: string
   readonly aliases?: readonly string[]
-  /** Loads the function that adds the flags and the action. */
   readonly load: () => Promise<(command: Command, ctx: Context) => void>
 }
 
@@ -287,7 +286,7 @@ interface Branch {
 
 export type Group = Readonly<Record<string, Leaf | Branch>>
 
-/** All commands. A new command is a file and an entry here. */
+/** All commands. To add one, write its file and an entry here. */
 export const tree: Group = {
   create: {
     summary: 'Create a consent record, or many from a file',

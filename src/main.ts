@@ -5,7 +5,7 @@ import type { ServerModule } from './contract/server.ts'
 import { type Host, type Io, openIo } from './io/io.ts'
 import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './program.ts'
 
-/** Resolves to the exit code. Every error ends here. */
+/** Resolves to the exit code. Catches and reports every error. */
 export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
@@ -20,7 +20,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   }
   const sink: HelpSink = {
     print: text => {
-      printed ??= async () => text // after help, commander also prints what addHelpText was given
+      printed ??= async () => text // commander calls print again for addHelpText, after help
     },
     help: (command, isBare) => {
       printed = () => helpOf(command, isBare, host, io.out)
@@ -50,7 +50,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   }
 }
 
-/** A group without a command prints its help too. */
+/** Includes a group without a command, which also prints help. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
 }

@@ -8,8 +8,8 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
 /**
- * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. It looks up each
- * word among the options, and a word with `=` again by the part before it.
+ * Option `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander
+ * matches each word against the options, and a word with `=` again by the part before it.
  */
 class InlineValueOption extends Option {
   constructor(flag: string, value: string, description: string) {
@@ -24,7 +24,7 @@ class InlineValueOption extends Option {
   }
 }
 
-/** The words of argv: only the commands they name are loaded. */
+/** Words of argv. Only the commands they name are loaded. */
 interface Words {
   has(word: string): boolean
 }
@@ -33,15 +33,15 @@ const everything: Words = { has: () => true }
 
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')
-  const noContext = async () => ({}) as Context // a command uses it only when it runs
+  const noContext = async () => ({}) as Context // commands use the context only when they run
   return describe(await buildProgram(everything, '', noHelp, noContext))
 }
 
-/** Receives what commander would print; the caller renders help, so that its renderer loads only then. */
+/** Receives what commander would print. The caller renders help, so that the renderer is loaded only when needed. */
 export interface HelpSink {
-  /** The version. */
+  /** Prints the version. */
   print(text: string): void
-  /** `isBare`: a group was given without a command. */
+  /** `isBare` is true if a group was given without a command. */
   help(command: Command, isBare: boolean): void
 }
 
@@ -136,7 +136,7 @@ async function addAll(parent: Command, group: Group, words: Words, context: () =
 async function define(command: Command, { load }: Leaf, context: () => Promise<Context>): Promise<void> {
   const [build, ctx] = await Promise.all([load(), context()])
   build(command, ctx)
-  command.allowExcessArguments() // action() names the unexpected argument
+  command.allowExcessArguments() // action() reports the unexpected argument
   nameChoices(command)
   rejectRepeatedFlags(command)
 }
@@ -145,13 +145,13 @@ function hasOwnVersion({ options, commands }: Command): boolean {
   return options.some(({ long }) => long === '--version') || commands.some(hasOwnVersion)
 }
 
-/** The program would take the --version of the command, which argv names. -V stays. */
+/** Leaves --version to the command in argv that defines it; otherwise the program would take it. -V stays. */
 function leaveVersion({ options }: Command): void {
   for (const option of options)
     if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })
 }
 
-/** Commander names the choices of an option only if it is given another word. */
+/** Adds the choices to the error of a missing option; commander lists them only for a wrong value. */
 function nameChoices(command: Command): void {
   command.exitOverride(error => {
     const missing = command.options.find(({ flags }) => error.message.includes(`option '${flags}' not specified`))
@@ -160,7 +160,7 @@ function nameChoices(command: Command): void {
   })
 }
 
-/** Commander would silently take the last value. */
+/** Rejects repeated flags, because commander would silently use the last value. */
 function rejectRepeatedFlags(command: Command): void {
   for (const option of command.options) {
     if (option.parseArg && !option.argChoices) continue // a repeatable flag
@@ -172,7 +172,7 @@ function rejectRepeatedFlags(command: Command): void {
   }
 }
 
-/** Rejects an API key in an argument, which every process can read and the shell records. @throws CliError (usage) */
+/** Rejects an API key in argv, which other processes can read and the shell records. @throws CliError (usage) */
 export function rejectKeys(argv: readonly string[]): void {
   const index = argv.findIndex(word => /(^|[^\w-])sk-[\w-]{16,}/.test(word))
   if (index === -1) return

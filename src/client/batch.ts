@@ -5,43 +5,44 @@ import { ApiError, type Call, type CallError, isCallError } from './errors.ts'
 import { type Input, jsonType, type ResponseInfo } from './request.ts'
 import { type Backoff, backoffSeconds } from './retry.ts'
 
-/** A record's id, or the error that its own create would have had. */
+/** Id of the row's record, or the error that a create of the row alone would have had. */
 export type RowResult = RowDone | { readonly id: null; readonly error: CallError }
 
 interface RowDone {
   readonly id: string
   readonly error: null
-  /** True if the record was there before the answered request. */
+  /** True if the record existed before the answered request. */
   readonly replayed: boolean
-  /** True if an earlier attempt of this call may have made it. */
+  /** True if an earlier attempt of this call may have created the record. */
   readonly maybeOwn: boolean
 }
 
-/** As an object, or as its JSON: parsing millions of rows to write them again takes most of the time of sending them. */
+/** Object, or its JSON: parsing and serializing millions of rows again would take most of the time of sending them. */
 export type Row = BatchRow | z.input<typeof ImportRow> | Uint8Array
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
-  /** A create of one record, for the errors of rows. */
+  /** Call that creates one record, for the errors of rows. */
   readonly call: Call
-  /** In place of the brace of each row that is JSON: the fields that all have, such as `{"site_id":"…",`. */
+  /** Fields that all rows have, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
   readonly common?: Uint8Array | undefined
 }
 
 interface RowState {
   readonly row: Row
-  /** The first error after which the row may have been created: later ones say nothing about that attempt. */
+  /** First error after which the row may have been created; later errors say nothing about that attempt. */
   lost: CallError | undefined
   id: string | null
   replayed: boolean
-  /** Of the latest attempt. */
+  /** Error of the latest attempt. */
   error: CallError | null
 }
 
 /**
- * Creates records with one request, and retries rows with temporary errors: their keys make them happen once.
+ * Creates records with one request and retries rows with temporary errors. Retrying is safe, because each row's key makes it
+ * happen only once.
  *
- * @throws the error of the first request, if that fails as a whole.
+ * @throws the error of the first request if it fails as a whole
  */
 export async function createRows(options: BatchOptions, rows: readonly Row[]): Promise<RowResult[]> {
   const states = rows.map((row): RowState => ({ row, lost: undefined, id: null, replayed: false, error: null }))
@@ -64,7 +65,7 @@ function toResult({ id, error, lost, replayed }: RowState): RowResult {
   return { id, error: null, replayed, maybeOwn: lost !== undefined }
 }
 
-/** Waits, and returns the rows to retry; none if the user interrupts. */
+/** Returns the rows to retry, after their backoff; none if the user interrupts. */
 async function waitForRetry(
   { maxWait, pause, onWait }: BatchOptions,
   states: readonly RowState[],

@@ -10,7 +10,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | undefined
   readonly signal: AbortSignal
-  /** Called before the first byte can leave. */
+  /** Called before the first byte can be sent. */
   readonly onSent: () => void
 }
 
@@ -26,13 +26,16 @@ export interface HttpClient {
   close(): void
 }
 
-/** Returns the first value of a header. `name` is in lower case. */
+/** Returns the first value of a header. `name` must be in lower case. */
 export function header(headers: Headers, name: string): string | null {
   const value = headers[name]
   return (Array.isArray(value) ? value[0] : value) ?? null
 }
 
-/** Uses Node's own HTTP, because undici takes many times as long to load. `ca` are all authorities to trust, in PEM. */
+/**
+ * Uses Node's own HTTP, because undici takes many times as long to load. `ca` is the complete list of trusted authorities, in
+ * PEM.
+ */
 export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<HttpClient> {
   const { Agent, request } = isTls ? await import('node:https') : await import('node:http')
   const agent = new Agent({ keepAlive: true, ...(isTls && ca && { ca: [...ca] }) })
@@ -89,7 +92,7 @@ export async function openProxied(proxy: string, ca: readonly string[] | null): 
   }
 }
 
-/** Calls `onStart` right before a request is written. */
+/** Calls `onStart` just before a request is written. */
 function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) =>
     dispatch(options, {
@@ -105,7 +108,6 @@ function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeIntercept
     })
 }
 
-/** Adds the code that undici's error lacks. */
 function withProxyCode(error: Error): Error {
   const status = /^Proxy response \((\d+)\)/.exec(error.message)?.[1]
   if (status === undefined) return error
@@ -115,11 +117,11 @@ function withProxyCode(error: Error): Error {
 export interface Received {
   readonly head: ResponseHead
   readonly headers: Headers
-  /** The whole body, or the first line of a streamed one; empty if it is in `bytes`. */
+  /** Complete body, or the first line of a streamed one; empty if the body is in `bytes`. */
   readonly text: string
-  /** The body of a success, if it was asked for; an error is text. */
+  /** Body of a success if `asBytes` was set; an error is in `text`. */
   readonly bytes?: Buffer
-  /** The further lines of a streamed body. Fails with a NetworkError or a ContractError. */
+  /** Remaining lines of a streamed body. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
 }
 
@@ -128,25 +130,24 @@ interface Attempt {
   readonly body: string | Uint8Array | undefined
   /** Reads a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
-  /** Returns the bytes of a success. */
   readonly asBytes?: boolean
 }
 
 interface Limits {
-  /** Milliseconds from the start of a request to the end of its response, or for each of its lines. */
+  /** Milliseconds from the start of a request to the end of its response; restarted for each line of a stream. */
   readonly total: number | null
   readonly closing: AbortSignal
 }
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Bytes of a body, or of a line of one: many times the size of a page. */
+/** Maximum bytes of a body, or of a line of a streamed one: many times the size of a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**
  * Sends a request once.
  *
- * @throws NetworkError; ContractError for a body that is encoded, too large or not UTF-8.
+ * @throws NetworkError; ContractError for a body that is encoded, too large or not UTF-8
  */
 export async function attempt(
   http: HttpClient,
@@ -233,7 +234,7 @@ async function collect(body: Body): Promise<Buffer> {
   return join(chunks)
 }
 
-/** The timer stops while the reader uses a line. */
+/** Pauses the timer while the consumer processes a line. */
 async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGenerator<string> {
   const { timer } = body
   let chunks: Uint8Array[] = []
@@ -285,11 +286,11 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** Timeouts: to connect, for each silence, and in total. */
+/** Starts the timeouts: to connect, for each silence, and in total. */
 function startTimer({ total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller
-  // Not AbortSignal.any: on some versions of Node its signals are kept as long as `closing`.
+  // Not AbortSignal.any: some versions of Node keep its signals as long as `closing`.
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)

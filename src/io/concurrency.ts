@@ -2,17 +2,17 @@ import { pMapIterable } from 'p-map'
 
 interface Bounds<Item> {
   readonly concurrency: number
-  /** Total size of the items whose results are not read, from which no item is taken. Default: `concurrency`. */
+  /** Total size of unread results at which no further item is taken. Default: `concurrency`. */
   readonly maxSize?: number
-  /** Default: 1. */
   readonly sizeOf?: (item: Item) => number
 }
 
 /**
- * Yields the results in the order of the items. An error of `map`, or of the items, is thrown after the results before it.
+ * Maps items concurrently and yields the results in order. An error of `map` or of the source is thrown after the results
+ * before it.
  *
- * Adds to p-map: sizes, because a slow call must not hold back others and memory is bounded; and when its reader stops, a
- * wait for the calls in flight and the end of the items, because their outcome is still to be recorded.
+ * Adds to p-map: sizes, so that memory is bounded and a slow call does not hold back others; and when the consumer stops, a
+ * wait for calls in flight and the end of the source, because their outcome must still be recorded.
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -7,13 +7,13 @@ export type Delimiter = (typeof delimiters)[number]
 
 export interface Table {
   readonly header: readonly string[]
-  /** Returns the cells of a line. @throws CliError invalid_data that begins with the line's number */
+  /** @throws CliError invalid_data with a message that begins with the line number */
   readonly cells: (line: Line) => readonly string[]
-  /** Returns the cells of each line, or null if `cells` has to say which line is not valid. */
+  /** Parses many lines at once. Returns null if a line is invalid; `cells` then finds which. */
   readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
 }
 
-/** A line that is no row. `isTorn`: its quotation marks may have joined rows that cannot be told apart. */
+/** Line that is not a valid row. `isTorn`: its quotation marks may have joined several rows. */
 export class NoRow extends CliError {
   readonly isTorn: boolean
 
@@ -26,22 +26,22 @@ export class NoRow extends CliError {
   }
 }
 
-/** @throws NoRow if a row has not as many cells as the header */
+/** @throws NoRow if the number of cells differs from the header's */
 export function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
   if (cells.length !== header.length)
     throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}`)
 }
 
-/** Returns the delimiter of a line `sep=;`, with which some spreadsheets begin. */
+/** Returns the delimiter of a first line such as `sep=;`, which some spreadsheets write. */
 export function readSeparator({ bytes }: Line): Delimiter | undefined {
   const [, separator] = /^\ufeff?sep=(.)$/i.exec(bytes.subarray(0, 16).toString()) ?? []
   return delimiters.find(delimiter => delimiter === separator)
 }
 
 /**
- * Reads a header. Without a delimiter it takes the one that makes the most known names, or else the most names.
+ * Reads a header. Without a delimiter, chooses the one that gives the most known names, then the most columns.
  *
- * @throws CliError if the header is not valid, or has another separator
+ * @throws CliError if the header is invalid or has another separator
  */
 export async function openTable(
   header: Line,
@@ -62,7 +62,7 @@ export async function openTable(
         throw new NoRow(line, quoteProblem(code), code === 'CSV_QUOTE_NOT_CLOSED')
       }
     }
-    /** The parser's start takes longer than a line. */
+    /** Starting the parser takes longer than parsing a line. */
     const cellsOfAll = (lines: readonly Line[]) => {
       try {
         const texts = lines.map(line => decode(line.bytes, ''))
@@ -87,7 +87,7 @@ export async function openTable(
   )
 }
 
-/** Returns nothing if a quotation mark contradicts the delimiter. */
+/** Returns an empty list if a quotation mark contradicts the delimiter. */
 function tryRead(read: () => Table): Table[] {
   try {
     return [read()]

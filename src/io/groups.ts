@@ -1,13 +1,13 @@
-/** Maximum. A single item may be larger. */
+/** Maximum size of a group. A single item may be larger. */
 interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** From the first item of a group until it is yielded, full or not. */
+/** Maximum time from the first item of a group until the group is yielded, full or not. */
 const maxWaitMs = 50
 
-/** Yields items in groups, in their order. An error of the source is thrown after the items before it. */
+/** Yields items in groups, in order. An error of the source is thrown after the items before it. */
 export async function* inGroups<Item>(
   source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,
@@ -57,7 +57,7 @@ export async function* inGroups<Item>(
   }
 }
 
-/** Returns null at the timeout, at the end and for an error, which a later await of `coming` gets. */
+/** Returns null at the timeout, the end or an error; a later await of `coming` throws that error. */
 function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
   timeoutMs: number,

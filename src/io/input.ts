@@ -2,24 +2,24 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Bytes: far above any record, and far below the memory. */
+/** Maximum bytes of a line: far above any record, far below the memory. */
 export const longestLine = 1024 * 1024
 
 export interface Line {
-  /** From 1. */
+  /** 1-based. */
   readonly number: number
   /** Without the line terminator. */
   readonly bytes: Buffer
-  /** Bytes of the terminator, which is next in memory. */
+  /** Length of the terminator, which follows `bytes` in memory. */
   readonly end: number
 }
 
-/** Includes the terminator. */
+/** Returns the line with its terminator. */
 export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
 
-/** Reads a file, or stdin for `-`, as `splitLines` does. */
+/** Reads a file, or stdin for `-`. */
 export function readLines(io: Io, source: string): AsyncGenerator<Line> {
   return splitLines(readChunks(io, source), nameOf(source))
 }
@@ -33,7 +33,7 @@ export async function* splitLines(
 }
 
 /**
- * Yields the lines that each chunk ends, by LF or CRLF, without empty ones. With `quoted` a line does not end within
+ * Yields the non-empty lines that each chunk completes, ended by LF or CRLF. With `quoted`, a line does not end within
  * quotation marks, as in CSV (RFC 4180 section 2).
  *
  * @throws CliError invalid_data at a line over 1 MiB, which may never end
@@ -70,14 +70,14 @@ export async function* splitTogether(
 }
 
 interface Scan {
-  /** Bytes of the present chunk, up to the last terminator. */
+  /** Offset in the current bytes after the last terminator. */
   position: number
-  /** Terminators of the present line; several if it has quotation marks. */
+  /** Terminators within the current line; several if it has quotation marks. */
   terminators: number
   isOpen: boolean
 }
 
-/** Moves `scan` to the end of the present line; returns false if it is not in `bytes`. */
+/** Moves `scan` to the end of the current line; returns false if the line does not end in `bytes`. */
 function findEnd(bytes: Buffer, scan: Scan, quoted: boolean): boolean {
   for (let at = bytes.indexOf(10, scan.position); at !== -1; at = bytes.indexOf(10, scan.position)) {
     if (quoted && hasOddQuotes(bytes.subarray(scan.position, at))) scan.isOpen = !scan.isOpen
@@ -94,12 +94,12 @@ function hasOddQuotes(bytes: Buffer): boolean {
   return isOdd
 }
 
-/** Reads a file, or stdin for `-`, of at most 1 MiB of UTF-8. */
+/** Reads up to 1 MiB of UTF-8 from a file, or from stdin for `-`. */
 export async function readText(io: Io, source: string): Promise<string> {
   return decode(await readBytes(io, source, 1), nameOf(source))
 }
 
-/** Reads a file, or stdin for `-`. */
+/** Reads a file, or stdin for `-`. @throws CliError invalid_data if it is larger than `maxMiB` */
 export async function readBytes(io: Io, source: string, maxMiB: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
@@ -113,7 +113,7 @@ export async function readBytes(io: Io, source: string, maxMiB: number): Promise
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Removes a byte order mark. @throws CliError invalid_data if it is not UTF-8 */
+/** Removes a byte order mark. @throws CliError invalid_data if the bytes are not UTF-8 */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
     return utf8.decode(bytes)
@@ -126,7 +126,7 @@ export function nameOf(source: string): string {
   return source === '-' ? 'standard input' : source
 }
 
-/** Reads a file, or stdin for `-`. @throws CliError (usage) if that fails, or once `signal` is aborted */
+/** Reads a file, or stdin for `-`. @throws CliError (usage) if that fails or `signal` is aborted */
 export async function* readChunks(io: Io, source: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stream = source === '-' ? io.stdin : createReadStream(source)
   signal?.addEventListener('abort', () => stream.destroy?.(), { once: true })

@@ -1,7 +1,7 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 import { CliError, type Exit, exit } from '../errors/errors.ts'
 
-/** The process; tests pass another one. */
+/** The process; tests pass a fake. */
 export interface Host {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
@@ -12,7 +12,7 @@ export interface Host {
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: (typeof signals)[number], listener: () => void): unknown
-  /** @throws if there is no such process */
+  /** @throws if the process does not exist */
   kill(pid: number, signal: 0): unknown
   off(signal: (typeof signals)[number], listener: () => void): unknown
 }
@@ -24,12 +24,12 @@ type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'colum
 interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
-  /** Of the terminal, else COLUMNS, else 80. */
+  /** Width of the terminal, otherwise COLUMNS, otherwise 80. */
   readonly columns: number
   readonly color: boolean
-  /** By its reader. */
+  /** True once the reader has closed the stream. */
   readonly closed: boolean
-  /** Does nothing once it is closed. */
+  /** Does nothing once the stream is closed. */
   write(content: string | Uint8Array): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export type ColorChoice = (typeof colorChoices)[number]
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {
     get stdin() {
-      return host.stdin // opened at the first access, which costs time
+      return host.stdin // opened only on access, which takes time
     },
     out: openSink(host.stdout, host.env, color),
     err: openSink(host.stderr, host.env, color),
@@ -98,7 +98,7 @@ function cannotWrite(cause: Error): CliError {
   return new CliError('io', exit.failure, `cannot write the output: ${cause.message}`, { cause })
 }
 
-/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with. The next ends the process. */
+/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with. The next one ends the process. */
 export function listenForInterruption(host: Host): AbortSignal {
   const controller = new AbortController()
   const listeners = signals.map(signal => {

@@ -3,19 +3,18 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/p
 import { dirname, resolve } from 'node:path'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 
-/** A private file with a temporary name until it is complete. The caller closes `file`. */
+/** Private file with a temporary name until it is complete. The caller closes `file`. */
 interface Draft {
   readonly file: FileHandle
-  /** The temporary path. */
   readonly part: string
-  /** Flushes the file and renames it, durably. @throws the system's error; `isTaken` if the path exists */
+  /** Flushes the file and renames it durably. @throws the system's error; `isTaken` if the path exists */
   take(path: string): Promise<void>
-  /** The same, in place of a file of that name. */
+  /** Like `take`, but replaces an existing file. */
   replace(path: string): Promise<void>
   remove(): Promise<void>
 }
 
-/** Replaces a file of the same name that a killed process left. @throws the system's error */
+/** Replaces a draft of the same name left by a killed process. @throws the system's error */
 export async function openDraft(part: string): Promise<Draft> {
   await rm(part, { force: true })
   const file = await open(part, 'ax', 0o600)
@@ -56,7 +55,7 @@ export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
 }
 
-/** Makes a folder, with its parents, durably, that only its owner can read. */
+/** Makes a folder and its parents durably, readable only by the owner. */
 export async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -67,25 +66,24 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** Flushes the names in a folder, except on Windows, which cannot. */
+/** Flushes a folder's entries, except on Windows, which cannot. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder).catch(() => null)
   await handle?.sync().catch(() => {})
   await handle?.close()
 }
 
-/** `part` is its path until it is complete. */
+/** File that is at `part` until it is complete. */
 export interface OutFile {
   readonly part: string
   readonly isEmpty: boolean
   write(content: string | Uint8Array): Promise<void>
   commit(): Promise<void>
-  /** Removes the file unless `keep`. */
   abandon(keep: boolean): Promise<void>
 }
 
 /**
- * Opens a file that gets its name when it is complete. `replaces` overwrites a file of that name then, at once.
+ * Opens a file that gets its name on `commit`. With `replaces`, an existing file is then replaced atomically.
  *
  * @throws CliError: usage if the path is taken, io (exit 1) if no file can be created
  */

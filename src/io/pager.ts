@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { CliError, exit } from '../errors/errors.ts'
 import type { Host } from './io.ts'
 
-/** `closed` is true once the user has quit it. */
+/** `closed` is true once the user has quit the pager. */
 interface Pager {
   readonly closed: boolean
   write(text: string): Promise<void>
-  /** Resolves when the user has quit it. @throws CliError if it cannot be run */
+  /** Resolves when the user has quit the pager. @throws CliError if it cannot be run */
   end(): Promise<void>
 }
 
-/** Starts PAGER through the shell, else less, which quits at once if everything fits on one screen. */
+/** Starts PAGER through the shell. Default: less, which quits at once if everything fits on one screen. */
 export function openPager({ env }: Pick<Host, 'env'>): Pager {
   const command = env['PAGER'] || 'less'
   const surroundings = { LESS: 'FRX', ...env }

@@ -7,7 +7,7 @@ export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
-/** Asks a question on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
+/** Asks on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
 export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   const interrupted = new Promise<never>((_, reject) => {
@@ -17,10 +17,10 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
-/** Like `prompt`, without showing the input. */
+/** Prompts on stderr without echoing the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
-  // Before the question, so that text pasted early is not echoed: this sets the terminal's raw mode.
+  // Created before the question, because it sets raw mode: text pasted early must not be echoed.
   const lines = createInterface({ input: io.stdin, output, terminal: true })
   const answer = ask(lines, '', async () => {})
   answer.catch(() => {}) // thrown below
@@ -43,7 +43,7 @@ async function ask(lines: Interface, question: string, endLine: () => Promise<vo
   return await Promise.race([lines.question(question), declined])
 }
 
-/** The user declined, or typed another number than the requested one (exit 9). */
+/** Returns the error for a user who declined or typed another number than requested (exit 9). */
 export function declinedError(answer = '', wanted = ''): CliError {
   const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
   return new CliError('declined', exit.declined, `${said}; nothing was done`)
