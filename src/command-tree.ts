@@ -156,7 +156,7 @@ const local: Group = {
   },
 }
 
-/** Last, because help describes only the first commands and merely names the last. */
+/** Last, because help describes only the first commands. */
 const about: Group = {
   completion: {
     summary: 'Set up shell completion',

@@ -50,7 +50,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
   }
 }
 
-/** Includes a group without a command, which also prints help. */
+/** A group without a command also prints help. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
 }

@@ -8,8 +8,8 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 
 /**
- * Option `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander
- * matches each word against the options, and a word with `=` again by the part before it.
+ * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander matches each
+ * word against the options, and a word with `=` again by the part before it.
  */
 class InlineValueOption extends Option {
   constructor(flag: string, value: string, description: string) {
@@ -24,7 +24,7 @@ class InlineValueOption extends Option {
   }
 }
 
-/** Words of argv. Only the commands they name are loaded. */
+/** Words of argv; only the commands they name are loaded. */
 interface Words {
   has(word: string): boolean
 }
@@ -37,11 +37,10 @@ export async function describeCommands(): Promise<CommandInfo> {
   return describe(await buildProgram(everything, '', noHelp, noContext))
 }
 
-/** Receives what commander would print. The caller renders help, so that the renderer is loaded only when needed. */
+/** Receives what commander would print, so that the help renderer is loaded only when needed. */
 export interface HelpSink {
-  /** Prints the version. */
   print(text: string): void
-  /** `isBare` is true if a group was given without a command. */
+  /** `isBare`: a group was given without a command. */
   help(command: Command, isBare: boolean): void
 }
 
@@ -145,13 +144,13 @@ function hasOwnVersion({ options, commands }: Command): boolean {
   return options.some(({ long }) => long === '--version') || commands.some(hasOwnVersion)
 }
 
-/** Leaves --version to the command in argv that defines it; otherwise the program would take it. -V stays. */
+/** Leaves --version to the command in argv that defines it. -V stays. */
 function leaveVersion({ options }: Command): void {
   for (const option of options)
     if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })
 }
 
-/** Adds the choices to the error of a missing option; commander lists them only for a wrong value. */
+/** Commander lists the choices only for a wrong value, not for a missing one. */
 function nameChoices(command: Command): void {
   command.exitOverride(error => {
     const missing = command.options.find(({ flags }) => error.message.includes(`option '${flags}' not specified`))
@@ -160,7 +159,7 @@ function nameChoices(command: Command): void {
   })
 }
 
-/** Rejects repeated flags, because commander would silently use the last value. */
+/** Commander would silently use the last value. */
 function rejectRepeatedFlags(command: Command): void {
   for (const option of command.options) {
     if (option.parseArg && !option.argChoices) continue // a repeatable flag

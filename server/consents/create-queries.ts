@@ -12,16 +12,16 @@ interface NewRow {
 }
 
 /**
- * Inserts records with their audit entries, log entries and Idempotency-Keys, and returns the inserted records. Skips records
- * whose key was used since `freeBefore`, whose site does not exist, or whose site has since got another policy version.
+ * Inserts records with their audit entries, log entries and Idempotency-Keys, and returns those inserted. Skips records whose
+ * key was used since `freeBefore`, whose site does not exist, or whose site has since got another policy version.
  *
  * One statement, because the driver's transactions are not safe (db/postgres-pool/README.md). Keys are inserted in order, so
  * that two statements with common keys cannot deadlock.
  *
  * The planner can underestimate the rows of `drafts`. `audit` and `log` therefore filter `drafts` by a hashed set of ids
  * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126); `is
- * true` keeps PostgreSQL from turning the filter back into that join. Sites are passed as an array, because otherwise all sites
- * of the account are read (5,000 sites: 38,500 rows instead of 8,500).
+ * true` keeps PostgreSQL from turning the filter back into that join. Without the array of sites, all sites of the account are
+ * read (5,000 sites: 38,500 rows instead of 8,500).
  */
 export function insertConsents(
   sql: Sql,
@@ -94,7 +94,6 @@ function siteOfDraft(sql: Sql, accountId: string, rows: readonly NewRow[]): Frag
     and (d.policy_version = s.policy_version or not d.is_sites_policy)`
 }
 
-/** CTE of the draft ids whose key is new or expired. */
 function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {
   return sql`claimed_keys as (
       insert into idempotency_keys as i (account_id, key, body_hash, consent_id, created_at)

@@ -82,8 +82,8 @@ export async function createRows(
 }
 
 /**
- * Creates records, retrying those that the insert skipped. Throws only if nothing was written; after a write, an error becomes
- * the result of the remaining drafts, because retrying the whole batch would write the others twice.
+ * Throws only if nothing was written. Afterwards an error becomes the result of the remaining drafts, because retrying the
+ * whole batch would write the others twice.
  */
 export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, view: View = 'whole'): Promise<Results> {
   const results: Results = new Map()
@@ -149,7 +149,6 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   return { records, rejected }
 }
 
-/** Response that the record's key replays; null without a key. */
 type Written = FirstAnswer | null
 
 async function insertRecords(
@@ -185,7 +184,6 @@ function keysFreeBefore(): Date {
   return new Date(Date.now() - keyLifetimeMs)
 }
 
-/** Sets the results of drafts whose key this batch or an earlier request used. */
 async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
@@ -253,7 +251,7 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-/** Returns the fields that no update changes, except the notice entry. */
+/** Fields that no update changes, except the notice entry. */
 export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,

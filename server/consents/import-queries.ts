@@ -5,9 +5,8 @@ import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { ConsentJson, NewImport } from './rows.ts'
 
 /**
- * Inserts imported records with their origins, audit entries and log entries, and returns the inserted records. Skips records
- * whose origin is known or whose site does not exist. One statement with origins in order, for the reasons given at
- * `insertConsents`.
+ * Inserts records with their origins, audit and log entries, and returns those inserted. Skips records whose origin is known or
+ * whose site does not exist. One statement, with origins in order, for the reasons given at `insertConsents`.
  */
 export function insertImports(
   sql: Sql,
@@ -50,10 +49,7 @@ export function insertImports(
 
 const whereClaimed = staticFragment(sql => sql`where (e.id in (select consent_id from claimed_origins)) is true`)
 
-/**
- * CTE of all entries. Only the last entry of a record fills the record's columns, because its state is the record's current
- * state.
- */
+/** Only the last entry of a record fills the record's columns, because its state is the record's. */
 function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
   const rows = imports.flatMap(toRows)
   const column = (value: (row: Row) => Value) => toColumn(rows.map(value))
@@ -86,7 +82,6 @@ interface Row extends ImportedEntry {
   readonly id: string
   readonly version: number
   readonly at: Date
-  /** Null except in the record's last entry. */
   readonly record: NewImport | null
 }
 
@@ -102,20 +97,16 @@ function toRows(record: NewImport): Row[] {
   }))
 }
 
-/** Record created from an origin. */
 export interface KnownImport {
   readonly origin: Buffer
   readonly consent_id: string
   /** Null after a purge, because it is a hash of personal data. */
   readonly body_hash: Buffer | null
-  /** The record as imported; null if the record is missing, which only changes made outside the service can cause. */
+  /** Record as imported; null only if it was removed outside the service. */
   readonly json: string | null
 }
 
-/**
- * Returns the records created from these origins, deleted ones included. `offset 0` has the same reason as in
- * `findFirstAnswers`.
- */
+/** Includes deleted records. `offset 0` has the same reason as in `findFirstAnswers`. */
 export function findImports(
   sql: Sql,
   accountId: string,

@@ -25,15 +25,15 @@ interface Growing extends NewImport {
 interface Run {
   readonly view: View
   /**
-   * IDs made by earlier attempts of the same request, by row index. A row that an earlier attempt inserted is then not reported
-   * as a replay.
+   * Ids from earlier attempts of the same request, by row index: a record that a lost attempt inserted is not reported as a
+   * replay.
    */
   readonly newIds: Map<number, string>
 }
 
 /**
- * Imports consent records from another system, one per row, all in one statement. A row whose origin is already imported
- * replays the first record. Results are in row order. Idempotent without a time limit.
+ * Imports records from another system, all in one statement. A known origin replays its first record. Results are in row order.
+ * Idempotent without a time limit.
  */
 export async function importRows(
   deps: Deps,
@@ -53,7 +53,6 @@ export async function importRows(
   return results
 }
 
-/** Inserts the first draft of each origin and returns the JSON of the new records by index. */
 async function insertNew(
   deps: Deps,
   caller: Caller,
@@ -76,10 +75,7 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/**
- * Sets the results of drafts whose origin this batch or an earlier one imported. If the first draft of an origin was not
- * inserted, its site does not exist.
- */
+/** If the first draft of an origin was not inserted, its site does not exist. */
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
@@ -140,7 +136,7 @@ function toDraft(accountId: string, row: Row): Draft {
   return { row, answers, claim: { origin: hashOrigin(accountId, origin), bodyHash } }
 }
 
-/** Returns the first answer and each change; a change inherits the fields it omits. */
+/** A change inherits the fields it omits. */
 function toAnswers({
   accepted,
   preferences,
@@ -188,7 +184,7 @@ function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, ans
   return record
 }
 
-/** All entries are dated with the import. The importer's answer time and file hash are stored as facts. */
+/** All entries are dated with the import; the importer's answer time and file hash are facts. */
 function addEntry({ id, at, recordHash, entries }: Growing, actor: Actor, answer: ImportedAnswer, salt?: Buffer): void {
   const { given_at, file_sha256 } = answer
   const previous = entries.at(-1)?.link.hash ?? null

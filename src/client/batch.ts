@@ -17,12 +17,12 @@ interface RowDone {
   readonly maybeOwn: boolean
 }
 
-/** Object, or its JSON: parsing and serializing millions of rows again would take most of the time of sending them. */
+/** Object or JSON: parsing and serializing millions of rows would take most of the time of sending them. */
 export type Row = BatchRow | z.input<typeof ImportRow> | Uint8Array
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
-  /** Call that creates one record, for the errors of rows. */
+  /** Create of a single record, for the errors of rows. */
   readonly call: Call
   /** Fields that all rows have, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
   readonly common?: Uint8Array | undefined
@@ -34,13 +34,11 @@ interface RowState {
   lost: CallError | undefined
   id: string | null
   replayed: boolean
-  /** Error of the latest attempt. */
   error: CallError | null
 }
 
 /**
- * Creates records with one request and retries rows with temporary errors. Retrying is safe, because each row's key makes it
- * happen only once.
+ * Creates records with one request. Retries rows with temporary errors, safely because of their keys.
  *
  * @throws the error of the first request if it fails as a whole
  */
@@ -65,7 +63,7 @@ function toResult({ id, error, lost, replayed }: RowState): RowResult {
   return { id, error: null, replayed, maybeOwn: lost !== undefined }
 }
 
-/** Returns the rows to retry, after their backoff; none if the user interrupts. */
+/** Returns no rows if the user interrupts. */
 async function waitForRetry(
   { maxWait, pause, onWait }: BatchOptions,
   states: readonly RowState[],

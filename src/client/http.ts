@@ -32,10 +32,7 @@ export function header(headers: Headers, name: string): string | null {
   return (Array.isArray(value) ? value[0] : value) ?? null
 }
 
-/**
- * Uses Node's own HTTP, because undici takes many times as long to load. `ca` is the complete list of trusted authorities, in
- * PEM.
- */
+/** Uses Node's own HTTP, because undici takes many times as long to load. `ca` lists all trusted authorities, in PEM. */
 export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<HttpClient> {
   const { Agent, request } = isTls ? await import('node:https') : await import('node:http')
   const agent = new Agent({ keepAlive: true, ...(isTls && ca && { ca: [...ca] }) })
@@ -92,7 +89,6 @@ export async function openProxied(proxy: string, ca: readonly string[] | null): 
   }
 }
 
-/** Calls `onStart` just before a request is written. */
 function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) =>
     dispatch(options, {
@@ -128,7 +124,6 @@ export interface Received {
 interface Attempt {
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array | undefined
-  /** Reads a body of type application/x-ndjson line by line. */
   readonly asLines?: boolean
   readonly asBytes?: boolean
 }
@@ -141,7 +136,7 @@ interface Limits {
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Maximum bytes of a body, or of a line of a streamed one: many times the size of a page. */
+/** Per body, or per line of a streamed one: many times the size of a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**
@@ -286,7 +281,7 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** Starts the timeouts: to connect, for each silence, and in total. */
+/** Timeouts: to connect, for each silence, and in total. */
 function startTimer({ total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller

@@ -8,11 +8,10 @@ interface Bounds<Item> {
 }
 
 /**
- * Maps items concurrently and yields the results in order. An error of `map` or of the source is thrown after the results
- * before it.
+ * Yields results in item order. An error of `map` or the source is thrown after the results before it.
  *
  * Adds to p-map: sizes, so that memory is bounded and a slow call does not hold back others; and when the consumer stops, a
- * wait for calls in flight and the end of the source, because their outcome must still be recorded.
+ * wait for calls in flight and the end of the source, whose outcome must still be recorded.
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

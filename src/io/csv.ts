@@ -9,11 +9,11 @@ export interface Table {
   readonly header: readonly string[]
   /** @throws CliError invalid_data with a message that begins with the line number */
   readonly cells: (line: Line) => readonly string[]
-  /** Parses many lines at once. Returns null if a line is invalid; `cells` then finds which. */
+  /** Returns null if a line is invalid; `cells` then finds which. */
   readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
 }
 
-/** Line that is not a valid row. `isTorn`: its quotation marks may have joined several rows. */
+/** `isTorn`: quotation marks may have joined several rows. */
 export class NoRow extends CliError {
   readonly isTorn: boolean
 
@@ -62,7 +62,7 @@ export async function openTable(
         throw new NoRow(line, quoteProblem(code), code === 'CSV_QUOTE_NOT_CLOSED')
       }
     }
-    /** Starting the parser takes longer than parsing a line. */
+    /** Starting the parser takes longer than a line. */
     const cellsOfAll = (lines: readonly Line[]) => {
       try {
         const texts = lines.map(line => decode(line.bytes, ''))
@@ -87,7 +87,7 @@ export async function openTable(
   )
 }
 
-/** Returns an empty list if a quotation mark contradicts the delimiter. */
+/** Empty if a quotation mark contradicts the delimiter. */
 function tryRead(read: () => Table): Table[] {
   try {
     return [read()]

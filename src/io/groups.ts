@@ -1,10 +1,10 @@
-/** Maximum size of a group. A single item may be larger. */
+/** A single item may be larger than the maximum. */
 interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** Maximum time from the first item of a group until the group is yielded, full or not. */
+/** From a group's first item until it is yielded, full or not. */
 const maxWaitMs = 50
 
 /** Yields items in groups, in order. An error of the source is thrown after the items before it. */

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Maximum bytes of a line: far above any record, far below the memory. */
+/** Bytes: far above any record, far below the memory. */
 export const longestLine = 1024 * 1024
 
 export interface Line {
@@ -14,7 +14,7 @@ export interface Line {
   readonly end: number
 }
 
-/** Returns the line with its terminator. */
+/** Includes the terminator. */
 export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
@@ -72,12 +72,12 @@ export async function* splitTogether(
 interface Scan {
   /** Offset in the current bytes after the last terminator. */
   position: number
-  /** Terminators within the current line; several if it has quotation marks. */
+  /** Several in a line with quotation marks. */
   terminators: number
   isOpen: boolean
 }
 
-/** Moves `scan` to the end of the current line; returns false if the line does not end in `bytes`. */
+/** Moves `scan` to the end of the current line; false if it is not in `bytes`. */
 function findEnd(bytes: Buffer, scan: Scan, quoted: boolean): boolean {
   for (let at = bytes.indexOf(10, scan.position); at !== -1; at = bytes.indexOf(10, scan.position)) {
     if (quoted && hasOddQuotes(bytes.subarray(scan.position, at))) scan.isOpen = !scan.isOpen

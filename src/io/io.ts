@@ -12,7 +12,7 @@ export interface Host {
   readonly stdout: Stream
   readonly stderr: Stream
   on(signal: (typeof signals)[number], listener: () => void): unknown
-  /** @throws if the process does not exist */
+  /** @throws if there is no such process */
   kill(pid: number, signal: 0): unknown
   off(signal: (typeof signals)[number], listener: () => void): unknown
 }
@@ -27,9 +27,8 @@ interface Sink {
   /** Width of the terminal, otherwise COLUMNS, otherwise 80. */
   readonly columns: number
   readonly color: boolean
-  /** True once the reader has closed the stream. */
+  /** Closed by its reader. */
   readonly closed: boolean
-  /** Does nothing once the stream is closed. */
   write(content: string | Uint8Array): Promise<void>
 }
 

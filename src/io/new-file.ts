@@ -55,7 +55,7 @@ export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
 }
 
-/** Makes a folder and its parents durably, readable only by the owner. */
+/** Durable, including parents; readable only by the owner. */
 export async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -73,7 +73,7 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.close()
 }
 
-/** File that is at `part` until it is complete. */
+/** `part` is the path until `commit`. */
 export interface OutFile {
   readonly part: string
   readonly isEmpty: boolean
@@ -118,7 +118,6 @@ export async function openOutFile(path: string, flag = '--out', replaces = false
   }
 }
 
-/** @throws CliError usage if the path is taken */
 export async function requireFree(path: string, flag: string, replaces = false): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found || (replaces && found.isFile())) return

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { CliError, exit } from '../errors/errors.ts'
 import type { Host } from './io.ts'
 
-/** `closed` is true once the user has quit the pager. */
+/** `closed`: the user has quit the pager. */
 interface Pager {
   readonly closed: boolean
   write(text: string): Promise<void>
-  /** Resolves when the user has quit the pager. @throws CliError if it cannot be run */
+  /** Resolves when the user quits. @throws CliError if the pager cannot be run */
   end(): Promise<void>
 }
 

@@ -17,7 +17,7 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
-/** Prompts on stderr without echoing the input. */
+/** Does not echo the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   // Created before the question, because it sets raw mode: text pasted early must not be echoed.
@@ -43,7 +43,7 @@ async function ask(lines: Interface, question: string, endLine: () => Promise<vo
   return await Promise.race([lines.question(question), declined])
 }
 
-/** Returns the error for a user who declined or typed another number than requested (exit 9). */
+/** The user declined, or typed another number than requested (exit 9). */
 export function declinedError(answer = '', wanted = ''): CliError {
   const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
   return new CliError('declined', exit.declined, `${said}; nothing was done`)

@@ -54,7 +54,7 @@ async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
   return { id }
 }
 
-/** Returns the request body, or null if the record already has the wanted values. */
+/** Returns null if the record already has the wanted values. */
 export function changeOf(record: Consent, change: Partial<CommonChange>): ConsentChange | null {
   const { accepted, preferences, replace_preferences: replace } = change
   const body = {
@@ -64,7 +64,7 @@ export function changeOf(record: Consent, change: Partial<CommonChange>): Consen
   return isWanted(record, body) ? null : body
 }
 
-/** Returns a record's audit entries since its line was first sent. Corrects for the clock difference to the instance. */
+/** Corrects for the clock difference to the instance. */
 async function entriesSince({ api }: Context, id: string, { sentAt }: SentLine): Promise<AuditEntry[]> {
   let aheadMs = 0
   const onResponse = ({ at }: { readonly at: number | null }) => {
@@ -87,7 +87,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
   )
 }
 
-/** `rm --file`. With `ignoreMissing`, a missing record is not an error. */
+/** A missing record is not an error with `ignoreMissing`. */
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
@@ -134,7 +134,7 @@ function lineKind(schema: z.ZodObject, noun: string, findProblem: (fields: objec
   }
 }
 
-/** Sends lines for the same record one after the other, in file order. */
+/** Sends lines for the same record in file order, one after the other. */
 function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
   const inFlight = new Map<string, Promise<Answer>>()
   const inOrder = async (item: Item): Promise<Answer> => {

@@ -19,10 +19,9 @@ type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun' | 'isOfIds'> & Pick<
 export interface CsvParser {
   readonly parse: LineParser
   readonly unused: readonly string[]
-  /** Columns in which a preference looked like yes or no but was kept as text, each with one such word. */
+  /** Columns in which a yes or no was kept as text, each with such a word. */
   readonly keptWords: ReadonlyMap<string, string>
   readonly has: (field: string) => boolean
-  /** Returns the number of lines without `accepted` parsed so far. */
   readonly unanswered: () => number
 }
 
@@ -55,7 +54,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
   return { parse, unused: unusedColumns(header, places, reading.map), keptWords, has, unanswered: () => unanswered }
 }
 
-/** Returns null for an entirely empty row; spreadsheets write such rows at the end. */
+/** Returns null for an empty row, which spreadsheets write at the end. */
 function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
   const row = cells(line)
   requireWidth(row, header, line)

@@ -36,10 +36,7 @@ function isKeyValid({ sentAt }: SentLine): boolean {
   return Date.now() - sentAt < keyLifetimeMs
 }
 
-/**
- * Returns true if the instance executes a create only once per Idempotency-Key. @throws ApiError if the instance does not
- * respond
- */
+/** Detects support for Idempotency-Key. @throws ApiError if the instance does not respond */
 export function honoursKeys({ api }: Context): Promise<boolean> {
   return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
@@ -82,7 +79,6 @@ function detectCapabilities(ctx: Context, options: ImportOptions, { extent, done
   }
 }
 
-/** Returns the answers in the order of the items. Never rejects. */
 async function post(
   ctx: Context,
   job: ImportJob,
@@ -100,7 +96,7 @@ async function post(
     if (isMissing || status === 400) instance.hasNoBatches()
     if (isMissing) return await postOneByOne(ctx, job, items)
     if (status !== 413 && status !== 400) return items.map(() => ({ error }))
-    // The batch is too large or rejected because of some lines: send each half separately.
+    // Too large, or rejected because of some lines.
     const middle = Math.ceil(items.length / 2)
     const first = await post(ctx, job, items.slice(0, middle), instance)
     return [...first, ...(await post(ctx, job, items.slice(middle), instance))]

@@ -4,9 +4,9 @@ import { openOutFile } from '../../../io/new-file.ts'
 export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
 /**
- * Opens the file of `--failed-out`. It gets its final name when no line is left to retry or none was sent.
+ * The file gets its name when no line is left to retry or none was sent.
  *
- * @throws UsageError if the file exists or cannot be created
+ * @throws UsageError if it exists or cannot be created
  */
 export async function openFailedLines(path: string) {
   const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
@@ -19,7 +19,6 @@ export async function openFailedLines(path: string) {
       endsInNewline = line.at(-1) === 10
       await file.write(Buffer.concat([...before, line]))
     },
-    /** Removes the file unless it is wanted and has a line. */
     close: async (isWanted: boolean) => {
       if (isClosed) return
       isClosed = true

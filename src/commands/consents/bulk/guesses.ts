@@ -6,10 +6,10 @@ export interface Sample {
   readonly cells: readonly string[]
 }
 
-/** Maximum number of distinct words in an answer column. */
+/** A column with more distinct words does not hold answers. */
 export const maxWords = 12
 
-/** Common column names per field, without accents and punctuation, in order of preference. */
+/** Column names without accents and punctuation, in order of preference. */
 const names: Readonly<Record<string, string>> = {
   subject_id:
     'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
@@ -26,7 +26,6 @@ const names: Readonly<Record<string, string>> = {
   consent_id: 'label, consent label',
 }
 
-/** Returns the recognized column of each field. */
 export function guessFields(samples: readonly Sample[], fields: readonly string[]): Record<string, string> {
   const guessed: Record<string, string> = {}
   const isFree = ({ column }: Sample) => !Object.values(guessed).includes(column)
@@ -47,7 +46,7 @@ function byName(samples: readonly Sample[], field: string): Sample | undefined {
   return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
 }
 
-/** Returns the only column whose cells look like the field's values; undefined if there are several. */
+/** Returns a column only if no other looks like the field. */
 function byCells(samples: readonly Sample[], field: string): Sample | undefined {
   const looks = cellsOf[field]
   const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []

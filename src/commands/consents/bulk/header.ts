@@ -7,7 +7,6 @@ import { type CsvParser, csvParser, fieldOf } from './columns.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { fold } from './words.ts'
 
-/** Reads the header from the first lines of a CSV and warns once about unused columns. */
 export function openHeader(ctx: Context, kind: LineKind<unknown>, options: ReaderOptions) {
   const { fields, noun, silenceRefuses, isOfIds } = kind
   const { map, unguard, format } = options
@@ -26,7 +25,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
   return {
-    /** Removes the header from the lines; returns null if there is none yet. @throws CliError if the header is invalid */
+    /** Removes the header from the lines; returns null if it is not there yet. @throws CliError if it is invalid */
     take: async (lines: Line[]): Promise<LineParser | null> => {
       const separator = lines[0] && readSeparator(lines[0])
       if (separator) {
@@ -41,7 +40,6 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       return parser.parse
     },
     raw: () => raw,
-    /** Prints the warnings that are known only after the last line. */
     end: async () => {
       if (isTold) return
       isTold = true
@@ -56,7 +54,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
   }
 }
 
-/** @throws UsageError if a line of NDJSON is the header of a CSV */
+/** @throws UsageError if the NDJSON line is a CSV header */
 export function requireNoHeader({ number, bytes }: Line, name: string, fields: readonly string[]): void {
   const text = bytes.toString()
   if (/^\s*[{[]/.test(text)) return

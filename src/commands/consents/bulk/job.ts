@@ -18,7 +18,7 @@ import type { ImportOptions } from './options.ts'
 import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { type Event, openState } from './state.ts'
 
-/** Header of a job file. It contains no API key and no data of the records. */
+/** Contains no API key and no data of the records. */
 const Header = z.object({
   /** Version 2 allows several events per line, which older programs would misread. */
   version: z.literal([1, 2]),
@@ -28,7 +28,7 @@ const Header = z.object({
   lines: z.number(),
   format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
-  /** Map of a file with other column names. Stored because the map file may change. */
+  /** Stored, because the map file may change. */
   map: ColumnMap.optional(),
   profile: z.string(),
   base_url: z.string(),
@@ -36,14 +36,13 @@ const Header = z.object({
   /** Missing for `create`, and in jobs of earlier versions. */
   command: z.enum(['create', 'update', 'rm', 'import']).optional(),
   defaults: z.record(z.string(), z.unknown()).optional(),
-  /** Data about the source files for the receipt of `import`. */
   about: z.record(z.string(), z.unknown()).optional(),
   created_at: z.string(),
 })
 type Header = z.output<typeof Header>
 
 /**
- * Validates a file, then creates or resumes its job.
+ * Validates the file, then creates or resumes its job.
  *
  * @throws CliError if a line is invalid, the quota is too small, or the file or settings differ from the job's
  */
@@ -169,7 +168,7 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   })
 }
 
-/** Counts the lines that earlier runs completed. A completed line is not sent again, so it has exactly one such event. */
+/** A completed line is not sent again, so it has exactly one such event. */
 async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resumed: Header | null) {
   let [doneBefore, unchangedBefore] = [0, 0]
   if (!resumed) return { doneBefore, unchangedBefore, about }
@@ -181,7 +180,7 @@ async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resu
 }
 
 /**
- * Does nothing if the instance does not report its quota.
+ * Some instances do not report a quota.
  *
  * @throws CliError or ApiError quota_exceeded if the monthly quota is too small, NetworkError if the instance cannot be reached
  */

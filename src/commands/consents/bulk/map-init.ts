@@ -24,7 +24,7 @@ interface MapInit {
   readonly path: string
 }
 
-/** Writes a map to edit, guessed from the header and the first 100 rows. @throws UsageError if its path exists, or for NDJSON */
+/** Guesses from the header and the first 100 rows. @throws UsageError if `path` exists, or for NDJSON */
 export async function writeMap(ctx: Context, kind: LineKind<unknown>, { file, path, ...flags }: MapInit) {
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
@@ -91,7 +91,7 @@ function makeMap(samples: readonly Sample[], fields: readonly string[]) {
   }
 }
 
-/** Returns words in file order and in their first spelling, ignoring case. */
+/** Keeps the file's order and the first spelling. */
 function distinctWords(samples: readonly Sample[]): string[] {
   const words = new Map<string, string>()
   for (const cell of samples.flatMap(({ cells }) => cells))

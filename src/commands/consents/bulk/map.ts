@@ -6,9 +6,9 @@ import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
 import { namedWords } from './words.ts'
 
-/** Mapping of a CSV's columns to fields, and its words for yes and no. Stored in the job. */
+/** Mapping of CSV columns and words; stored in the job. */
 export const ColumnMap = z.strictObject({
-  /** Column name by field. Null without a map: then every column must be named like a field. */
+  /** Column by field. Null without a map: columns must then be named like fields. */
   fields: z.record(z.string(), z.string()).nullable(),
   /** Columns to ignore, even if they are named like a field. */
   not_used: z.array(z.string()),
@@ -27,22 +27,20 @@ const MapFile = z.strictObject({
   not_used: z.array(z.string()).default([]),
   true: words.default([]),
   false: words.default([]),
-  /** Words not yet moved to `true` or `false`. */
   undecided: words.default([]),
 })
 
 interface MapFlags {
   /** Path of a map file, or `field=column,…`. */
   readonly map: string | undefined
-  /** Comma-separated words. */
   readonly true: string | undefined
   readonly false: string | undefined
 }
 
 /**
- * Returns null if no flag is given. `fields` are the fields allowed in a line.
+ * Returns null without flags. `fields` are those allowed in a line.
  *
- * @throws UsageError if the map cannot be read, names an unknown field, or has the same word for yes and for no
+ * @throws UsageError if the map cannot be read, names an unknown field, or has a word for both yes and no
  */
 export async function readMap(io: Io, flags: MapFlags, fields: readonly string[]): Promise<ColumnMap | null> {
   if (flags.map === undefined && flags.true === undefined && flags.false === undefined) return null
@@ -92,7 +90,7 @@ async function isThere(path: string): Promise<boolean> {
   )
 }
 
-/** Parses `field=column,…`. Column names may contain commas and equals signs. */
+/** Column names may contain commas and equals signs. */
 function readPairs(map: string, fields: readonly string[]): ColumnMap {
   const pairs: [string, string][] = []
   for (const part of map.split(',')) {

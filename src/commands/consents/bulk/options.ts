@@ -33,7 +33,7 @@ const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
 
 export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>, 'format'> & {
   readonly format?: LineFormat | undefined
-  /** Path of a file of ids that is removed with the completed job. */
+  /** File of ids; removed with the completed job. */
   readonly snapshot?: string | undefined
   /** Asks before a new job is created. @throws CliError if the user declines */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
@@ -65,7 +65,7 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--ignore-quota', 'start even if the monthly quota is too small')
 }
 
-/** Returns null if the flags describe a single record. @throws UsageError if they mix flags of one record and of an import */
+/** Returns null for a single record. @throws UsageError if flags of one record and of an import are mixed */
 export function toImportOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
   const { site, file, resume } = options
   const isImport = file !== undefined || resume !== undefined
@@ -73,7 +73,6 @@ export function toImportOptions(options: z.output<typeof Flags>, defaultSite: st
   if (!isImport) return null
   return {
     ...toLineOptions(options),
-    /** Site of the lines that name none. */
     site: site ?? defaultSite,
     siteFlag: site,
     batch: options.batch ?? true,
@@ -115,7 +114,7 @@ function flagName(name: string, value: unknown): string {
   return `--${value === false ? 'no-' : ''}${flagOf(name)}`
 }
 
-/** @throws UsageError for a file flag without --file, which would otherwise be ignored */
+/** @throws UsageError for a flag that would be ignored without --file */
 export function rejectLineFlags(options: object): void {
   const given = Object.entries(options).find(
     ([name, value]) => value !== undefined && Object.hasOwn(lineFlagOptions, name),

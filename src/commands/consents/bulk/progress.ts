@@ -16,15 +16,15 @@ export interface Progress extends Counts {
   unknown: number
   /** Unknown lines that no later run sends again. */
   lost: number
-  /** Lines that a later run sends again if there is a job: neither done nor rejected. */
+  /** Neither done nor rejected: a later run sends them again if there is a job. */
   unfinished: number
-  /** Number of the last reported line; 0 before the first. */
+  /** Line number; 0 before the first. */
   last: number
   /** Text after "stopped after line N: "; null while lines are being sent. */
   stop: string | null
-  /** Exit code of an error that all further lines would have; null if there was none. */
+  /** Set by an error that all further lines would have. */
   stopExit: Exit | null
-  /** Error that concerns no single line, such as a read or write error. */
+  /** Error of no single line, such as a write error. */
   broken: unknown
   firstExit: Exit
   signalExit: Exit | null
@@ -43,7 +43,7 @@ export function countOutcome(progress: Progress, { entry, result, how }: Outcome
   if (how === 'unanswered') progress.unanswered += 1
 }
 
-/** Counts a line's error, and reports it unless it repeats the one that stopped the import. */
+/** Does not report an error that repeats the one that stopped the import. */
 export async function countError(
   progress: Progress,
   operation: Operation,
@@ -79,12 +79,12 @@ export function exitOf({ broken, done, unchanged, failed, unknown, firstExit, si
 
 export type ProgressLine = ReturnType<typeof showProgress>
 
-/** Writes progress to stderr: on a terminal, one line redrawn every 300 ms; otherwise a line every 10 s. Silent with --quiet. */
+/** On a terminal, redraws a line every 300 ms; otherwise writes one every 10 s. Silent with --quiet. */
 export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
-  /** Clears the line until `show`, so that other output can be written to the terminal. */
+  /** Clears the line until `show`, so that other output can be written. */
   const hide = async () => {
     isHidden = true
     if (isDrawn) await err.write('\r\u001b[2K')
@@ -192,7 +192,7 @@ export function resumeCommand(
   return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')
 }
 
-/** Omits the flags that selected the records, because the job has their ids. */
+/** The job has the ids of the selected records. */
 function withoutPlan(words: readonly string[]): string[] {
   return words
     .filter(

@@ -22,18 +22,15 @@ export interface Reader<Fields> {
   readonly name: string
   /** Absolute path; null for a stream, which can be read only once. */
   readonly path: string | null
-  /**
-   * Reads from the first line at each call and yields the lines of each chunk. `isValidated` skips checking the fields, which
-   * takes most of the time.
-   */
+  /** Starts at the first line at each call. `isValidated` skips the check of fields, which takes most of the time. */
   entries(isValidated?: boolean): AsyncGenerator<readonly Entry<Fields>[]>
-  /** Returns the SHA-256, in hexadecimal, of the bytes that the last `entries` read. */
+  /** SHA-256, in hexadecimal, of what the last `entries` read. */
   digest(): string
   header(): Uint8Array | null
   close(): Promise<void>
 }
 
-/** Opens a file, or stdin for `-`. Aborting the signal ends a stream. @throws UsageError if the file cannot be read */
+/** `-` is stdin. The signal ends a stream. @throws UsageError if the file cannot be read */
 export async function openReader<Fields>(
   ctx: Context,
   kind: LineKind<Fields>,
@@ -61,7 +58,7 @@ export async function openReader<Fields>(
       if (!parse) continue
       const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated, ids))
       const [first] = made
-      // Fails early on CSV read as NDJSON, where every line would fail.
+      // Every line would fail.
       if (isUnseen && format === 'ndjson' && first?.error)
         (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
       isUnseen &&= made.length === 0
@@ -97,7 +94,6 @@ function chooseParser(
 /** Parses an id as `list -q` prints it. */
 const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, `line ${number}`).trim()) })
 
-/** Own lines are sent unparsed. */
 const parseOwn: LineParser = () => ({})
 
 const parseValidated: LineParser = line => {
@@ -153,10 +149,7 @@ async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-/**
- * Returns a function that reads the file from its beginning, and throws if the file has changed since `unchangedReads` was
- * called.
- */
+/** The function throws if the file has changed since this call. */
 async function unchangedReads(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
   const first = await handle.stat({ bigint: true })
   return async function* () {
@@ -189,7 +182,7 @@ interface Limits {
   readonly failedOut: string | undefined
 }
 
-/** Reports up to `maxErrors` invalid lines and saves them to `failedLines`. @throws CliError invalid_data if a line is invalid */
+/** Reports and saves up to `maxErrors` invalid lines. @throws CliError invalid_data if there are any */
 export async function validate(
   ctx: Context,
   reader: Reader<unknown>,

@@ -30,8 +30,8 @@ import { type Outcome, openSender, type Sender } from './sender.ts'
 import { snapshotFolder } from './snapshot.ts'
 
 /**
- * Executes the operation for each line. A file is validated before anything is sent. A failed line is reported and the others
- * are still sent, unless all would fail or too many have failed. Results are in line order.
+ * Validates a file before sending anything. Reports a failed line and sends the others, unless all would fail or too many have.
+ * Results are in line order.
  */
 export function importConsents(
   ctx: Context,
@@ -121,7 +121,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   } finally {
     if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
     await line.end()
-    // Without a job to resume, this file is the only copy of the failed lines.
+    // Without a job, this file is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
     if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.operation, job.reader.path)
@@ -129,7 +129,6 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   }
 }
 
-/** Removes an input file that was made for its job alone. */
 async function removeOwnFile(ctx: Context, operation: Operation, path: string): Promise<void> {
   if (dirname(path) === snapshotFolder(ctx.settings)) await rm(path, { force: true })
   else await operation.removeFile?.(ctx, path)
@@ -162,7 +161,7 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
   return page
 }
 
-/** Reports a line's error. If it cannot be written, the run stops after the lines in flight. */
+/** If the report cannot be written, the run stops after the lines in flight. */
 async function reportError({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
   const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
@@ -178,10 +177,7 @@ async function reportError({ options, job, progress, sender, failedLines }: Run,
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 
-/**
- * Returns true if no run is left to do. Only then is the file of failed lines kept, because `--resume` would send those lines
- * too.
- */
+/** Returns true if no run is left to do. Only then is the file of failed lines kept: `--resume` would send them too. */
 async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
   const { complete } = job.operation
   if (complete) {

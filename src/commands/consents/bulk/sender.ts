@@ -25,7 +25,7 @@ interface Group {
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
-/** Lines written ahead per concurrent request, so that requests do not wait for the disk. */
+/** Per concurrent request, so that requests do not wait for the disk. */
 const aheadPerRequest = 8
 
 export type Sender = ReturnType<typeof openSender>
@@ -52,7 +52,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
       return { items, writeAhead: { failed: error } }
     }
   }
-  /** Writes ahead as late as possible if lines cannot be repeated, because after a kill every line written ahead is unknown. */
+  /** Unrepeatable lines are written ahead as late as possible: after a kill each of them is unknown. */
   const prepare = async (items: readonly Item[]): Promise<Group> =>
     sending.isRepeatable() ? await writeAhead(items) : { items, writeAhead: 'pending' }
   const send = async (group: Group): Promise<readonly Outcome[]> => {
@@ -86,12 +86,12 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     }
   }
   return {
-    /** Stops sending; `outcomes` still yields the outcomes of requests in flight. */
+    /** Requests in flight still yield their outcomes. */
     stop: () => {
       isStopped = true
     },
     /**
-     * Sends the lines and yields the outcomes in line order, until too many lines have failed or all would fail.
+     * Yields outcomes in line order, until too many lines have failed or all would.
      *
      * @throws the read error of the file, after the outcomes of the lines before it
      */
@@ -109,7 +109,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   }
 }
 
-/** @throws CliError changed, at the end, if the file is not the one that was validated */
+/** @throws CliError changed, at the end, if the file is not the validated one */
 async function* itemsOf(
   { reader, extent, state, operation }: ImportJob,
   sending: Sending,
@@ -160,7 +160,7 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const { number } = entry.line
   if ('id' in answer) {
     const { id, how } = answer
-    // An unchanged line also counts as done, so that no later run undoes a change made by others in between.
+    // Unchanged lines count as done too: a later run must not undo changes made by others.
     return [doneOutcome(done, entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
   }
   const { error } = answer
@@ -168,7 +168,7 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
   if (isIdempotent && code !== 'lost')
     return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : ['f', number, code]]
-  // A line that may already have been executed counts as unknown, even if it is rejected now.
+  // A line that may have been executed before is unknown, even if rejected now.
   if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
   return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
 }
@@ -181,10 +181,10 @@ export function failsAll(operation: Operation, error: unknown): boolean {
   return isUnreachable(error) || endsAll(explain(error).exit) || operation.failsAll?.(error) === true
 }
 
-/** Maximum body of a request; an instance accepts up to 1 MiB. */
+/** An instance accepts up to 1 MiB. */
 const maxBodyBytes = 900_000
 
-/** Bytes that the key and the site add to a line. */
+/** For the key and the site added to a line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {

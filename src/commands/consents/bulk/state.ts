@@ -2,8 +2,7 @@ import { parse, v5 } from 'uuid'
 import type { HeldJob } from '../../../jobs/jobs.ts'
 
 /**
- * Event of a line: `s`, about to be sent (Unix time in ms); `d`, done (record id, and how unless simply done); `f`, failed
- * (code); `u`, unknown.
+ * `s`: about to be sent (Unix time in ms); `d`: done (record id, and how unless simply done); `f`: failed (code); `u`: unknown.
  */
 export type Event =
   | readonly ['s', line: number, at: number]
@@ -11,10 +10,7 @@ export type Event =
   | readonly ['f', line: number, code: string]
   | readonly ['u', line: number]
 
-/**
- * `unchanged`: the record already had the wanted values. `unanswered`: the response was lost, but the record shows that it was
- * done.
- */
+/** `unchanged`: already as wanted. `unanswered`: the response was lost, but the record shows that it was done. */
 export type How = 'unchanged' | 'unanswered'
 
 export interface SentLine {
@@ -29,19 +25,18 @@ export interface SentLine {
 export interface JobState {
   readonly job: string
   readonly isResumed: boolean
-  /** Returns a line's Idempotency-Key, the same in every run. */
+  /** Idempotency-Key of a line, the same in every run. */
   keyOf(line: number): string
   /** Returns null for a line that was not sent or failed. Must be called in line order. */
   earlier(line: number): Promise<SentLine | null>
-  /** Resolves when the disk has the write-ahead entries of the lines. */
+  /** Resolves when the entries are on disk. */
   writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
-  /** Marks lines as sent. Lines written ahead but not marked count as not sent when the run is closed. */
+  /** Lines written ahead but never marked here count as not sent when the run is closed. */
   sending(lines: readonly number[]): void
-  /** Records the results of lines. With `isRepeatable` they may be lost in a crash. */
+  /** With `isRepeatable` the results may be lost in a crash. */
   ended(events: readonly Event[], isRepeatable: boolean): void
   /** @throws CliError busy (exit 7) if another process has taken over the job */
   requireHeld(): Promise<void>
-  /** Removes the job if `isDone`. */
   close(isDone: boolean): Promise<void>
 }
 
@@ -75,17 +70,17 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
   }
 }
 
-/** Maximum number of lines, besides one request, that are read but not yet reported. Bounds the memory of an import. */
+/** Lines read but not yet reported, besides one request. Bounds the memory of an import. */
 export const maxLinesInFlight = 4000
 
-/** Maximum number of lines of one run without a result. */
+/** Lines of one run without a result. */
 const maxOpenLines = 2 * maxLinesInFlight
 
 const maxResentLines = 100_000
 
 /**
- * Looks up lines in the events of earlier runs with bounded memory: streams first sends along with the file's lines, and holds
- * only the next 100,000 lines that were sent again. A run sends lines in order, so a line not after the last one is a resend.
+ * Streams first sends along with the file's lines, and holds the next 100,000 resent lines, so that memory does not grow with
+ * the job. A run sends lines in order: one not after the last is a resend.
  *
  * `events` reads from the beginning at each call.
  */

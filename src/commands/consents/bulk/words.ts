@@ -1,6 +1,6 @@
 import { usageError } from '../../../errors/errors.ts'
 
-/** Words in European languages, and the booleans of spreadsheets and databases. */
+/** European languages, and the booleans of spreadsheets and databases. */
 const commonYes =
   'true yes y t 1 on accepted accept granted agreed consented subscribed opt-in optin opted-in ' +
   'ja j oui sí si sim sì tak ano áno da igen kyllä jah jā taip evet ναι да так akzeptiert zugestimmt angemeldet accepté ' +
@@ -11,13 +11,13 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** Words that the user added to the common ones. */
+/** Added by the user to the common ones. */
 export interface Words {
   readonly true: readonly string[]
   readonly false: readonly string[]
 }
 
-/** Returns undefined for a word that is neither a yes nor a no. */
+/** Undefined for a word that is neither yes nor no. */
 export type WordReader = (word: string) => boolean | undefined
 
 /** Ignores case and surrounding blanks. @throws UsageError if a word is given for both yes and no */
@@ -41,7 +41,7 @@ export const commonWords: WordReader = word => {
   return common.get(folded) ?? common.get(folded.replaceAll(/[ _]/g, '-'))
 }
 
-/** Normalizes names and words that people type: Unicode NFC, lower case, no surrounding blanks. */
+/** Normalizes what people type: Unicode NFC, lower case, no surrounding blanks. */
 export function fold(text: string): string {
   return text.normalize('NFC').trim().toLowerCase()
 }

@@ -12,14 +12,12 @@ import { removePrepared } from './prepare/work-folder.ts'
 import { preparedPath } from './prepared-rows.ts'
 import { importSentences } from './sentences.ts'
 
-/** Rows that the service rejected for the same reason. */
 export interface Refusal extends Kind {
   records: number
 }
 
 interface ImportKind {
   readonly site: string | undefined
-  /** `ImportAbout`; undefined to use the resumed job's. */
   readonly about: Readonly<Record<string, unknown>> | undefined
   /** Unix time in milliseconds by the service's clock, before anything was sent. */
   readonly beganAt: number
@@ -28,7 +26,7 @@ interface ImportKind {
 
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
-/** `import`: an origin is imported only once, without a time limit, so all rows can safely be sent again. */
+/** Rows can be sent again at any time, because an origin is imported only once. */
 export function imports({ site, about, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
@@ -66,10 +64,10 @@ type Sizes = ReturnType<typeof batchSizes>
 
 const targetMs = 2000
 
-/** Larger batches cost the service more time per row, because it holds all their rows in memory until they are written. */
+/** Larger batches take longer per row, because the service holds all their rows in memory until they are written. */
 const mostRows = 5 * rowsPerUnit
 
-/** Adjusts the batch size so that a request takes two seconds, because the service cancels a statement after five. */
+/** Aims at two seconds per request, because the service cancels a statement after five. */
 function batchSizes() {
   let size = mostRows
   return {
@@ -85,7 +83,7 @@ function batchSizes() {
 }
 
 interface Batches {
-  /** Fields common to all lines, as the JSON that begins each row. */
+  /** JSON of the common fields; begins each row. */
   readonly common: Buffer
   readonly size: Sizes
   readonly beganAt: number
@@ -121,7 +119,7 @@ function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer
     const outcome = choose(importSentences, seen)
     return { id, how: howByOutcome[outcome] }
   } catch (error) {
-    // Not a rejection: the line stays unfinished, so that no receipt is signed.
+    // Not a rejection: an unfinished line prevents signing a receipt.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
 }
@@ -144,7 +142,7 @@ function timeOf(id: string): number {
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-/** Counts by kind of error, because messages quote values of rows, which must not get into a receipt. */
+/** Keeps kinds, not messages, which quote values of rows that no receipt may contain. */
 function refusalCounter() {
   const refusals = new Map<string, Refusal>()
   const kindOf = openKinds()

@@ -7,14 +7,14 @@ export function preparedFolder({ stateFolder }: Context['settings']): string {
   return resolve(stateFolder, 'imports')
 }
 
-/** Returns the current path of a job's rows. It can differ from the stored one: the state folder may have been moved, or linked. */
+/** The stored path may be outdated: the state folder can be moved or linked. */
 export function preparedPath(settings: Context['settings'], file: string): string {
   return join(preparedFolder(settings), basename(dirname(file)), basename(file))
 }
 
 export async function preparedInUse(ctx: Context): Promise<string[]> {
   const jobs = importJobs(ctx, 'import')
-  // A job that another process ends meanwhile has no header, and needs no rows.
+  // A job that another process ends meanwhile needs no rows.
   const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(() => null)))
   return headers.flatMap(header => (header?.command === 'import' ? [header.file] : []))
 }

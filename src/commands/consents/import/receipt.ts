@@ -12,7 +12,7 @@ export interface StoredImportReceipt {
   readonly receipt: ImportReceipt
 }
 
-/** Import whose records are all made, known or rejected. */
+/** Import whose records are all made, known or refused. */
 export interface FinishedImport extends Pick<ImportReceipt, 'job' | 'site_id' | 'sent_sha256'> {
   readonly about: ImportAbout
   readonly records: ImportReceipt['records']

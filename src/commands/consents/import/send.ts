@@ -41,7 +41,7 @@ interface Destination {
   readonly mayBegin: number
 }
 
-/** Checks everything that does not need the records. @throws CliError not_offered (exit 2) */
+/** Checks what does not need the records. @throws CliError not_offered (exit 2) */
 export async function openDestination(ctx: Context): Promise<Destination> {
   if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
     throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {

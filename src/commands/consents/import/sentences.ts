@@ -3,15 +3,15 @@ import type { Sentence } from '../../../receipts/sentence.ts'
 export interface ImportSeen {
   /** Last answer for the record: `made`, by that request; `replayed`, if the record existed before it. */
   readonly answer: 'made' | 'replayed' | 'refused'
-  /** True if an earlier request of the import may have made the record, because its answer was lost. */
+  /** True if an earlier request, whose answer was lost, may have made the record. */
   readonly mayBeOwn: boolean
-  /** Creation time from the record's id, relative to `began_at`; null if the answer has no id. */
+  /** By the record's id, relative to `began_at`; null without an id. */
   readonly madeAt: 'before' | 'since' | null
 }
 
 export type ImportOutcome = 'made' | 'made_unanswered' | 'known' | 'refused'
 
-/** Counts of an import receipt. Exactly one applies to each record that was sent. */
+/** Counts of an import receipt; exactly one applies to each record sent. */
 export const importSentences: Readonly<Record<ImportOutcome, Sentence<ImportSeen>>> = {
   made: {
     entitledBy: 'the service answered that it made the record',

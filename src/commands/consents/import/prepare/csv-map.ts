@@ -18,7 +18,7 @@ const about = [
 
 const guessed = ['subject_id', 'consent_id', 'policy_version', 'ip_address', 'user_agent', 'accepted']
 
-/** Writes a map to edit, guessed from the header and the first 100 rows of a CSV. @throws UsageError if `path` exists */
+/** Guesses from the header and the first 100 rows. @throws UsageError if `path` exists */
 export async function writeCsvMap(file: string, path: string, signal: AbortSignal): Promise<void> {
   const out = await openOutFile(path, '--map-out')
   try {

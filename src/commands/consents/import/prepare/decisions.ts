@@ -4,7 +4,7 @@ import type { DecidedValue } from './prepared.ts'
 
 export type Table = DecidedValue['table']
 
-/** Meaning of a value; undefined if the map does not decide it. */
+/** Undefined if the map does not decide the value. */
 type Decision = string | number | false | undefined
 
 interface Counted {
@@ -12,7 +12,7 @@ interface Counted {
   count: number
 }
 
-/** Maximum distinct values per table; a column with more does not hold answers. */
+/** Per table; a column with more does not hold answers. */
 const maxValues = 10_000
 
 const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy_versions']

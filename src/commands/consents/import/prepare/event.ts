@@ -8,13 +8,9 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/**
- * Pairs by the source's purpose name, each name once; null is neither yes nor no. Pairs, because objects with arbitrary keys
- * are slow.
- */
+/** Each name once, as in the source; null is neither yes nor no. Pairs, because objects with arbitrary keys are slow. */
 export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
-/** Content of a row in the form that is sorted. */
 export type Event = readonly [
   originId: string,
   /** Unix time in milliseconds. */

@@ -9,7 +9,7 @@ import { ImportMap } from './map.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Built-in map of each format, loaded on use. `csv` also needs a `--map`. */
+/** Loaded on use. `csv` also needs a `--map`. */
 const formats = {
   usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
   iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),
@@ -27,9 +27,9 @@ export type FormatName = keyof typeof formats
 export const formatNames = Object.keys(formats) as FormatName[]
 
 /**
- * Returns the map of a format, extended by the one of `--map`.
+ * Extends the map of a format by the one of `--map`.
  *
- * @throws UsageError if the latter cannot be read, or the result is not a valid map
+ * @throws UsageError if the latter cannot be read or the result is invalid
  */
 export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default

@@ -20,7 +20,7 @@ export interface Meaning {
   readonly accepted: boolean | null
   readonly purposes: Purposes
   readonly details: Details
-  /** Value that leaves the row out. Its purposes may still count for other rows of the same answer. */
+  /** Value that leaves the row out; its purposes may still count for other rows of the answer. */
   readonly silence: LeftOut | null
 }
 
@@ -68,7 +68,7 @@ interface Getters {
 }
 
 /**
- * Returns a function that interprets the rows of a part; it throws a UsageError if a column is missing.
+ * The returned function throws a UsageError if a part lacks a column.
  *
  * @throws UsageError if the options do not complete the map
  */
@@ -112,7 +112,6 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return at
   }
 
-  /** A dropped purpose has no answer. */
   const readPurpose = ({ name, value, answer }: PurposeValue) => {
     const kept = decisions.decide('names', name)
     if (kept === false) return { isUndecided: false, leftOut: { table: 'names', value: name } as const }
@@ -209,7 +208,7 @@ function checked(name: keyof typeof fieldTypes, value: string): string {
   return value
 }
 
-/** Returns a getter that yields '' for a missing value. */
+/** Yields '' for a missing value. */
 function textGetter(columns: Columns, source: Source): TextGetter {
   if (typeof source === 'string') return named(columns.getter(source), source)
   if ('path' in source) return named(columns.getter(source.path, source.optional), source.path)

@@ -7,7 +7,6 @@ interface Frame {
   isKeyNext: boolean
 }
 
-/** Maximum nesting of the list in the document. */
 const maxDepth = 32
 const longestKey = 1024
 
@@ -157,7 +156,6 @@ function splitElements(name: string) {
       }
       return { next: chunk.length, isBoundary: false }
     },
-    /** Keeps the start of an element that continues in the next chunk. */
     keep: (chunk: Buffer) => {
       if (start === -1) return
       const part = chunk.subarray(start)

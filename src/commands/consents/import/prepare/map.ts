@@ -11,7 +11,6 @@ const Path = z.string().min(1, 'must not be empty')
 const Source = z.union(
   [
     Path,
-    /** Column that some files lack. */
     z.strictObject({ path: Path, optional: z.literal(true) }),
     /** First path with a value. */
     z.strictObject({ first: z.array(Path).min(1) }),
@@ -70,9 +69,9 @@ const Fields = z.strictObject({
  */
 const Time = z.strictObject({
   formats: z.array(z.string().min(1)).min(1),
-  /** IANA zone of local times, if the source documents it. Otherwise `--timezone` sets it. */
+  /** IANA, if the source documents it. Otherwise `--timezone` sets it. */
   zone: z.string().optional(),
-  /** Choice for a local time that occurs twice when clocks are put back. A skipped local time is always rejected. */
+  /** For a local time that occurs twice. A skipped one is always rejected. */
   repeated_hour: z.enum(['refuse', 'earlier', 'later']).optional(),
 })
 
@@ -80,9 +79,9 @@ const Time = z.strictObject({
 const prefix = z.string().optional()
 
 const Purposes = z.discriminatedUnion('from', [
-  /** Column or value of a single purpose. Default of `name`: the path. */
+  /** A single purpose. `name` defaults to the path. */
   z.strictObject({ from: z.literal('field'), path: Path, name: z.string().min(1).optional() }),
-  /** All columns whose names begin with `columns`, which is removed from the purpose's name. CSV only. */
+  /** All columns that begin with `columns`, which is removed from the name. CSV only. */
   z.strictObject({ from: z.literal('columns'), columns: z.string().min(1), prefix }),
   /** One purpose per row. */
   z.strictObject({ from: z.literal('row'), name: Path, value: Path, prefix }),
@@ -114,7 +113,7 @@ const except = z.array(z.string()).default([])
 
 const DerivedAcceptance = z.strictObject({ rule, except })
 
-/** Field that states the acceptance. For `derived` the rule decides. */
+/** For `derived` the rule decides. */
 const ExplicitAcceptance = z.strictObject({
   path: Source,
   values: z.record(
@@ -139,18 +138,18 @@ const Properties = z.strictObject({
   rows: z.enum(['answer', 'part', 'change']),
   fields: Fields,
   time: Time,
-  /** Selects the rows that are answers of a person. Default: all. */
+  /** Selects answers of a person. Default: all rows. */
   event: z
     .strictObject({ path: Source, values: z.record(z.string(), z.enum(['answer', 'left_out']).nullable()) })
     .optional(),
   accepted: z.union([ExplicitAcceptance, DerivedAcceptance], 'must have path and values, or a rule'),
   purposes: z.array(Purposes).default([]),
-  /** Preference for each purpose or service name, or false to drop it. */
+  /** Preference by purpose or service name; false drops it. */
   names: z.record(z.string(), z.union([text(1, 255), z.literal(false)]).nullable()).default({}),
   /** `keep`: names missing in `names` are kept unchanged. */
   other_names: z.enum(['keep', 'stop']).default('stop'),
   values: Answers.default({}),
-  /** Policy versions by the source's version. Whole numbers that are not listed are kept. */
+  /** By the source's version. Unlisted whole numbers are kept. */
   policy_versions: z.record(z.string(), PolicyVersion.nullable()).default({}),
 })
 
@@ -174,5 +173,4 @@ export const ImportMap = Properties.refine(({ values }) => isOfAnswers(values), 
   error: silenceError,
 })
 export type ImportMap = z.output<typeof ImportMap>
-/** Form before defaults are applied. */
 export type ImportMapInput = z.input<typeof ImportMap>

@@ -3,19 +3,19 @@ import type { Details, Event } from './event.ts'
 import type { ImportMap } from './map.ts'
 import type { Reason } from './prepared.ts'
 
-/** Outcome of all events of a person: a row of the prepared file, or the reason for rejecting it. */
+/** All events of a person: a row of the prepared file, or why it is rejected. */
 export interface Person {
   readonly originId: string
   readonly first: { readonly part: number; readonly line: number }
   /** JSON of an `ImportRow` without its site; null if the person is rejected or has no answer. */
   readonly row: string | null
   readonly problem: { readonly reason: Reason; readonly message: string } | null
-  /** Number of events that do not count as left out. */
+  /** Excludes events that count as left out. */
   readonly events: number
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
-  /** Unix times of the first and last answer, in milliseconds. */
+  /** Of the answers; Unix time in milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
 }
@@ -27,7 +27,6 @@ interface Answer {
   readonly accepted: boolean | null
   readonly purposes: Map<string, boolean | null>
   readonly details: Details
-  /** True until an event is not silent. */
   isSilent: boolean
 }
 
@@ -39,7 +38,7 @@ interface State {
   readonly preferences: Readonly<Record<string, boolean>>
 }
 
-/** Maximum characters of a row, so that it fits into a request of 1 MiB. */
+/** Characters of a row, to fit into a request of 1 MiB. */
 const maxRowLength = 1_000_000
 
 interface PersonOptions {
@@ -68,7 +67,6 @@ export function openPersons(options: PersonOptions) {
 }
 
 interface Rules extends PersonOptions {
-  /** True if a row is a complete answer. */
   readonly isWhole: boolean
   readonly toState: ReturnType<typeof stateMaker>
 }
@@ -149,7 +147,7 @@ function finish(person: OpenPerson, rules: Rules): Person {
   return { originId, first, row, problem, events, answers, merged, duplicates, firstAt, lastAt }
 }
 
-/** Returns a word for the contradiction, or null. Rows of complete answers must be identical. */
+/** Returns null without a contradiction. Rows of complete answers must be identical. */
 function clashOf(
   before: Answer,
   version: number,
@@ -167,7 +165,7 @@ function clashOf(
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
-/** Answers of a person as JSON, each with the complete state after it. */
+/** Each answer is JSON of the complete state after it. */
 interface History {
   purposes: ReadonlyMap<string, boolean | null>
   first: { readonly state: State; readonly details: Details } | null
@@ -176,7 +174,6 @@ interface History {
   length: number
 }
 
-/** Returns an error message if the answer does not fit into a record. */
 function addAnswer(history: History, answer: Answer, { map, sha256Of, toState }: Rules): string | null {
   history.purposes = map.rows === 'change' ? merge(history.purposes, answer.purposes) : answer.purposes
   if (answer.isSilent) return null
@@ -196,7 +193,7 @@ function rowOf({ first, changes }: History, system: string, id: string, subject:
   if (!first) return null
   const { details, state } = first
   const { at, sha256, version, accepted, preferences } = state
-  // Not spread, because objects of one shape take a fraction of the memory.
+  // Not spread: objects of one shape take a fraction of the memory.
   const text = JSON.stringify({
     consent_id: details.consent_id,
     subject_id: subject,
@@ -234,7 +231,7 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
   }
 }
 
-/** A preference made of several purposes is yes only if all are yes. It is omitted if some have no answer and none is no. */
+/** For a preference of several purposes: no if any is no, yes if all are yes, otherwise omitted. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)

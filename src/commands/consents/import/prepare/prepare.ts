@@ -17,14 +17,14 @@ export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from
 export { removePrepared } from './work-folder.ts'
 
 export interface PrepareOptions {
-  /** Private folder, created if missing, on a disk with room for the rows twice. */
+  /** Private; created if missing. The disk needs room for the rows twice. */
   readonly folder: string
-  /** Paths of prepared rows that jobs still need. Others are removed if their process has ended. */
+  /** Prepared rows that jobs still need. Others are removed if their process has ended. */
   readonly inUse?: readonly string[]
-  /** Value of `--policy-version`; applies to every answer. */
+  /** Applies to every answer. */
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
-  /** True removes the `'` that spreadsheets need before formulas in CSV. */
+  /** Removes the `'` that spreadsheets need before formulas in CSV. */
   readonly unguard: boolean
   /** Later answers are rejected. */
   readonly now: Date
@@ -32,15 +32,14 @@ export interface PrepareOptions {
   readonly signal: AbortSignal
   /** Called for each rejected row, and once for each rejected person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Called after all files are read and every value is decided, before the rows are written. */
+  /** Called before the rows are written, if every value is decided. */
   readonly onDecided?: () => void
   readonly onProgress?: (rows: number) => void
 }
 
 /**
- * Reads foreign files and writes one row per person for `POST /api/v1/consents/batch`, in constant memory and without any
- * request. Deterministic: the same files, map and options give the same bytes. The caller removes the file with
- * `removePrepared`.
+ * Writes one row per person for `POST /api/v1/consents/batch`, in constant memory and without requests. The same files, map and
+ * options give the same bytes. The caller removes the file with `removePrepared`.
  *
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */

@@ -5,7 +5,6 @@ export interface SourceFile {
   readonly sha256: string
 }
 
-/** Distinct value that the map decides or must decide. */
 export interface DecidedValue {
   readonly table: 'event' | 'accepted' | 'names' | 'values' | 'policy_versions'
   /** Empty if not given. */
@@ -16,11 +15,11 @@ export interface DecidedValue {
 }
 
 export interface Refused {
-  /** Position of the first row: `export.csv:12`, or `export.zip/consents.csv:12`. */
+  /** First row: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
   /** Number of rows: one, or all of a person. */
   readonly rows: number
-  /** Null if it could not be read. */
+  /** Null if unreadable. */
   readonly origin_id: string | null
   readonly reason: Reason
   /** Quotes values of the row. */
@@ -36,9 +35,8 @@ export type Reason = 'invalid' | 'field' | 'time' | 'contradiction' | 'too_large
 /** Row counts: read = records + changes + merged + duplicates + left_out + refused. */
 export interface Counts {
   readonly read: number
-  /** First answers, one per line of the prepared file. */
   readonly records: number
-  /** Later answers, which become changes of the records. */
+  /** Later answers. */
   readonly changes: number
   /** Rows merged into the answer of another row. */
   readonly merged: number
@@ -49,7 +47,7 @@ export interface Counts {
 }
 
 export interface Prepared {
-  /** NDJSON with an `ImportRow` without its site per line. Null if values are undecided or no row can be sent. */
+  /** NDJSON of `ImportRow`s without their site. Null if values are undecided or no row can be sent. */
   readonly path: string | null
   readonly files: readonly SourceFile[]
   readonly mapSha256: string
@@ -58,6 +56,6 @@ export interface Prepared {
   readonly counts: Counts
   readonly refused: Readonly<Partial<Record<Reason, number>>>
   readonly leftOut: readonly { readonly table: DecidedValue['table']; readonly value: string; readonly count: number }[]
-  /** Times of the first and last answer, RFC 3339 with milliseconds; null without answers. */
+  /** RFC 3339 with milliseconds; null without answers. */
   readonly given: { readonly first: string; readonly last: string } | null
 }

@@ -3,7 +3,7 @@ import type { Purposes } from './map.ts'
 import { type Columns, follow, parsePath, type Row } from './paths.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
 
-/** Purpose of a row, with its answer or with a value that the map decides. */
+/** Either answered, or with a value that the map decides. */
 export interface PurposeValue {
   readonly name: string
   readonly value: string

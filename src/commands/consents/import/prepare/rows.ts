@@ -11,7 +11,7 @@ import type { Container, ImportMap } from './map.ts'
 import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
 import type { Part } from './source.ts'
 
-/** Row of a line or of a JSON array element, or the problem that makes it unreadable. */
+/** A line, or an element of a JSON array. */
 export type ReadRow = { readonly number: number } & ({ readonly row: Row } | { readonly problem: string })
 
 export interface Batch {
@@ -22,7 +22,7 @@ export interface Batch {
 
 interface Reading {
   readonly map: ImportMap
-  /** True removes the `'` that spreadsheets need before formulas in CSV. */
+  /** Removes the `'` that spreadsheets need before formulas in CSV. */
   readonly unguard: boolean
 }
 
@@ -144,7 +144,7 @@ function attempt({ number }: Line, read: () => Row): ReadRow {
   }
 }
 
-/** Matches the names that the map uses, to guess the delimiter by. */
+/** Names that the map uses identify the delimiter. */
 function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
   const names = new Set<string>()
   JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {

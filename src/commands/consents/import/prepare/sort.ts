@@ -8,14 +8,13 @@ type Key = readonly [id: string, at: number, sequence: number]
 
 interface Stored {
   readonly key: Key
-  /** JSON of the key, a tab and JSON of the rest, so that merging parses only the key. */
+  /** JSON of the key, a tab, JSON of the rest: merging parses only the key. */
   readonly text: string
 }
 
 interface Limits {
-  /** Maximum characters held in memory before they are written to a run. */
+  /** Characters held in memory before a run is written. */
   readonly runLength: number
-  /** Number of runs of the same level that are merged into one. */
   readonly fanIn: number
 }
 
@@ -25,12 +24,12 @@ const chunkBytes = 16_384
 
 export type Sorter<Item extends Sortable> = ReturnType<typeof openSorter<Item>>
 
-/** External merge sort with memory bounded by `limits`. `folder` holds private files; the caller removes it. */
+/** External merge sort; `limits` bounds its memory. The caller removes `folder`, which gets private files. */
 export function openSorter<Item extends Sortable>(folder: string, { runLength, fanIn }: Limits = limits) {
   let held: Stored[] = []
   let length = 0
   let runs = 0
-  /** Paths of runs by the number of times they were merged. */
+  /** Run paths, by how often they were merged. */
   const levels: string[][] = []
   const nextPath = () => {
     runs += 1
@@ -177,7 +176,6 @@ function removeFirst(heap: Cursor[]): void {
   if (last && heap.length > 0) heap[0] = last
 }
 
-/** Restores the order of a binary heap whose element at `index` may be too large. */
 function sink(heap: Cursor[], index: number): void {
   let parent = index
   for (;;) {

@@ -18,14 +18,14 @@ export interface Source {
   readonly bytes: number
   /** SHA-256, in hexadecimal, of the file as stored. */
   readonly sha256: string
-  /** Yields ZIP entries in sequence; each must be read before the next. `entries` may contain `*` for any text. */
+  /** Each ZIP entry must be read before the next. `entries` may contain `*` for any text. */
   parts(entries: readonly string[] | undefined): AsyncGenerator<Part>
   close(): Promise<void>
 }
 
 const chunkBytes = 16_384
 
-/** Limits against decompression bombs: a file may unpack to this multiple of its size, or to the minimum. */
+/** Against decompression bombs: the maximum ratio of unpacked size, and a size always allowed. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
@@ -68,7 +68,7 @@ async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerato
   }
 }
 
-/** Reuses one buffer, because new ones would accumulate in memory until collected. */
+/** One buffer, because new ones would accumulate until collected. */
 async function digest(handle: FileHandle, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.alloc(chunkBytes)
@@ -100,7 +100,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   }
 }
 
-/** Unpacks gzip, including several members; yields other files unchanged. */
+/** Includes gzip with several members. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
   const { value: first } = await chunks.next()
   if (!first) return
@@ -183,7 +183,7 @@ function isNested(name: string): boolean {
   return /\.zip$/i.test(name)
 }
 
-/** Maximum size of a nested ZIP. It is held in memory, because a ZIP's directory is at its end. */
+/** Held in memory, because a ZIP's directory is at its end. */
 const maxNestedBytes = 8 * 1024 * 1024
 
 async function* nestedParts(
@@ -207,7 +207,7 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-/** Opens by descriptor, so that it is the file whose digest was computed: another may since have its path. */
+/** By descriptor: another file may since have the path. */
 async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   const { fromFdPromise } = await import('yauzl')
   return await fromFdPromise(fd, { autoClose: false }).catch(error => {

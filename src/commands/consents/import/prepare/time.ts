@@ -1,7 +1,7 @@
 import { parseInstant } from '../../../../contract/instant.ts'
 import { usageError } from '../../../../errors/errors.ts'
 
-/** Returns Unix time in milliseconds, or the reason why a text is not an unambiguous time. */
+/** Returns Unix time in milliseconds, or why the text is not an unambiguous time. */
 export type TimeReader = (text: string) => number | { readonly problem: string }
 
 interface TimeOptions {
@@ -10,7 +10,7 @@ interface TimeOptions {
   readonly repeatedHour: 'refuse' | 'earlier' | 'later'
 }
 
-/** Wall-clock time in milliseconds as if it were UTC, with its offset if it has one. */
+/** Wall-clock time in milliseconds as if UTC, and its offset if given. */
 interface Reading {
   readonly wallMs: number
   readonly offsetMs: number | null
@@ -102,7 +102,7 @@ function tokensOf(format: string): string[] {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** @throws UsageError for a pattern that lacks a part from year to minute, has unknown letters, or repeats a part */
+/** @throws UsageError for a pattern that is incomplete, has unknown letters, or repeats a part */
 function patternParser(format: string): (text: string) => Reading | null {
   const tokens = tokensOf(format)
   const unknown = format.replace(token, ' ').match(/(?!T)\p{L}+/gu)
@@ -153,7 +153,7 @@ function hourOf(hour: number, half: string | undefined): number | null {
 
 const dayMs = 86_400_000
 
-/** Maps a zone's wall-clock time to the instants that showed it: none, one or two. */
+/** Maps wall-clock time to the instants that showed it: none, one or two. */
 function zoneReader(zone: string): (wallMs: number) => number[] {
   const offsetAt = cachedOffsets(openZone(zone))
   return wallMs => {
@@ -165,7 +165,7 @@ function zoneReader(zone: string): (wallMs: number) => number[] {
   }
 }
 
-/** Caches offsets by UTC day. Assumes a constant offset on a day that begins and ends with the same one. */
+/** Assumes one offset on a UTC day that begins and ends with the same one. */
 function cachedOffsets(format: Intl.DateTimeFormat): (instant: number) => number {
   const starts = new Map<number, number>()
   const offsetAtStart = (day: number): number => {

@@ -10,7 +10,7 @@ const suffix = '.import'
 const ownerFile = 'owner.json'
 const rowsFile = 'rows.ndjson'
 
-/** Time after its last change when a folder of another machine, or without an owner, counts as abandoned. */
+/** Since its last change, for a folder of another machine or without an owner. */
 const abandonedMs = 600_000
 
 export interface WorkFolder {
@@ -18,10 +18,7 @@ export interface WorkFolder {
   readonly rows: string
 }
 
-/**
- * Makes a private folder for one preparation. First removes the folders of ended processes, unless `inUse` has their rows,
- * because they contain personal data.
- */
+/** First removes folders of ended processes, which contain personal data, unless `inUse` has their rows. */
 export async function makeWorkFolder(
   folder: string,
   host: Pick<Host, 'pid' | 'kill'>,
@@ -35,7 +32,7 @@ export async function makeWorkFolder(
   return { path, rows: join(path, rowsFile) }
 }
 
-/** Removes prepared rows with their folder. Ignores any other file. */
+/** Ignores any file but prepared rows. */
 export async function removePrepared(rows: string): Promise<void> {
   const folder = dirname(rows)
   if (folder.endsWith(suffix) && rows === join(folder, rowsFile)) await rm(folder, { recursive: true, force: true })
