@@ -19,9 +19,9 @@ interface NewRow {
  * that two statements with common keys cannot deadlock.
  *
  * The planner can underestimate the rows of `drafts`. `audit` and `log` therefore filter `drafts` by a hashed set of ids
- * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126); `is
- * true` keeps PostgreSQL from turning the filter back into that join. Without the array of sites, all sites of the account are
- * read (5,000 sites: 38,500 rows instead of 8,500).
+ * instead of joining `inserted` in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126);
+ * `is true` keeps PostgreSQL from turning the filter back into that join. Without the array of sites, all sites of the
+ * account are read (5,000 sites: 38,500 rows instead of 8,500).
  */
 export function insertConsents(
   sql: Sql,

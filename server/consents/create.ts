@@ -275,7 +275,7 @@ export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: 
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
     const pending = work(item)
-    if (pending instanceof Promise) await pending // Most work is synchronous, and awaiting it can take longer than doing it.
+    if (pending instanceof Promise) await pending // most work is synchronous, and awaiting it can take longer
   }
 }
 

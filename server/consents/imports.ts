@@ -75,7 +75,7 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/** If the first draft of an origin was not inserted, its site does not exist. */
+/** If the first draft of an origin is neither inserted nor known, its site does not exist. */
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
@@ -167,7 +167,7 @@ function toAnswers({
 }
 
 function toUtc(instant: string): string {
-  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // Fast path for the usual form, which would come out unchanged.
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // the usual form, which would come out unchanged
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 

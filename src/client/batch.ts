@@ -63,7 +63,6 @@ function toResult({ id, error, lost, replayed }: RowState): RowResult {
   return { id, error: null, replayed, maybeOwn: lost !== undefined }
 }
 
-/** Returns no rows if the user interrupts. */
 async function waitForRetry(
   { maxWait, pause, onWait }: BatchOptions,
   states: readonly RowState[],

@@ -10,7 +10,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | undefined
   readonly signal: AbortSignal
-  /** Called before the first byte can be sent. */
+  /** Called before the first byte is sent. */
   readonly onSent: () => void
 }
 
@@ -136,7 +136,7 @@ interface Limits {
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Per body, or per line of a streamed one: many times the size of a page. */
+/** Maximum per body, or per line of a streamed one: many times the size of a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**

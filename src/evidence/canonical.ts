@@ -8,7 +8,7 @@ export function jcs(value: object): Buffer {
 /**
  * Returns canonical JSON (JCS, RFC 8785).
  *
- * @throws for lone surrogates and NaN.
+ * @throws for lone surrogates and NaN
  */
 export function canonical(value: object): string {
   if (isPlain(value)) return JSON.stringify(sortNames(value))

@@ -173,8 +173,7 @@ export function hashPayload(
 
 /**
  * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`. From version 2 on,
- * accepted and policy version precede the payload hash; in version 3, `SHA-256(JCS(facts))` follows them. README.md has the
- * encodings.
+ * accepted and policy version precede the payload hash; in version 3, then `SHA-256(JCS(facts))`. README.md has the encodings.
  */
 export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
   const { id, version, action, actor, at, previous, state, facts } = event
@@ -235,8 +234,8 @@ export interface ChainEntry extends State {
 }
 
 /**
- * Drops the preferences of an entry that matches its payload hash, to save memory. Not for a record's first entry or a purge:
- * their payloads contain other hashes.
+ * Drops the preferences of an entry that matches its payload hash. Not for a record's first entry or a purge: their payloads
+ * contain other hashes.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
   if (entry.action === 'purged') return entry

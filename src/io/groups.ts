@@ -4,7 +4,7 @@ interface GroupSize {
   readonly bytes: number
 }
 
-/** From a group's first item until it is yielded, full or not. */
+/** Maximum time from a group's first item until it is yielded, full or not. */
 const maxWaitMs = 50
 
 /** Yields items in groups, in order. An error of the source is thrown after the items before it. */

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Bytes: far above any record, far below the memory. */
+/** Maximum bytes: far above any record, far below the memory. */
 export const longestLine = 1024 * 1024
 
 export interface Line {

@@ -35,7 +35,6 @@ export type LineParser = (line: Line) => object | null
 export interface ReaderOptions {
   readonly file: string
   readonly format: LineFormat
-  /** Field values for lines that omit them. */
   readonly defaults: object
   /** Removes the `'` that `list` puts before formulas in CSV. */
   readonly unguard: boolean

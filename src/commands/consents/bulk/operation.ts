@@ -14,7 +14,6 @@ export interface Item {
 /** Record id, or the error that leaves the line failed or unknown. */
 export type Answer = { readonly id: string; readonly how?: How | undefined } | { readonly error: unknown }
 
-/** Executed once per line of a file. */
 export interface Operation {
   readonly command: 'create' | 'update' | 'rm' | 'import'
   readonly lines: LineKind<object>
@@ -30,7 +29,6 @@ export interface Operation {
   }
   /** Used for lines that omit them; stored in the job's header. */
   readonly defaults: Readonly<Record<string, unknown>>
-  /** Data for `complete`; stored in the job's header. */
   readonly about?: Readonly<Record<string, unknown>> | undefined
   /** Maximum quota units per line, if no response is lost. */
   readonly requests: number

@@ -18,13 +18,13 @@ export interface Progress extends Counts {
   lost: number
   /** Neither done nor rejected: a later run sends them again if there is a job. */
   unfinished: number
-  /** Line number; 0 before the first. */
+  /** Last reported line; 0 before the first. */
   last: number
   /** Text after "stopped after line N: "; null while lines are being sent. */
   stop: string | null
   /** Set by an error that all further lines would have. */
   stopExit: Exit | null
-  /** Error of no single line, such as a write error. */
+  /** Error not caused by a line, such as a write error. */
   broken: unknown
   firstExit: Exit
   signalExit: Exit | null

@@ -149,7 +149,7 @@ async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-/** The function throws if the file has changed since this call. */
+/** Returns a reader of the file from its beginning. The reader throws if the file has changed since this call. */
 async function unchangedReads(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
   const first = await handle.stat({ bigint: true })
   return async function* () {

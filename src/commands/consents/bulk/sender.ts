@@ -25,7 +25,7 @@ interface Group {
   readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
 }
 
-/** Per concurrent request, so that requests do not wait for the disk. */
+/** Lines written ahead per concurrent request, so that requests do not wait for the disk. */
 const aheadPerRequest = 8
 
 export type Sender = ReturnType<typeof openSender>
@@ -181,10 +181,10 @@ export function failsAll(operation: Operation, error: unknown): boolean {
   return isUnreachable(error) || endsAll(explain(error).exit) || operation.failsAll?.(error) === true
 }
 
-/** An instance accepts up to 1 MiB. */
+/** Maximum body of a request; instances accept 1 MiB. */
 const maxBodyBytes = 900_000
 
-/** For the key and the site added to a line. */
+/** Bytes that the key and the site add to a line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {

@@ -70,10 +70,10 @@ export function openState(job: HeldJob<{ readonly job: string }, Event>): JobSta
   }
 }
 
-/** Lines read but not yet reported, besides one request. Bounds the memory of an import. */
+/** Maximum lines read but not yet reported, besides one request. Bounds the memory of an import. */
 export const maxLinesInFlight = 4000
 
-/** Lines of one run without a result. */
+/** Maximum lines of one run without a result. */
 const maxOpenLines = 2 * maxLinesInFlight
 
 const maxResentLines = 100_000

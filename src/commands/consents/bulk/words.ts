@@ -1,6 +1,6 @@
 import { usageError } from '../../../errors/errors.ts'
 
-/** European languages, and the booleans of spreadsheets and databases. */
+/** Words in European languages, and the booleans of spreadsheets and databases. */
 const commonYes =
   'true yes y t 1 on accepted accept granted agreed consented subscribed opt-in optin opted-in ' +
   'ja j oui sí si sim sì tak ano áno da igen kyllä jah jā taip evet ναι да так akzeptiert zugestimmt angemeldet accepté ' +
@@ -11,7 +11,7 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** Added by the user to the common ones. */
+/** Words that the user added to the common ones. */
 export interface Words {
   readonly true: readonly string[]
   readonly false: readonly string[]

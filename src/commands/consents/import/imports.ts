@@ -142,7 +142,7 @@ function timeOf(id: string): number {
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-/** Keeps kinds, not messages, which quote values of rows that no receipt may contain. */
+/** Counts by kind of error, because messages quote values of rows, which no receipt may contain. */
 function refusalCounter() {
   const refusals = new Map<string, Refusal>()
   const kindOf = openKinds()

@@ -2,7 +2,6 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
 import { importJobs } from '../bulk/job.ts'
 
-/** Folder of prepared rows until they are sent. */
 export function preparedFolder({ stateFolder }: Context['settings']): string {
   return resolve(stateFolder, 'imports')
 }

@@ -5,7 +5,7 @@ export interface ImportSeen {
   readonly answer: 'made' | 'replayed' | 'refused'
   /** True if an earlier request, whose answer was lost, may have made the record. */
   readonly mayBeOwn: boolean
-  /** By the record's id, relative to `began_at`; null without an id. */
+  /** Time in the record's id, relative to `began_at`; null without an id. */
   readonly madeAt: 'before' | 'since' | null
 }
 

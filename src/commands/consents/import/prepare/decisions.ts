@@ -12,7 +12,7 @@ interface Counted {
   count: number
 }
 
-/** Per table; a column with more does not hold answers. */
+/** Maximum per table; a column with more values does not hold answers. */
 const maxValues = 10_000
 
 const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy_versions']

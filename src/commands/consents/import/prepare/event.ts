@@ -8,7 +8,7 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/** Each name once, as in the source; null is neither yes nor no. Pairs, because objects with arbitrary keys are slow. */
+/** Pairs of unique source names; null is neither yes nor no. Objects with arbitrary keys would be slow. */
 export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
 export type Event = readonly [

@@ -9,7 +9,7 @@ import { ImportMap } from './map.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Loaded on use. `csv` also needs a `--map`. */
+/** Maps of the formats, loaded on use. `csv` also needs a `--map`. */
 const formats = {
   usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
   iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),

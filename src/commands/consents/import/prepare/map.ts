@@ -69,9 +69,9 @@ const Fields = z.strictObject({
  */
 const Time = z.strictObject({
   formats: z.array(z.string().min(1)).min(1),
-  /** IANA, if the source documents it. Otherwise `--timezone` sets it. */
+  /** IANA zone, if the source documents it. Otherwise `--timezone` sets it. */
   zone: z.string().optional(),
-  /** For a local time that occurs twice. A skipped one is always rejected. */
+  /** Meaning of a local time that occurs twice. A skipped local time is always rejected. */
   repeated_hour: z.enum(['refuse', 'earlier', 'later']).optional(),
 })
 
@@ -113,7 +113,7 @@ const except = z.array(z.string()).default([])
 
 const DerivedAcceptance = z.strictObject({ rule, except })
 
-/** For `derived` the rule decides. */
+/** `derived` leaves the answer to the rule. */
 const ExplicitAcceptance = z.strictObject({
   path: Source,
   values: z.record(
@@ -149,7 +149,7 @@ const Properties = z.strictObject({
   /** `keep`: names missing in `names` are kept unchanged. */
   other_names: z.enum(['keep', 'stop']).default('stop'),
   values: Answers.default({}),
-  /** By the source's version. Unlisted whole numbers are kept. */
+  /** Maps the source's versions. Unlisted whole numbers are kept. */
   policy_versions: z.record(z.string(), PolicyVersion.nullable()).default({}),
 })
 

@@ -1,7 +1,6 @@
 import { usageError } from '../../../../errors/errors.ts'
 import { fold } from '../../bulk/words.ts'
 
-/** Cells of a CSV row, or a JSON object. */
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
 export type Getter = (row: Row) => unknown
 

@@ -15,7 +15,7 @@ export interface Person {
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
-  /** Of the answers; Unix time in milliseconds. */
+  /** Unix times of the first and last answer, in milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
 }
@@ -38,7 +38,7 @@ interface State {
   readonly preferences: Readonly<Record<string, boolean>>
 }
 
-/** Characters of a row, to fit into a request of 1 MiB. */
+/** Maximum characters of a row, to fit into a request of 1 MiB. */
 const maxRowLength = 1_000_000
 
 interface PersonOptions {
@@ -165,7 +165,7 @@ function clashOf(
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
-/** Each answer is JSON of the complete state after it. */
+/** Stores each answer as JSON of the complete state after it. */
 interface History {
   purposes: ReadonlyMap<string, boolean | null>
   first: { readonly state: State; readonly details: Details } | null
@@ -231,7 +231,7 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
   }
 }
 
-/** For a preference of several purposes: no if any is no, yes if all are yes, otherwise omitted. */
+/** A preference of several purposes is no if any is no, yes if all are yes, otherwise omitted. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)

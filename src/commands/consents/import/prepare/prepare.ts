@@ -21,7 +21,6 @@ export interface PrepareOptions {
   readonly folder: string
   /** Prepared rows that jobs still need. Others are removed if their process has ended. */
   readonly inUse?: readonly string[]
-  /** Applies to every answer. */
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
   /** Removes the `'` that spreadsheets need before formulas in CSV. */

@@ -36,7 +36,6 @@ export type Reason = 'invalid' | 'field' | 'time' | 'contradiction' | 'too_large
 export interface Counts {
   readonly read: number
   readonly records: number
-  /** Later answers. */
   readonly changes: number
   /** Rows merged into the answer of another row. */
   readonly merged: number

@@ -11,7 +11,6 @@ import type { Container, ImportMap } from './map.ts'
 import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
 import type { Part } from './source.ts'
 
-/** A line, or an element of a JSON array. */
 export type ReadRow = { readonly number: number } & ({ readonly row: Row } | { readonly problem: string })
 
 export interface Batch {

@@ -29,7 +29,6 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
   let held: Stored[] = []
   let length = 0
   let runs = 0
-  /** Run paths, by how often they were merged. */
   const levels: string[][] = []
   const nextPath = () => {
     runs += 1

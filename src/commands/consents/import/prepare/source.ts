@@ -25,7 +25,7 @@ export interface Source {
 
 const chunkBytes = 16_384
 
-/** Against decompression bombs: the maximum ratio of unpacked size, and a size always allowed. */
+/** Limits against decompression bombs: a file may unpack to this multiple of its size, or to the minimum. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
@@ -100,7 +100,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   }
 }
 
-/** Includes gzip with several members. */
+/** Unpacks gzip, including several members. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
   const { value: first } = await chunks.next()
   if (!first) return
@@ -183,7 +183,7 @@ function isNested(name: string): boolean {
   return /\.zip$/i.test(name)
 }
 
-/** Held in memory, because a ZIP's directory is at its end. */
+/** Nested ZIPs are held in memory, because a ZIP's directory is at its end. */
 const maxNestedBytes = 8 * 1024 * 1024
 
 async function* nestedParts(
@@ -207,7 +207,7 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-/** By descriptor: another file may since have the path. */
+/** Opens the descriptor, because another file may since have the path. */
 async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   const { fromFdPromise } = await import('yauzl')
   return await fromFdPromise(fd, { autoClose: false }).catch(error => {

@@ -64,7 +64,7 @@ function parserOf(format: string): (text: string) => Reading | null {
       const wallMs = parseInstant(text)
       return wallMs === null ? null : { wallMs: Math.floor(wallMs), offsetMs: 0 }
     }
-  if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // 12 digits are milliseconds
+  if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // since 1990, 12 digits are milliseconds
   if (format === 'epoch_ms') return text => epoch(text, 1)
   return patternParser(format)
 }

@@ -10,7 +10,7 @@ const suffix = '.import'
 const ownerFile = 'owner.json'
 const rowsFile = 'rows.ndjson'
 
-/** Since its last change, for a folder of another machine or without an owner. */
+/** A folder of another machine, or without an owner, counts as abandoned this long after its last change. */
 const abandonedMs = 600_000
 
 export interface WorkFolder {
@@ -32,7 +32,6 @@ export async function makeWorkFolder(
   return { path, rows: join(path, rowsFile) }
 }
 
-/** Ignores any file but prepared rows. */
 export async function removePrepared(rows: string): Promise<void> {
   const folder = dirname(rows)
   if (folder.endsWith(suffix) && rows === join(folder, rowsFile)) await rm(folder, { recursive: true, force: true })
