@@ -29,6 +29,7 @@ interface Sink {
   readonly color: boolean
   /** Closed by its reader. */
   readonly closed: boolean
+  /** Does nothing once `closed`. */
   write(content: string | Uint8Array): Promise<void>
 }
 

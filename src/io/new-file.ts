@@ -118,6 +118,7 @@ export async function openOutFile(path: string, flag = '--out', replaces = false
   }
 }
 
+/** @throws CliError usage if the path is taken */
 export async function requireFree(path: string, flag: string, replaces = false): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found || (replaces && found.isFile())) return

@@ -29,6 +29,7 @@ const chunkBytes = 16_384
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
+/** @throws UsageError if the path is not a readable file */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
   const rethrow = (error: unknown): never => {
     throw error instanceof CliError ? error : unreadable(path, error)

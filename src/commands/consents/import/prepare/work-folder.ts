@@ -32,6 +32,7 @@ export async function makeWorkFolder(
   return { path, rows: join(path, rowsFile) }
 }
 
+/** Removes prepared rows with their folder. Does nothing for any other file. */
 export async function removePrepared(rows: string): Promise<void> {
   const folder = dirname(rows)
   if (folder.endsWith(suffix) && rows === join(folder, rowsFile)) await rm(folder, { recursive: true, force: true })
