@@ -92,8 +92,11 @@ function cacheFile({ NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA, H
 
 /** Root must not create files in another user's home folder. */
 function isOwnFolder(home) {
-  const found = home && statSync(home, { throwIfNoEntry: false })
-  return Boolean(found) && found.uid === process.getuid()
+  try {
+    return Boolean(home) && statSync(home).uid === process.getuid()
+  } catch {
+    return false // missing, or below a folder of somebody else
+  }
 }
 
 /**

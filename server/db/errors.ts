@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Kind by code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
 /** Total time that a request may wait for the database; also the longest time of a statement. */
 export const databaseTimeoutMs = 5000
 
+/** Kind by code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
 export type DbErrorKind =
   /** The connection was lost. The statement may have been executed. */
   | 'lost'

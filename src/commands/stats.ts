@@ -58,10 +58,11 @@ async function run(ctx: Context, options: z.output<typeof Options>): Promise<Out
   const footer = () => describe(ctx, found, by !== undefined)
   const total = { ...found.total, group: null, site_id: null, site_name: null, true: null, false: null }
   const rows = by === undefined ? [total] : found.groups
-  return many(view, pagesOf(rows.map(withRate)), { footer })
+  const { complete, as_of } = found
+  return many(view, pagesOf(rows.map(row => ({ ...withRate(row), complete, as_of }))), { footer })
 }
 
-function withRate(row: StatsGroup): StatsRow {
+function withRate(row: StatsGroup) {
   const [part, rest] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
   const all = (part ?? 0) + (rest ?? 0)
   return { ...row, rate: part === null || all === 0 ? null : Math.round((part / all) * 10_000) / 10_000 }

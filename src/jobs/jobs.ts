@@ -21,6 +21,7 @@ import {
 import { identify, isRunning } from './process.ts'
 
 interface JobHeader {
+  readonly version?: number
   readonly job: string
 }
 
@@ -112,12 +113,15 @@ export function jobsOf<Header extends JobHeader, Event extends readonly [kind: s
       await write(encode(claim) + text)
     }
     const { append, appendSoon } = groupCommit(write)
+    // The program that began a job of version 1 does not read several events of a line.
+    const toText = (events: readonly Event[]) =>
+      header.version === 1 ? events.map(encode).join('') : encodeEvents(events)
     return {
       header,
       isResumed: first.read > 1,
       earlierEvents: () => eventsOf(log, first.claim),
-      append: (...events) => explained(append(encodeEvents(events))),
-      appendSoon: (...events) => appendSoon(encodeEvents(events)),
+      append: (...events) => explained(append(toText(events))),
+      appendSoon: (...events) => appendSoon(toText(events)),
       requireHeld: () => explained(append('')),
       close: async isDone => {
         const close: Close = { closed: claim.claim }

@@ -36,13 +36,24 @@ export interface Close {
 /** @throws CliError invalid_data if the line would be too long to read again */
 export function encode(entry: unknown): string {
   const json = JSON.stringify(entry)
-  if (Buffer.byteLength(json) > longestLine - 9) throw dataError('a job cannot hold so long a line')
+  if (!fits(json)) throw dataError('a job cannot hold so long a line')
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
-/** On one line: a line each takes several times the CPU. @throws CliError invalid_data if it would be too long to read again */
+/**
+ * Encodes events on as few lines as possible, because a line each takes several times the CPU.
+ *
+ * @throws CliError invalid_data if an event would be too long to read again
+ */
 export function encodeEvents(events: readonly unknown[]): string {
-  return events.length === 0 ? '' : encode(events.length === 1 ? events[0] : events)
+  if (events.length <= 1) return events.map(encode).join('')
+  if (fits(JSON.stringify(events))) return encode(events)
+  const middle = Math.ceil(events.length / 2)
+  return encodeEvents(events.slice(0, middle)) + encodeEvents(events.slice(middle))
+}
+
+function fits(json: string): boolean {
+  return Buffer.byteLength(json) <= longestLine - 9
 }
 
 /** Most entries kept after an unreadable line until a claim accounts for it. */

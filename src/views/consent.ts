@@ -60,10 +60,15 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
+/** The importer's time is that of the imported answer, and not that of a change made here since. */
+function isChanged({ created_at, updated_at }: ConsentRow): boolean {
+  return Boolean(updated_at) && updated_at !== created_at
+}
+
 const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
   given_at: field('given_at', {
-    text: row => minute(row.given_at),
-    brief: row => day(row.given_at),
+    text: row => (isChanged(row) ? `changed ${day(row.updated_at)}` : minute(row.given_at)),
+    brief: row => (isChanged(row) ? `changed ${day(row.updated_at)}` : day(row.given_at)),
     whole: true,
     rank: 2.4,
   }),

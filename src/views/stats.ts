@@ -7,6 +7,9 @@ export type StatsRow = StatsGroup & {
    * Share of accepted records, or of true preferences: 0 to 1 with four decimals. Null if hidden or without records.
    */
   readonly rate: number | null
+  /** False if some records are not counted yet; then `as_of` is the time until which all are, null if there is none. */
+  readonly complete: boolean
+  readonly as_of: string | null
 }
 
 const barLength = 10

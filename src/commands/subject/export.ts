@@ -44,7 +44,7 @@ Examples:
           files,
           pages(),
         ).finally(() => abandonExport(files))
-        const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} entries of history`
+        const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} ${entries === 1 ? 'entry' : 'entries'} of history`
         await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)
         if (registered) await registerManifest(ctx, registered, manifest_sha256, `${path}.manifest.json`)

@@ -45,7 +45,14 @@ describe('stats', () => {
     const flags = ['--by', 'country', '--site', site, '--from', '2026-01-01', '--to', '2026-01-31', '--exact']
     const { code, stdout } = await cli.run(['stats', ...flags, '-o', 'json'])
     expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toEqual(found.groups.map(row => ({ ...row, rate: row.records === null ? null : 0.75 })))
+    expect(JSON.parse(stdout)).toEqual(
+      found.groups.map(row => ({
+        ...row,
+        rate: row.records === null ? null : 0.75,
+        complete: true,
+        as_of: null,
+      })),
+    )
     expect(cli.sent()[0]?.query).toEqual({
       site_id: site,
       from: '2026-01-01',

@@ -461,6 +461,18 @@ describe('when the process that holds a job', () => {
   })
 })
 
+describe('Jobs › a job of version 1', () => {
+  it('keeps a line for each event, because the program that began it reads no others', async () => {
+    const folder = newFolder()
+    const linesOf = async (header: { version?: number }) => {
+      const job = await openJobs(folder).create({ job: randomUUID(), note: 'hello', ...header })
+      await job.append(['n', 1], ['n', 2])
+      return readFileSync(pathOf(folder, job.header.job), 'utf8').match(/^\w{8} \[.*$/gm)?.length
+    }
+    expect([await linesOf({ version: 1 }), await linesOf({ version: 2 })]).toEqual([2, 1])
+  })
+})
+
 describe('when a process is killed at any moment', () => {
   const script = () => join(root.path, 'counter.mjs')
   beforeAll(async () => {

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Claim, encode, readOwnership } from '../../../src/jobs/log.ts'
+import { longestLine } from '../../../src/io/input.ts'
+import { type Claim, encode, encodeEvents, readEntries, readOwnership } from '../../../src/jobs/log.ts'
 import { useFolder } from '../../support/cli.ts'
 
 const folder = useFolder()
@@ -22,6 +23,19 @@ async function ownerAfter(...entries: object[]): Promise<string | null> {
   writeFileSync(path, [{ job: 'x' }, ...entries].map(encode).join('\n'))
   return (await readOwnership({ path, ifDamaged: '' })).owner?.claim ?? null
 }
+
+describe('encodeEvents', () => {
+  it('needs several lines for events that are too long for one, and loses none', async () => {
+    const events = Array.from({ length: 1500 }, (_, line) => ['d', line, String(line).repeat(400)])
+    const text = encodeEvents(events)
+    expect(Math.max(...text.split('\n').map(line => line.length))).toBeLessThan(longestLine)
+    const path = join(folder.path, 'long')
+    writeFileSync(path, encode({ job: 'x' }) + text)
+    const entries: unknown[] = []
+    for await (const entry of readEntries({ path, ifDamaged: '' })) entries.push(entry)
+    expect(entries.slice(1).flat()).toEqual(events)
+  })
+})
 
 describe('readOwnership', () => {
   it('counts the first of several claims after the same owner', async () => {

@@ -14,14 +14,19 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
 }
 
 interface AnsweredProps {
-  readonly of: { readonly created_at: string | null; readonly given_at?: string | undefined }
+  readonly of: {
+    readonly created_at: string | null
+    readonly updated_at: string | null
+    readonly given_at?: string | undefined
+  }
 }
 
 /** Shows the creation time, or for an imported record the answer time that the importer stated. */
-export function Answered({ of: { created_at, given_at } }: AnsweredProps) {
+export function Answered({ of: { created_at, updated_at, given_at } }: AnsweredProps) {
+  const since = updated_at === created_at ? '' : ', changed since'
   return (
     <>
-      <Time at={given_at ?? created_at} /> {given_at && <small>answered, as imported</small>}
+      <Time at={given_at ?? created_at} /> {given_at && <small>answered, as imported{since}</small>}
     </>
   )
 }

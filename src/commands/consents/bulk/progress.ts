@@ -56,7 +56,8 @@ export async function countError(
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
-  if (progress.stop === null || !endsImport) await progress.errors.add(error, nameOf(operation, entry), { isHinted })
+  if (progress.stop === null || !endsImport)
+    await progress.errors.add(error, nameOf(operation, entry, endsImport), { isHinted })
   if (endsImport) {
     progress.stop ??= 'the lines after it would fail for the same reason'
     progress.stopExit ??= exitCode
@@ -64,8 +65,10 @@ export async function countError(
   if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
 }
 
-function nameOf(operation: Operation, entry: Outcome['entry']): string {
-  return operation.nameOf?.(entry) ?? `line ${entry.line.number}`
+/** An error of all records is not attributed to the one whose id its message would show. */
+function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsImport: boolean): string {
+  if (nameOf) return endsImport ? words.work : nameOf(entry)
+  return `line ${entry.line.number}`
 }
 
 /** Returns 8 if some lines are done and some not, 11 if none failed but some answers were lost. */

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
+import { CliError } from '../../../errors/errors.ts'
 import { importJobs } from '../bulk/job.ts'
 
 export function preparedFolder({ stateFolder }: Context['settings']): string {
@@ -11,9 +12,15 @@ export function preparedPath(settings: Context['settings'], file: string): strin
   return join(preparedFolder(settings), basename(dirname(file)), basename(file))
 }
 
-export async function preparedInUse(ctx: Context): Promise<string[]> {
+/** Returns the prepared rows that jobs need; null if the header of one cannot be read. */
+export async function preparedInUse(ctx: Context): Promise<string[] | null> {
   const jobs = importJobs(ctx, 'import')
-  // A job that another process ends meanwhile needs no rows.
-  const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(() => null)))
-  return headers.flatMap(header => (header?.command === 'import' ? [header.file] : []))
+  const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(ifGone)))
+  if (headers.includes('unreadable')) return null
+  return headers.flatMap(header => (typeof header === 'object' && header.command === 'import' ? [header.file] : []))
+}
+
+/** A job that another process ends meanwhile needs no rows. */
+function ifGone(error: unknown): 'gone' | 'unreadable' {
+  return error instanceof CliError && error.code === 'busy' ? 'gone' : 'unreadable'
 }

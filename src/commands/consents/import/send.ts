@@ -89,7 +89,10 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
   const header = await jobs.readHeader(job)
   const { data: about } = ImportAbout.safeParse(header.about)
   if (!about)
-    throw usageError('the job is of another command', `consentctl ${header.command ?? 'create'} --resume ${job}`)
+    throw usageError(
+      `no import to resume: this job is of consentctl ${header.command ?? 'create'}`,
+      `to go on with that one instead: consentctl ${header.command ?? 'create'} --resume ${job}`,
+    )
   const signer = await openSigner(ctx, locateImportReceipts(ctx))
   const isOther = about.account_id !== null && signer.account_id !== null && about.account_id !== signer.account_id
   if (isOther)

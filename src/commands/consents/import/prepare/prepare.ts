@@ -19,8 +19,8 @@ export { removePrepared } from './work-folder.ts'
 export interface PrepareOptions {
   /** Private; created if missing. The disk needs room for the rows twice. */
   readonly folder: string
-  /** Prepared rows that jobs still need. Others are removed if their process has ended. */
-  readonly inUse?: readonly string[]
+  /** Prepared rows that jobs still need. Others are removed if their process has ended; none with null. */
+  readonly inUse?: readonly string[] | null
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
   /** Removes the `'` that spreadsheets need before formulas in CSV. */
@@ -45,7 +45,7 @@ export interface PrepareOptions {
 export async function prepare(files: readonly string[], map: ImportMap, options: PrepareOptions): Promise<Prepared> {
   const decisions = openDecisions(map)
   const interpret = openInterpreter(map, options, decisions)
-  const work = await makeWorkFolder(options.folder, options.host, options.inUse ?? [])
+  const work = await makeWorkFolder(options.folder, options.host, options.inUse === undefined ? [] : options.inUse)
   let isKept = false
   try {
     const tally = openTally()

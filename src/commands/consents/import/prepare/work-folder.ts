@@ -18,14 +18,14 @@ export interface WorkFolder {
   readonly rows: string
 }
 
-/** First removes folders of ended processes, which contain personal data, unless `inUse` has their rows. */
+/** First removes folders of ended processes, which contain personal data, unless `inUse` has their rows, or is null: unknown. */
 export async function makeWorkFolder(
   folder: string,
   host: Pick<Host, 'pid' | 'kill'>,
-  inUse: readonly string[],
+  inUse: readonly string[] | null,
 ): Promise<WorkFolder> {
   await makeFolder(folder)
-  await removeAbandoned(folder, host, inUse)
+  if (inUse !== null) await removeAbandoned(folder, host, inUse)
   const path = join(folder, `${randomUUID()}${suffix}`)
   await mkdir(path, { mode: 0o700 })
   await writeFile(join(path, ownerFile), JSON.stringify(await identify(host.pid)), { mode: 0o600 })

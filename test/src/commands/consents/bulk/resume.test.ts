@@ -302,7 +302,7 @@ describe('the file of an import job', () => {
     },
   )
 
-  it('may be of version 0.1.0, whose lines have an event each', async () => {
+  it('may be of version 1, whose lines have an event each', async () => {
     const job = await stopped()
     rewrite(line => line.replace(/^\{"version":2,/, '{"version":1,'))
     expect(readFileSync(jobFile(), 'utf8')).toContain('{"version":1,')
