@@ -19,7 +19,7 @@ const timeout = 600_000
 /** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
 const planted = ['pool', 'retry', 'batcher-results', 'quota-settle', 'jobs-ahead', 'list-end']
 
-const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '2000'
+const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '5000'
 
 describe('Simulation', () => {
   it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {
