@@ -1,24 +1,17 @@
 import { usageError } from '../../errors/errors.ts'
 
-export function acceptedOf({
-  accepted,
-  refused,
-}: {
-  readonly accepted?: true | undefined
-  readonly refused?: true | undefined
-}): boolean | undefined {
-  if (accepted && refused) throw usageError('--accepted and --refused cannot be combined')
-  return accepted ? true : refused ? false : undefined
+type Flags<Name extends string> = { readonly [Flag in Name]?: true | undefined }
+
+export function acceptedOf(flags: Flags<'accepted' | 'refused'>): boolean | undefined {
+  return eitherOf(flags, 'accepted', 'refused')
 }
 
-/** @throws CliError (usage) if both flags are given */
-export function importedOf({
-  imported,
-  witnessed,
-}: {
-  readonly imported?: true | undefined
-  readonly witnessed?: true | undefined
-}): boolean | undefined {
-  if (imported && witnessed) throw usageError('--imported and --witnessed cannot be combined')
-  return imported ? true : witnessed ? false : undefined
+export function importedOf(flags: Flags<'imported' | 'witnessed'>): boolean | undefined {
+  return eitherOf(flags, 'imported', 'witnessed')
+}
+
+/** Returns undefined without either flag. @throws CliError (usage) if both are given */
+function eitherOf<Name extends string>(flags: Flags<Name>, yes: Name, no: Name): boolean | undefined {
+  if (flags[yes] && flags[no]) throw usageError(`--${yes} and --${no} cannot be combined`)
+  return flags[yes] ? true : flags[no] ? false : undefined
 }
