@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -293,6 +293,7 @@ complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'writ
 complete -c consentctl -n '__consentctl_at \'import\'' -l policy-version -x -d 'the version of the policy that all of them answered'
 complete -c consentctl -n '__consentctl_at \'import\'' -l timezone -x -d 'the zone of local times, such as Europe/Berlin'
 complete -c consentctl -n '__consentctl_at \'import\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
+complete -c consentctl -n '__consentctl_at \'import\'' -l refused-out -r -F -d 'list the rows that the reading refuses in a new file'
 complete -c consentctl -n '__consentctl_at \'import\'' -l failed-out -r -F -d 'write the records that the instance refused to a new file'
 complete -c consentctl -n '__consentctl_at \'import\'' -l receipt-out -r -F -d 'write a copy of the receipt to a new file'
 complete -c consentctl -n '__consentctl_at \'import\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume an import that was stopped'

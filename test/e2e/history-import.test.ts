@@ -92,7 +92,8 @@ it(`import › when client and server are killed ${kills} times, makes one recor
     const resume = ['import', '--resume', 'last', '--receipt-out', receiptFile]
     const requests = () => (isLong ? Math.floor((Math.random() * persons) / 500 / kills) : 0)
     let isHeld = proxy.hold(requests(), Math.random() < 0.5)
-    let run = start(['import', file, ...flags, '--receipt-out', receiptFile], env)
+    const refusedFile = join(folder.path, 'refused.ndjson')
+    let run = start(['import', file, ...flags, '--receipt-out', receiptFile, '--refused-out', refusedFile], env)
     for (let killed = 1; killed <= kills; ) {
       const ended = await Promise.race([isHeld.then(() => null), run.ended])
       if (ended) {
@@ -122,6 +123,7 @@ it(`import › when client and server are killed ${kills} times, makes one recor
     const changes = Math.ceil(persons / changedEvery)
     const counts = { read: persons + changes + 2, records: persons, changes, merged: 0, duplicates: 0 }
     expect(receipt.rows).toEqual({ ...counts, left_out: 1, refused: 1 })
+    expect(readFileSync(refusedFile, 'utf8')).toMatch(/^\{"where":"\S+","rows":1,"origin_id":"person-y",.*\}\n$/)
     const records = await allRecords(server.url, key)
     expect(records.map(record => record.origin.id).sort()).toEqual(
       Array.from({ length: persons }, (_, person) => `person-${person}`).sort(),

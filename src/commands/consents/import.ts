@@ -8,8 +8,8 @@ import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { isUuid } from '../../contract/uuid.ts'
 import { PolicyVersion } from '../../contract/values.ts'
-import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
-import { report, reportsByKind } from '../../errors/report.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { report } from '../../errors/report.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import { requireFree } from '../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
@@ -33,6 +33,7 @@ const Options = z.strictObject({
   timezone: nonEmpty.optional(),
   csvUnguard: z.literal(true).optional(),
   dryRun: z.literal(true).optional(),
+  refusedOut: nonEmpty.optional(),
   failedOut: nonEmpty.optional(),
   receiptOut: nonEmpty.optional(),
   resume: nonEmpty.optional(),
@@ -49,7 +50,7 @@ An API key needs the scope import: keys create --name import --scope import --sc
 --dry-run prints every distinct value with its count and what it becomes, and sends nothing. A value that nothing
 decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. Local times need
 --timezone. --policy-version is of all answers, for files without the version of the policy: nobody may invent one, and
-with a map that has the version it is refused.
+with a map that has the version it is refused. Rows that cannot be told are refused: --refused-out lists them all.
 
 A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
 --resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
@@ -77,6 +78,7 @@ export function importHistory(command: Command, ctx: Context): void {
     .option('--policy-version <n>', 'the version of the policy that all of them answered')
     .option('--timezone <zone>', 'the zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
+    .option('--refused-out <path>', 'list the rows that the reading refuses in a new file')
     .option('--failed-out <path>', 'write the records that the instance refused to a new file')
     .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
     .option('--resume <job|last>', 'resume an import that was stopped')
@@ -123,13 +125,19 @@ async function requireSiteId(ctx: Context, site: string): Promise<string> {
   throw usageError(`the key may not list the sites, and ${quoteForShell(site)} is no id`, 'give the id: --site UUID')
 }
 
-async function requireFreeOutputs({ failedOut, receiptOut }: ImportFlags): Promise<void> {
+async function requireFreeOutputs({ refusedOut, failedOut, receiptOut }: ImportFlags): Promise<void> {
+  if (refusedOut !== undefined) await requireFree(refusedOut, '--refused-out')
   if (failedOut !== undefined) await requireFree(failedOut, '--failed-out')
   if (receiptOut !== undefined) await requireFree(receiptOut, '--receipt-out')
 }
 
 async function resumeImport(ctx: Context, options: ImportFlags, job: string): Promise<Output<unknown>> {
   const { operands, resume: _, failedOut: __, receiptOut: ___, ignoreQuota: ____, yes: _____, ...others } = options
+  if (options.refusedOut !== undefined)
+    throw usageError(
+      '--refused-out lists the rows that the reading refuses, and a resumed import reads no files',
+      'to list them: consentctl import FILE… --dry-run --refused-out FILE, with the flags of the import',
+    )
   const isOther = operands.length > 0 || Object.values(others).some(value => value !== undefined)
   if (isOther)
     throw usageError('a job has its files, site and map', `leave them out: consentctl import --resume ${job}`)
@@ -165,7 +173,9 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const { refused, records } = prepared.counts
   const code = records > 0 ? exit.partial : exit.rejected
   const told = refused > 0 && prepared.undecided === 0 ? [`the import would end with exit code ${code}`] : []
-  await ctx.warn(`${format}: ${[...describePrepared(prepared), ...told].join('; ')}; nothing was sent`)
+  await ctx.warn(
+    `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; nothing was sent`,
+  )
   return prepared.undecided > 0
     ? await stopUndecided(ctx, options, prepared)
     : many(valueView, pagesOf(prepared.values))
@@ -182,30 +192,40 @@ async function prepareFiles(
   map: ImportMap,
   onDecided?: () => void,
 ): Promise<Prepared> {
-  const [{ prepare }, { preparedFolder, preparedInUse }] = await Promise.all([
+  const [{ prepare }, { preparedFolder, preparedInUse }, { openRefusedRows }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
     import('./import/prepared-rows.ts'),
+    import('./import/refused-rows.ts'),
   ])
   limitHeapGrowth()
-  const refused = reportsByKind(ctx)
-  const prepared = await prepare(options.operands, map, {
-    folder: preparedFolder(ctx.settings),
-    inUse: await preparedInUse(ctx),
-    policyVersion: options.policyVersion,
-    timezone: options.timezone,
-    unguard: options.csvUnguard ?? false,
-    now: new Date(),
-    host: ctx.host,
-    signal: ctx.interruption,
-    ...(onDecided && { onDecided }),
-    onRefused: ({ where, message }) => refused.add(dataError(message), where),
-  })
-  await refused.finish()
-  return prepared
+  const refused = await openRefusedRows(ctx, options.refusedOut)
+  let prepared: Prepared | undefined
+  try {
+    prepared = await prepare(options.operands, map, {
+      folder: preparedFolder(ctx.settings),
+      inUse: await preparedInUse(ctx),
+      policyVersion: options.policyVersion,
+      timezone: options.timezone,
+      unguard: options.csvUnguard ?? false,
+      now: new Date(),
+      host: ctx.host,
+      signal: ctx.interruption,
+      ...(onDecided && { onDecided }),
+      onRefused: refused.add,
+    })
+    await refused.finish()
+    return prepared
+  } catch (error) {
+    if (prepared) await discard(prepared)
+    throw error
+  } finally {
+    await refused.close()
+  }
 }
 
 /** Shows the values, and writes the undecided ones to `--map-out`. */
-async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { values, undecided }: Prepared) {
+async function stopUndecided(ctx: Context, options: ImportFlags, { values, undecided, counts }: Prepared) {
+  const { mapOut, map, dryRun, refusedOut } = options
   const open = values.filter(({ becomes }) => becomes === null)
   if (mapOut !== undefined) {
     const { writeUndecided } = await import('./import/map-undecided.ts')
@@ -215,6 +235,10 @@ async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { value
     mapOut === undefined
       ? 'write them into a map to edit: --dry-run --map-out FILE'
       : `edit ${mapOut}, then use --map ${mapOut}`
+  if (counts.refused > 0 && !dryRun) {
+    const { describeRefusedRows } = await import('./import/refused-rows.ts')
+    await ctx.warn(describeRefusedRows(counts.refused, refusedOut))
+  }
   const message = `${formatCount(undecided, 'value')} of the files ${undecided === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
   return many(valueView, pagesOf(values), { exit: () => exit.rejected })

@@ -30,6 +30,8 @@ export interface Operation {
   /** Used for lines that omit them; stored in the job's header. */
   readonly defaults: Readonly<Record<string, unknown>>
   readonly about?: Readonly<Record<string, unknown>> | undefined
+  /** Flags that a resumed run needs again. */
+  readonly resumeFlags?: readonly string[]
   /** Maximum quota units per line, if no response is lost. */
   readonly requests: number
   /** True if `send` detects what an earlier run did with a line. */

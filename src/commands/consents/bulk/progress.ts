@@ -189,7 +189,8 @@ export function resumeCommand(
   { state, operation }: ImportJob,
 ): string | null {
   if (!state) return null
-  if (operation.lines.isOwn) return commandLike(ctx, operation.command, '--resume', state.job) // such a command has no other flags
+  const { resumeFlags } = operation
+  if (resumeFlags) return commandLike(ctx, operation.command, '--resume', state.job, ...resumeFlags)
   const more = resume === undefined ? ['--resume', state.job] : []
   const words = ctx.host.argv.slice(2)
   return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')

@@ -19,6 +19,7 @@ export interface Refusal extends Kind {
 interface ImportKind {
   readonly site: string | undefined
   readonly about: Readonly<Record<string, unknown>> | undefined
+  readonly resumeFlags: readonly string[]
   /** Unix time in milliseconds by the service's clock, before anything was sent. */
   readonly beganAt: number
   complete(job: ImportJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
@@ -27,7 +28,7 @@ interface ImportKind {
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
 /** Rows can be sent again at any time, because an origin is imported only once. */
-export function imports({ site, about, beganAt, complete }: ImportKind): Operation {
+export function imports({ site, about, resumeFlags, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
     command: 'import',
@@ -36,6 +37,7 @@ export function imports({ site, about, beganAt, complete }: ImportKind): Operati
     words: { verb: 'import', work: 'import', check: 'list before you import', unchanged: 'known' },
     defaults: { site_id: site },
     about,
+    resumeFlags,
     requests: 1 / rowsPerUnit,
     isIdempotent: true,
     nameOf: ({ line }) => `origin ${(JSON.parse(line.bytes.toString()) as ImportRow).origin.id}`,

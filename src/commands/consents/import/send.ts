@@ -20,12 +20,14 @@ import { imports, type Refusal } from './imports.ts'
 import type { Prepared } from './prepare/prepared.ts'
 import { preparedPath } from './prepared-rows.ts'
 import { makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
+import { describeRefusedRows } from './refused-rows.ts'
 
 interface SendOptions {
   readonly site?: string | undefined
   readonly policyVersion?: number | undefined
   readonly timezone?: string | undefined
   readonly csvUnguard?: true | undefined
+  readonly refusedOut?: string | undefined
   readonly failedOut?: string | undefined
   readonly receiptOut?: string | undefined
   readonly ignoreQuota?: true | undefined
@@ -75,7 +77,9 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
     await delay(Math.max(0, mayBegin - performance.now()))
   }
   if (prepared.path === null) {
-    await ctx.warn(`no record to import: ${describePrepared(prepared).join('; ')}; nothing was sent`)
+    await ctx.warn(
+      `no record to import: ${describePrepared(prepared, options.refusedOut).join('; ')}; nothing was sent`,
+    )
     return many(importedView, noPages(), { exit: () => (prepared.counts.refused > 0 ? exit.rejected : exit.done) })
   }
   const file = { file: prepared.path, snapshot: prepared.path, resume: undefined, approve }
@@ -123,6 +127,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
   const operation = imports({
     site,
     about,
+    resumeFlags: [...flagOf('--failed-out', failedOut), ...flagOf('--receipt-out', receiptOut)],
     beganAt: Date.parse(about.began_at),
     complete: async (job, counts, refusals) => {
       await job.state?.requireHeld()
@@ -140,7 +145,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
       for await (const _ of sendLines(ctx, operation, lineOptions, progress));
       if (stored === null) return
       await copyReceipt(stored, copy)
-      if (toExit(progress, about) === exit.partial) await ctx.warn(describeRefused(about, progress))
+      if (toExit(progress, about) === exit.partial) await ctx.warn(describeRefused(about, progress, options.refusedOut))
       yield [toRow(stored)]
     } finally {
       await copy?.abandon(false)
@@ -150,6 +155,10 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
 }
 
 const concurrency = 4
+
+function flagOf(flag: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [flag, value]
+}
 
 async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null): Promise<void> {
   if (!copy) return
@@ -164,12 +173,14 @@ function toExit(progress: Progress, { rows }: ImportAbout): Exit {
   return code === exit.done && rows.refused > 0 ? exit.partial : code
 }
 
-function describeRefused({ rows }: ImportAbout, { failed }: Progress): string {
+function describeRefused({ rows }: ImportAbout, { failed }: Progress, refusedOut: string | undefined): string {
   const parts = [
     ...(rows.refused > 0 ? [`${formatCount(rows.refused, 'row')} refused when the files were read`] : []),
     ...(failed > 0 ? [`${formatCount(failed)} refused by the instance`] : []),
   ]
-  return `the exit code is ${exit.partial}: ${parts.join(', ')}`
+  const list = refusedOut ?? 'the import with --dry-run --refused-out FILE'
+  const more = rows.refused > 0 ? `; ${list} lists the rows` : ''
+  return `the exit code is ${exit.partial}: ${parts.join(', ')}${more}`
 }
 
 function toAbout({ signer, options, prepared, format, system, startedAt, beganAt }: Sending): ImportAbout {
@@ -227,18 +238,18 @@ function toRow({ path, receipt }: StoredImportReceipt): ImportedRow {
 async function confirm(ctx: Context, { prepared, site, options }: Sending): Promise<void> {
   const where = instanceLabel(ctx)
   const name = options.site && options.site !== site ? `${options.site} (${site})` : site
-  const notes = [...describePrepared(prepared), `to the site ${name}`]
+  const notes = [...describePrepared(prepared, options.refusedOut), `to the site ${name}`]
   await promptToConfirm(ctx, importedView, [], {
     ...{ action: 'import', noun: 'record', where, notes, total: prepared.counts.records },
   })
 }
 
-export function describePrepared({ counts, files, given }: Prepared): string[] {
+export function describePrepared({ counts, files, given }: Prepared, refusedOut: string | undefined): string[] {
   const { read, records, changes, left_out, refused } = counts
   const parts = [
     `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`,
     ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
-    ...(refused > 0 ? [`${formatCount(refused, 'row')} refused`] : []),
+    ...(refused > 0 ? [describeRefusedRows(refused, refusedOut)] : []),
   ]
   return given ? [...parts, `answered from ${given.first} to ${given.last}`] : parts
 }

@@ -6,7 +6,9 @@ import type { Reason } from './prepared.ts'
 /** All events of a person: a row of the prepared file, or why it is rejected. */
 export interface Person {
   readonly originId: string
-  readonly first: { readonly part: number; readonly line: number }
+  readonly first: Position
+  /** At most 1,000 further rows that `events` counts. */
+  readonly others: readonly Position[]
   /** JSON of an `ImportRow` without its site; null if the person is rejected or has no answer. */
   readonly row: string | null
   readonly problem: { readonly reason: Reason; readonly message: string } | null
@@ -18,6 +20,11 @@ export interface Person {
   /** Unix times of the first and last answer, in milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
+}
+
+interface Position {
+  readonly part: number
+  readonly line: number
 }
 
 interface Answer {
@@ -40,6 +47,9 @@ interface State {
 
 /** Maximum characters of a row, to fit into a request of 1 MiB. */
 const maxRowLength = 1_000_000
+
+const maxOthers = 1000
+const noOthers: readonly Position[] = []
 
 interface PersonOptions {
   readonly map: ImportMap
@@ -73,7 +83,8 @@ interface Rules extends PersonOptions {
 
 interface OpenPerson {
   readonly originId: string
-  readonly first: Person['first']
+  first: Position
+  others: Position[] | null
   readonly history: History
   problem: Person['problem']
   answer: Answer | null
@@ -87,14 +98,15 @@ interface OpenPerson {
 function openPerson([originId, , , part, line]: Event): OpenPerson {
   const history: History = { purposes: noPurposes, first: null, last: null, changes: [], length: 0 }
   const counts = { events: 0, answers: 0, merged: 0, duplicates: 0 }
-  return { originId, first: { part, line }, history, problem: null, answer: null, subject: undefined, ...counts }
+  const first = { part, line }
+  return { originId, first, others: null, history, problem: null, answer: null, subject: undefined, ...counts }
 }
 
 const noPurposes: ReadonlyMap<string, boolean | null> = new Map()
 
 function addEvent(person: OpenPerson, event: Event, rules: Rules): void {
-  const [, at, , part, , version, accepted, purposes, details, isSilent] = event
-  if (!isSilent) person.events += 1
+  const [, at, , part, line, version, accepted, purposes, details, isSilent] = event
+  if (!isSilent) countEvent(person, part, line)
   if (person.problem) return
   requireSubject(person, details)
   const { answer } = person
@@ -105,6 +117,16 @@ function addEvent(person: OpenPerson, event: Event, rules: Rules): void {
   if (answer) closeAnswer(person, answer, rules)
   person.answer = { at, version, part, accepted, purposes: new Map(purposes), details, isSilent }
   if (!isSilent) person.answers += 1
+}
+
+function countEvent(person: OpenPerson, part: number, line: number): void {
+  person.events += 1
+  if (person.events === 1) {
+    person.first = { part, line }
+    return
+  }
+  person.others ??= []
+  if (person.others.length < maxOthers) person.others.push({ part, line })
 }
 
 function refuse(person: OpenPerson, reason: Reason, message: string): void {
@@ -141,10 +163,12 @@ function closeAnswer(person: OpenPerson, answer: Answer, rules: Rules): void {
 
 function finish(person: OpenPerson, rules: Rules): Person {
   if (person.answer && !person.problem) closeAnswer(person, person.answer, rules)
-  const { originId, first, history, problem, subject, events, answers, merged, duplicates } = person
+  const { originId, first, others, history, subject, events, answers, merged, duplicates } = person
+  const problem = events > 0 ? person.problem : null // otherwise every row is left out
   const row = problem ? null : rowOf(history, rules.map.system, originId, subject)
   const [firstAt, lastAt] = [history.first?.state.at ?? 0, history.last?.at ?? 0]
-  return { originId, first, row, problem, events, answers, merged, duplicates, firstAt, lastAt }
+  const counts = { events, answers, merged, duplicates }
+  return { originId, first, others: others ?? noOthers, row, problem, ...counts, firstAt, lastAt }
 }
 
 /** Returns null without a contradiction. Rows of complete answers must be identical. */

@@ -115,7 +115,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
     tally.refuse(read.reason, 1)
     const where = `${parts.at(-1)?.name}:${row.number}`
     const { originId: origin_id, reason, message } = read
-    return Promise.resolve(options.onRefused({ where, rows: 1, origin_id, reason, message }))
+    return Promise.resolve(options.onRefused({ where, rows: 1, origin_id, reason, message, others: [] }))
   }
   if (read.kind === 'left_out') tally.leaveOut(read.by)
   if (read.kind !== 'answer') return null
@@ -173,10 +173,10 @@ async function writeRows(path: string, { map, options, sorter, parts, tally }: R
 
 const writeLength = 65_536
 
-function refusedPerson({ originId, first, events, problem }: Person, parts: readonly KnownPart[]): Refused {
+function refusedPerson({ originId, first, others, events, problem }: Person, parts: readonly KnownPart[]): Refused {
   const { reason, message } = problem as NonNullable<Person['problem']>
-  const where = `${parts[first.part]?.name}:${first.line}`
-  return { where, rows: events, origin_id: originId, reason, message }
+  const placeOf = ({ part, line }: Person['first']) => `${parts[part]?.name}:${line}`
+  return { where: placeOf(first), rows: events, origin_id: originId, reason, message, others: others.map(placeOf) }
 }
 
 type Tally = ReturnType<typeof openTally>

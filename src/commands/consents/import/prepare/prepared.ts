@@ -15,7 +15,7 @@ export interface DecidedValue {
 }
 
 export interface Refused {
-  /** First row: `export.csv:12`, or `export.zip/consents.csv:12`. */
+  /** The row, or a person's first by its time: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
   /** Number of rows: one, or all of a person. */
   readonly rows: number
@@ -24,6 +24,8 @@ export interface Refused {
   readonly reason: Reason
   /** Quotes values of the row. */
   readonly message: string
+  /** Further rows of a person: at most 1,000, by their times. */
+  readonly others: readonly string[]
 }
 
 /**

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, expect, it } from 'vitest'
@@ -99,7 +99,7 @@ it('import › exit 2 › without a terminal and --yes, before any request', asy
   expect(stderr).toContain('cannot prompt')
 })
 
-it.each(['--receipt-out', '--failed-out'])(
+it.each(['--receipt-out', '--failed-out', '--refused-out'])(
   'import › exit 2 › of %s FILE that exists, before the files are read',
   async flag => {
     const { code, stderr } = await run('missing.csv', ...flags(), '--yes', flag, put('taken', ''))
@@ -116,6 +116,95 @@ it.each([
   importing(made)
   const { code, stderr } = await run(people(2), ...flags(), '--yes', flag, join(folder, 'missing', 'file'))
   expect([code, posts(), readdirSync(join(state, 'imports'))], stderr).toEqual([expected, 0, []])
+})
+
+/** Two rows of one person, who contradicts, and five without a time, among 300 that can be told. */
+function irregular(answer = 'yes'): string {
+  const file = people(300, answer)
+  const at = '2024-03-01T09:00:00Z'
+  const untimed = Array.from({ length: 5 }, (_, index) => `late-${index},,yes\n`)
+  appendFileSync(file, `${untimed.join('')},${at},yes\ntwo,${at},yes\ntwo,${at},no\n`)
+  return file
+}
+
+interface RefusedRow {
+  readonly where: string
+  readonly rows: number
+  readonly reason: string
+}
+
+const readRefused = (path: string) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as RefusedRow)
+
+function sumByReason(rows: readonly RefusedRow[]) {
+  const reasons = [...new Set(rows.map(({ reason }) => reason))].sort()
+  return reasons.map(reason => ({
+    reason,
+    rows: rows.filter(row => row.reason === reason).reduce((sum, { rows }) => sum + rows, 0),
+  }))
+}
+
+it('import › --refused-out lists every row that the reading refuses, complete before anything is sent, as the receipt counts them', async () => {
+  const list = join(folder, 'refused.ndjson')
+  let sentWith: number | undefined
+  importing(() => {
+    sentWith ??= readRefused(list).length
+    return made()
+  })
+  const { code, stdout, stderr } = await run(irregular(), ...flags(), '--yes', '--refused-out', list, '--json')
+  expect([code, sentWith], stderr).toEqual([8, 7])
+  const rows = readRefused(list)
+  const file = join(folder, 'people.csv')
+  const contradicts = 'at 2024-03-01T09:00:00.000Z it has different answers'
+  expect([rows[4], rows[5], rows[6]]).toEqual([
+    {
+      ...{ where: `${file}:306`, rows: 1, origin_id: 'late-4', reason: 'time', message: 'given_at is not there' },
+      others: [],
+    },
+    {
+      ...{ where: `${file}:307`, rows: 1, origin_id: null, reason: 'field', message: 'origin_id is not there' },
+      others: [],
+    },
+    {
+      ...{ where: `${file}:308`, rows: 2, origin_id: 'two', reason: 'contradiction', message: contradicts },
+      others: [`${file}:309`],
+    },
+  ])
+  const receipt = JSON.parse(readFileSync(JSON.parse(stdout).receipt, 'utf8')) as ImportReceipt
+  expect(sumByReason(rows)).toEqual(receipt.refused_rows.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)))
+  expect(receipt.rows.refused).toBe(8)
+  expect(statSync(list).mode & 0o777).toBe(0o600)
+  expect(stderr).toContain(`8 rows refused when the files were read; ${list} lists the rows`)
+})
+
+it('import › --refused-out lists them with --dry-run, and if values stop the import, and without it the count names it', async () => {
+  importing(made)
+  const list = (name: string) => ['--refused-out', join(folder, name)]
+  const dry = await run(irregular(), ...flags(), '--dry-run', ...list('dry'))
+  expect([dry.code, readRefused(join(folder, 'dry')).length], dry.stderr).toEqual([0, 7])
+  expect(dry.stderr).toContain(`8 rows refused (listed in ${join(folder, 'dry')})`)
+  const undecided = await run(irregular('seen'), ...flags(), '--yes', ...list('undecided'))
+  expect([undecided.code, readRefused(join(folder, 'undecided')).length], undecided.stderr).toEqual([5, 6])
+  expect(undecided.stderr).toContain(`6 rows refused (listed in ${join(folder, 'undecided')})`)
+  const without = await run(irregular(), ...flags(), '--dry-run')
+  expect(without.stderr).toContain('8 rows refused (--refused-out FILE lists all)')
+  const sent = await run(irregular(), ...flags(), '--yes')
+  expect(sent.stderr.trimEnd().split('\n').at(-1)).toContain('--dry-run --refused-out FILE lists the rows')
+  const none = await run(people(3), ...flags(), '--dry-run', ...list('none'))
+  expect([none.code, readdirSync(folder).filter(name => name.startsWith('none'))]).toEqual([0, []])
+})
+
+it('import › leaves no file of --refused-out if the reading fails, and refuses it with --resume', async () => {
+  const file = irregular()
+  appendFileSync(file, '"open,2024-03-01T09:00:00Z,yes\n')
+  const { code, stderr } = await run(file, ...flags(), '--dry-run', '--refused-out', join(folder, 'refused.ndjson'))
+  expect([code, readdirSync(folder).filter(name => name.startsWith('refused'))], stderr).toEqual([5, []])
+  const resumed = await run('--resume', 'last', '--refused-out', join(folder, 'refused.ndjson'))
+  expect([resumed.code, cli.sent()]).toEqual([2, []])
+  expect(resumed.stderr).toContain('a resumed import reads no files')
 })
 
 it('import › exit 2 › of --policy-version with a map that has the version', async () => {
@@ -174,34 +263,36 @@ it('import › exit 4 › of a key without the scope, with the command that make
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
-  const seen = importing((_, index) => (index < 150 ? made() : refused(429, 'quota_exceeded', 'The quota is used up.')))
+  const conflict = refused(409, 'conflict', 'This origin was imported with another content.')
+  const isRefused = ({ origin }: Row) => ['person-1', 'person-299'].includes(origin.id)
+  const usedUp = refused(429, 'quota_exceeded', 'The quota is used up.')
+  const seen = importing((row, index) => (index >= 150 ? usedUp : isRefused(row) ? conflict : made()))
   const file = people(300)
   appendFileSync(file, 'person-x,yesterday,yes\n')
-  const stopped = await run(file, ...flags(), '--yes', '--json')
+  const failed = join(folder, 'failed.ndjson')
+  const stopped = await run(file, ...flags(), '--yes', '--json', '--failed-out', failed)
   expect([stopped.code, stopped.stdout], stopped.stderr).toEqual([6, ''])
-  const [, job = ''] = /to resume: consentctl import --resume ([\da-f-]{36})/.exec(stopped.stderr) ?? []
-  expect(job).not.toBe('')
+  const [, job = '', flag] = /to resume: consentctl import --resume ([\da-f-]{36}) (.*)/.exec(stopped.stderr) ?? []
+  expect([job === '', flag]).toEqual([false, `--failed-out ${failed}`])
   renameSync(state, join(folder, 'moved'))
   state = join(folder, 'moved')
-  importing(({ origin }) =>
-    origin.id === 'person-299' ? refused(409, 'conflict', 'This origin was imported with another content.') : made(),
-  )
-  const failed = join(folder, 'failed.ndjson')
+  importing(row => (isRefused(row) ? conflict : made()))
   const resumed = await run('--resume', job, '--failed-out', failed, '--json')
   expect(resumed.code, resumed.stderr).toBe(8)
   expect(resumed.stderr).toContain('origin person-299: This origin was imported with another content.')
   expect(resumed.stderr).toContain(
-    'the exit code is 8: 1 row refused when the files were read, 1 record refused by the instance',
+    'the exit code is 8: 1 row refused when the files were read, 2 records refused by the instance',
   )
   expect(resumed.stderr).toContain('consentctl update ID --refused')
-  expect(readFileSync(failed, 'utf8')).toContain('"person-299"')
+  const lines = readFileSync(failed, 'utf8').trimEnd().split('\n')
+  expect(lines.map(line => (JSON.parse(line) as Row).origin.id)).toEqual(['person-1', 'person-299'])
   const { receipt } = JSON.parse(resumed.stdout)
   const signed = JSON.parse(readFileSync(receipt, 'utf8')) as ImportReceipt
   expect(signed).toMatchObject({
     job,
     account_id: account,
-    records: { made: 299, made_unanswered: 0, known: 0, refused: 1 },
-    refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 1 }],
+    records: { made: 298, made_unanswered: 0, known: 0, refused: 2 },
+    refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 2 }],
   })
   expect(seen.firstAt).toBeGreaterThanOrEqual(Date.parse(signed.began_at))
   expect(readdirSync(join(state, 'jobs')).concat(readdirSync(join(state, 'imports')))).toEqual([])

@@ -164,6 +164,27 @@ describe('prepare', () => {
     expect([rows.map(({ origin }) => origin.id), counts.refused, refused]).toEqual([['b'], 2, { contradiction: 2 }])
     expect(refusals[0]).toMatchObject({ rows: 2, origin_id: 'a', reason: 'contradiction' })
     expect(refusals[0]?.where).toMatch(/export\.csv:2$/)
+    expect(refusals[0]?.others).toEqual([expect.stringMatching(/export\.csv:3$/)])
+  })
+
+  it('names the refused rows of a person without those that are left out', async () => {
+    const map: ImportMapInput = { ...parts, fields: { ...parts.fields, subject_id: 'subject' } }
+    const row = (person: string, subject: string, value: string) =>
+      `${person},2024-01-01T00:00:0${subject}Z,marketing,${value},${subject}\n`
+    const silent = row('b', '1', 'pending') + row('b', '2', 'pending')
+    const rows = row('a', '1', 'pending') + row('a', '2', 'yes') + row('a', '3', 'no') + silent
+    const { refusals, counts } = await prepare(write(`person,time,purpose,value,subject\n${rows}`), map)
+    const lines = refusals.map(({ where, others, ...refused }) => ({
+      lines: [where, ...others].map(each => Number(each.replace(/.*:/, ''))),
+      ...refused,
+    }))
+    expect(lines).toEqual([
+      {
+        ...{ lines: [3, 4], rows: 2, origin_id: 'a', reason: 'contradiction' },
+        message: 'it has several subjects: "1" and "2"',
+      },
+    ])
+    expect([counts.left_out, counts.refused]).toEqual([3, 2])
   })
 
   it('takes a row that is there twice once', async () => {
@@ -177,6 +198,7 @@ describe('prepare', () => {
     const rows = Array.from({ length: 12_000 }, (_, n) => `a,${day(n)},${n % 2 ? 'yes' : 'no'},no`)
     const { refusals, path, counts } = await prepare(write(`${header}${rows.join('\n')}\n`), wholeAnswers)
     expect([path, counts.refused, refusals[0]?.reason, refusals[0]?.rows]).toEqual([null, 12_000, 'too_large', 12_000])
+    expect(refusals[0]?.others.length).toBe(1000)
   })
 
   it.each([
