@@ -137,9 +137,16 @@ function checkHistory(pack: Pack, id: string, isSealed: boolean): string {
 function endOf({ history, receipt }: Pack, isSealed: boolean): string {
   need('receipt.json', isSealed || isEndShown({ history, receipt }), 'is missing: later entries may have been cut off')
   const action = history.at(-1)?.action
-  if (receipt) return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
+  if (receipt) {
+    requireSameEnd(history, receipt)
+    return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
+  }
   if (isDeletion(action)) return `they end as ${action}; later changes, such as a restore, are not known`
   return 'that they are all is the word of who signed pack.json, which can be anyone unless you gave their key; later changes are not known'
+}
+
+function requireSameEnd(history: Pack['history'], { chain_head }: NonNullable<Pack['receipt']>): void {
+  need('receipt.json', chain_head === history.at(-1)?.hash, 'is of another history')
 }
 
 /** Checks the record against its hash, which covers the person, the site and the notice. */
@@ -185,7 +192,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   const { record, history, files } = pack
   const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
   need(file, receipt.record_id === record.id, 'is of another record')
-  need(file, receipt.chain_head === history.at(-1)?.hash, 'is of another history')
+  requireSameEnd(history, receipt)
   const checkpoint = requireFile(files, 'checkpoint.json').toString('latin1')
   need(file, receipt.inclusion?.checkpoint === checkpoint, 'has another checkpoint than checkpoint.json')
   const said = [pii_principal_id, consent_id, country, region, privacy_notice.site_id, privacy_notice.policy_version]

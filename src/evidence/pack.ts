@@ -85,7 +85,7 @@ export function readPack(files: PackFiles): Pack {
   if (!created) throw new NotValid('history.json', 'is empty')
   return {
     files,
-    keys: readJson(files, 'consent-keys.json', KeySet).keys.flatMap(key => Key.safeParse(key).data ?? []),
+    keys: readKeys(files),
     record: readJson(files, 'record.json', Consent),
     history: [created, ...later],
     ipNetwork: ip_network ?? null,
@@ -103,14 +103,22 @@ export function readPack(files: PackFiles): Pack {
   }
 }
 
-const KeySet = z.object({ keys: z.array(z.unknown()) })
-const Key = z.object({ crv: z.literal('Ed25519'), kid: z.string(), pem: z.string() })
+const KeySet = z.object({ keys: z.array(z.looseObject({})) })
+const Keys = z.array(z.object({ kid: z.string(), pem: z.string() }))
 
+/** Keys of other kinds have no file in the pack. */
+function readKeys(files: PackFiles): Pack['keys'] {
+  const file = 'consent-keys.json'
+  const keys = Keys.safeParse(readJson(files, file, KeySet).keys.filter(({ crv }) => crv === 'Ed25519'))
+  if (!keys.success) throw new NotValid(file, 'has a key without id or PEM')
+  return keys.data
+}
+
+/** Reads only the type and the version of its fields. */
 function readReceipt(files: PackFiles): ConsentReceipt {
-  return attempt(
-    'receipt.json',
-    () => readSigned(requireFile(files, 'receipt.json')).document,
-  ) as unknown as ConsentReceipt
+  const { document } = attempt('receipt.json', () => readSigned(requireFile(files, 'receipt.json')))
+  if (document.type !== 'consent_receipt') throw new NotValid('receipt.json', 'is no consent receipt')
+  return document as unknown as ConsentReceipt
 }
 
 function readNewer(files: PackFiles): Pack['newer'] {

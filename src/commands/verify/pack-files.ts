@@ -4,6 +4,7 @@ import { type CliError, dataError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
 import { listFile, sumsFile } from '../../evidence/pack-names.ts'
 import { unreadable } from '../../io/input.ts'
+import { readTar } from '../../io/tar.ts'
 
 const maxMiB = 64
 
@@ -80,26 +81,22 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
+/** Returns files by their names in the one folder that they are in. @throws CliError */
 async function readArchive(path: string): Promise<Map<string, Buffer>> {
-  const { parseTar } = await import('nanotar')
-  const bytes = new Uint8Array(await readFile(path))
-  const files = new Map<string, Buffer>()
-  for (const { name, type, data } of attempt(path, () => parseTar(bytes))) {
-    if (type === 'directory') continue
-    const inside = name.replace(/^(\.\/)?[^/]+\//, '')
-    if (type !== 'file' || inside === name || files.has(inside))
-      throw dataError(`${path} is not an archive of an evidence pack: it has ${name}`)
-    files.set(inside, Buffer.from(data ?? new Uint8Array()))
+  const bytes = await readFile(path)
+  try {
+    return withoutFolder(readTar(bytes))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw dataError(`${path} is not an archive of an evidence pack: it ${error.message}`)
   }
-  return files
 }
 
-/** @throws CliError if the archive is cut off (a RangeError of nanotar) */
-function attempt<T>(path: string, parse: () => T): T {
-  try {
-    return parse()
-  } catch (error) {
-    if (error instanceof RangeError) throw dataError(`${path} is not an archive, or was cut off`)
-    throw error
-  }
+function withoutFolder(files: Map<string, Buffer>): Map<string, Buffer> {
+  const names = [...files.keys()]
+  if (isPack(names)) return files
+  const folder = `${names[0]?.split('/', 1)[0]}/`
+  const outside = names.find(name => !name.startsWith(folder))
+  if (outside !== undefined) throw new SyntaxError(`has ${outside} outside of ${folder}`)
+  return new Map([...files].map(([name, bytes]) => [name.slice(folder.length), bytes]))
 }

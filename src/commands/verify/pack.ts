@@ -13,7 +13,10 @@ export interface PackKeys {
   readonly profile?: FindKeys | undefined
 }
 
-/** Verifies a pack. `folder` begins the path of every row. Stops after the list of files if it does not match. */
+/**
+ * Verifies a pack. `folder` begins the path of every row. Stops after the list of files if it does not match, and after the
+ * signed documents if one is not valid, because what is said of the other files relies on them.
+ */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
   const at = (file: string) => `${folder}/${file}`
@@ -23,14 +26,14 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     rows.push(seal.row)
     if (seal.row.result === 'not_valid') return rows
     const pack = readPack(files)
-    for (const check of packChecks(pack, seal.list, (await findKeys('service')).byId.values())) {
-      const signed = isSigned(check.file, check.type)
-        ? await judge(at(check.file), requireFile(files, check.file), findKeys)
-        : null
-      rows.push(signed?.result === 'not_valid' ? signed : runCheck(folder, check, signed))
-    }
-    if (files.has('newer-checkpoint.json'))
-      rows.push(await judge(at('newer-checkpoint.json'), requireFile(files, 'newer-checkpoint.json'), findKeys))
+    const verdicts = new Map<string, VerdictRow>()
+    for (const file of signedFiles.filter(name => files.has(name)))
+      verdicts.set(file, await judge(at(file), requireFile(files, file), findKeys))
+    const notValid = [...verdicts.values()].filter(({ result }) => result === 'not_valid')
+    if (notValid.length > 0) return [...rows, ...notValid]
+    for (const check of packChecks(pack, seal.list, (await findKeys('service')).byId.values()))
+      rows.push(runCheck(folder, check, verdicts.get(check.file)))
+    rows.push(...[verdicts.get('newer-checkpoint.json') ?? []].flat())
   } catch (error) {
     if (!(error instanceof NotValid)) throw error
     rows.push(refusal(at(error.file), error))
@@ -75,11 +78,9 @@ function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal
   return { row, list: null }
 }
 
-function isSigned(file: string, type: string): boolean {
-  return ['consent_receipt', 'checkpoint'].includes(type) && file.endsWith('.json')
-}
+const signedFiles = ['receipt.json', 'checkpoint.json', 'newer-checkpoint.json']
 
-function runCheck(folder: string, { file, type, run }: PackCheck, signed: VerdictRow | null): VerdictRow {
+function runCheck(folder: string, { file, type, run }: PackCheck, signed: VerdictRow | undefined): VerdictRow {
   const row = signed ?? {
     file: `${folder}/${file}`,
     type,

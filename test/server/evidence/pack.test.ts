@@ -329,6 +329,8 @@ describe('an evidence pack', () => {
   const edit = (files: Files, name: string, change: (value: ReturnType<typeof json>) => object) =>
     files.set(name, Buffer.from(JSON.stringify({ ...json(files, name), ...change(json(files, name)) })))
 
+  const copy = (files: Files, from: string, to: string) => files.set(to, files.get(from) ?? Buffer.of())
+
   it.each<[what: string, forge: (files: Files) => unknown]>([
     ['another day', files => edit(files, 'record.json', () => ({ created_at: '2001-01-01T00:00:00.000Z' }))],
     ['another last change', files => edit(files, 'record.json', () => ({ updated_at: '2001-01-01T00:00:00.000Z' }))],
@@ -373,6 +375,15 @@ describe('an evidence pack', () => {
     ['a proof of no entry', files => files.set('administration/99.inclusion.json', Buffer.from('x'))],
     ['a tlog-proof of no note', files => files.delete('checkpoint.tlog') && files.delete('notice.tlog-proof')],
     ['a file that no pack has', files => files.set('more.txt', Buffer.from('x'))],
+    ['a checkpoint in the place of the receipt', files => copy(files, 'checkpoint.json', 'receipt.json')],
+    ['a receipt in the place of the newer checkpoint', files => copy(files, 'receipt.json', 'newer-checkpoint.json')],
+    [
+      'a key without PEM',
+      files =>
+        edit(files, 'consent-keys.json', ({ keys }) => ({
+          keys: [...keys, { ...keySetOf(stranger).keys[0], pem: undefined }],
+        })),
+    ],
     [
       'another key to verify by hand',
       files =>
@@ -429,6 +440,19 @@ describe('an evidence pack', () => {
     expect(String(read(made[4] ?? '').get('index.html'))).toContain(
       'answered at 2022-01-01T00:00:00.000Z, as the importer told it',
     )
+  })
+
+  it('is refused without a word of what the service signed, if a document of the service is not valid', async () => {
+    const files = read(made[1] ?? '')
+    files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))
+    const { code, rows } = await verify(put(reseal(files)))
+    expect([code, rows.map(({ type, result }) => [type, result])]).toEqual([
+      5,
+      [
+        ['evidence_pack', 'valid'],
+        ['consent_receipt', 'not_valid'],
+      ],
+    ])
   })
 
   it.skipIf(isSkipped)('is refused in Python too if it was made anew', () => {
