@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ISql, Sql, TransactionSql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import adopt from './adopt.sql'
+import { dbErrorCode } from './errors.ts'
 import tables from './migrations/0001_tables.sql'
 import idempotency from './migrations/0002_idempotency.sql'
 import service from './migrations/0003_service.sql'
@@ -18,29 +20,33 @@ import notices from './migrations/0016_notices.sql'
 import recordNotices from './migrations/0017_record_notices.sql'
 import timestamps from './migrations/0018_timestamps.sql'
 import imports from './migrations/0019_imports.sql'
+import indexes from './migrations/0020_indexes.sql'
+
+type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
 /**
- * A released file is never edited. `oldest` is the oldest schema whose programs may start after the migration, stored in the
- * database for them. Without it, only programs that know the migration start.
+ * A released file is never edited. A step is a transaction of its own. `oldest` is the oldest schema whose programs may start
+ * after the migration, stored in the database for them. Without it, only programs that know the migration start.
  */
-const migrations: readonly (readonly [name: string, statements: string, oldest?: string])[] = [
-  ['0001_tables', tables],
-  ['0002_idempotency', idempotency],
-  ['0003_service', service],
-  ['0004_evidence', evidence],
-  ['0005_lists', lists],
-  ['0006_keys', keys],
-  ['0008_key_statements', keyStatements],
-  ['0010_usage', usage],
-  ['0011_statistics', statistics, '0010_usage'],
-  ['0012_near_subjects_and_roles', nearSubjectsAndRoles],
-  ['0013_restore', restore, '0010_usage'],
-  ['0014_requests', requests, '0010_usage'],
-  ['0015_administration', `${administration}${adopt}`, '0010_usage'],
-  ['0016_notices', notices, '0010_usage'],
-  ['0017_record_notices', recordNotices, '0010_usage'],
-  ['0018_timestamps', timestamps, '0010_usage'],
-  ['0019_imports', imports, '0010_usage'],
+const migrations: readonly Migration[] = [
+  ['0001_tables', [tables]],
+  ['0002_idempotency', [idempotency]],
+  ['0003_service', [service]],
+  ['0004_evidence', [evidence]],
+  ['0005_lists', [lists]],
+  ['0006_keys', [keys]],
+  ['0008_key_statements', [keyStatements]],
+  ['0010_usage', [usage]],
+  ['0011_statistics', [statistics], '0010_usage'],
+  ['0012_near_subjects_and_roles', [nearSubjectsAndRoles]],
+  ['0013_restore', [restore], '0010_usage'],
+  ['0014_requests', [requests], '0010_usage'],
+  ['0015_administration', [`${administration}${adopt}`], '0010_usage'],
+  ['0016_notices', [notices], '0010_usage'],
+  ['0017_record_notices', [recordNotices], '0010_usage'],
+  ['0018_timestamps', [timestamps], '0010_usage'],
+  ['0019_imports', [imports], '0010_usage'],
+  ['0020_indexes', indexes.trim().split(/(?<=;)\n/), '0010_usage'],
 ]
 
 /** Writes the first administrators' entry of each account without one. */
@@ -63,30 +69,91 @@ interface Applied {
   readonly oldest: string | null
 }
 
+/** Longest wait for a lock. Every request would queue behind a longer one. */
+const lockTimeoutMs = 300
+
+const lockPauseMs = 2000
+
+type OnWait = (what: string | null) => void
+
 /**
- * Migrates in one transaction.
- * @throws PostgresError, with the schema unchanged
+ * Migrates a new database in one transaction, and any other step by step beside nodes of the version before.
+ * @throws PostgresError, with the step undone; the next call continues with it
  * @throws OperatorError if a newer version has migrated it and does not allow this one beside it
  */
-export async function migrate(sql: Sql): Promise<void> {
-  await sql.begin(async tx => {
-    await tx`set local statement_timeout = 0`
-    await lockSchema(tx)
-    await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
-    const column = await tx`
-      select from pg_attribute where attrelid = 'migrations'::regclass and attname = 'oldest'`
-    if (column.length === 0) await tx`alter table migrations add column oldest text`
-    const rows = await tx<Applied[]>`select name, oldest from migrations order by name`
-    rejectNewer(rows)
-    const applied = new Set(rows.map(({ name }) => name))
-    for (const [name, statements, oldest = null] of migrations) {
-      if (applied.has(name)) continue
-      // biome-ignore lint/plugin: a file holds several statements; it is never input.
-      await tx.unsafe(statements)
-      await tx`insert into migrations (name, applied_at, oldest) values (${name}, now(), ${oldest})`
+export async function migrate(sql: Sql, onWait?: OnWait): Promise<void> {
+  const missing = await runAlone(sql, onWait, async (tx, applied) => {
+    const found = migrations.filter(([name]) => !applied.has(name))
+    if (applied.size > 0 && found.length > 0) return found
+    for (const [name, steps, oldest] of found) {
+      for (const step of steps) await runStatements(tx, step)
+      await record(tx, name, oldest)
     }
     await distribute(tx)
+    return []
   })
+  for (const migration of missing) await migrateBesideNodes(sql, onWait, migration)
+  if (missing.length > 0) await runAlone(sql, onWait, distribute)
+}
+
+async function migrateBesideNodes(sql: Sql, onWait: OnWait | undefined, migration: Migration): Promise<void> {
+  const [name, steps, oldest] = migration
+  for (const [index, step] of steps.entries()) {
+    await runAlone(sql, onWait, async (tx, applied) => {
+      if (applied.has(name)) return // by another node
+      await runStatements(tx, step)
+      if (index === steps.length - 1) await record(tx, name, oldest)
+    })
+  }
+}
+
+/** Runs a transaction while no other node migrates. Repeats it until no lock takes long. */
+async function runAlone<T>(
+  sql: Sql,
+  onWait: OnWait | undefined,
+  work: (tx: TransactionSql, applied: ReadonlySet<string>) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      const done = await sql.begin(async tx => {
+        await tx`set local statement_timeout = 0`
+        await lockSchema(tx)
+        // biome-ignore lint/plugin: SET takes no parameters.
+        await tx.unsafe(`set local lock_timeout = ${lockTimeoutMs}`)
+        return [await work(tx, await findApplied(tx))] as const
+      })
+      return done[0]
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      onWait?.('waiting until nothing holds a lock on the tables, such as a backup')
+      await delay(lockPauseMs)
+      onWait?.(null)
+    }
+  }
+}
+
+/** Returns true also for a deadlock with a request. */
+function isLocked(error: unknown): boolean {
+  return /^(55P03|40P01)$/.test(dbErrorCode(error) ?? '')
+}
+
+async function findApplied(tx: TransactionSql): Promise<ReadonlySet<string>> {
+  await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
+  const column = await tx`
+    select from pg_attribute where attrelid = 'migrations'::regclass and attname = 'oldest'`
+  if (column.length === 0) await tx`alter table migrations add column oldest text`
+  const rows = await tx<Applied[]>`select name, oldest from migrations order by name`
+  rejectNewer(rows)
+  return new Set(rows.map(({ name }) => name))
+}
+
+async function runStatements(tx: TransactionSql, statements: string): Promise<void> {
+  // biome-ignore lint/plugin: a file holds several statements; it is never input.
+  await tx.unsafe(statements)
+}
+
+async function record(tx: TransactionSql, name: string, oldest: string | null = null): Promise<void> {
+  await tx`insert into migrations (name, applied_at, oldest) values (${name}, now(), ${oldest})`
 }
 
 function rejectNewer(applied: readonly Applied[]): void {

@@ -33,17 +33,22 @@ const maxMonitorConnections = 2
 
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
-  if (url) return openMigrated({ target: { url }, max: maxConnections }, readDatabaseUrl)
+  const { onWait } = options
+  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl, onWait })
   // The embedded database has one backend: a second connection would wait.
   const connection = { target: { folder }, max: 1 }
-  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, null)
-  return await openMigrated(connection, null, await startEmbedded(folder, options))
+  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait })
+  return await openMigrated(connection, { onWait, embedded: await startEmbedded(folder, options) })
+}
+
+interface MigratedOptions extends Pick<OpenOptions, 'onWait'> {
+  readonly readDatabaseUrl?: string | null
+  readonly embedded?: EmbeddedDatabase
 }
 
 async function openMigrated(
   connection: ConnectOptions,
-  readDatabaseUrl: string | null,
-  embedded?: EmbeddedDatabase,
+  { readDatabaseUrl, embedded, onWait }: MigratedOptions,
 ): Promise<Database> {
   const pools: Sql[] = []
   const close = async () => {
@@ -58,7 +63,7 @@ async function openMigrated(
   const openReplica = (url: string) => open({ target: { url }, max: maxReplicaConnections, isReplica: true })
   try {
     const sql = open(connection)
-    await migrate(sql)
+    await migrate(sql, onWait)
     const openMore = (max: number) => ('url' in connection.target ? open({ ...connection, max }) : sql)
     const publicSql = openMore(maxPublicConnections)
     const monitorSql = openMore(maxMonitorConnections)

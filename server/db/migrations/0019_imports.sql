@@ -26,21 +26,5 @@ create table origins (
   unique (account_id, consent_id)
 );
 
--- Lists of imported records, as those of all (0005): live and deleted ones apart, and accepted from others.
-create index consents_imported on consents (account_id, accepted, id) where given_at is not null and deleted_at is null;
-create index consents_imported_deleted on consents (account_id, accepted, id)
-  where given_at is not null and deleted_at is not null;
-create index consents_imported_by_site on consents (account_id, site_id, accepted, id)
-  where given_at is not null and deleted_at is null;
-create index consents_imported_deleted_by_site on consents (account_id, site_id, accepted, id)
-  where given_at is not null and deleted_at is not null;
-create index consents_imported_by_label on consents (account_id, consent_id, accepted, id)
-  where given_at is not null and deleted_at is null and consent_id is not null;
-create index consents_imported_deleted_by_label on consents (account_id, consent_id, accepted, id)
-  where given_at is not null and deleted_at is not null and consent_id is not null;
--- A subject's answers on a site by the time at which they were given.
-create index consents_imported_by_subject on consents (account_id, subject_id, site_id, given_at, id, deleted_at)
-  where given_at is not null and subject_id is not null;
-
 -- Nodes of the version before count nothing here.
 alter table statistics add column imported bigint not null default 0;
