@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { caller as callerEndpoints, session } from '../../src/contract/index.ts'
+import { isKeyCaller } from '../auth/caller.ts'
 import { rejectForeignOrigin, sessionCookie } from '../auth/session.ts'
 import { type NodeState, requireClock } from '../health/state.ts'
 import { type Limit, limitFailedAttempts } from '../http/rate-limits.ts'
@@ -30,11 +31,12 @@ export function sessionRoutes(
     return session
   })
   route(app, session.get, (_, { caller }) => getSession(deps, caller))
-  route(app, callerEndpoints.get, async (_, { caller: { accountId, kind, id, role } }) => ({
-    account_id: accountId,
-    kind,
-    id,
-    role: role ?? null,
+  route(app, callerEndpoints.get, async (_, { caller }) => ({
+    account_id: caller.accountId,
+    kind: caller.kind,
+    id: caller.id,
+    role: caller.role ?? null,
+    scopes: isKeyCaller(caller) ? [...caller.scopes] : null,
   }))
   route(app, session.remove, async (_, { caller, request, setHeader }) => {
     await signOut(deps, caller)

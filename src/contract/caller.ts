@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs, scopes } from './endpoint.ts'
 import { roles } from './session.ts'
 import { Id } from './values.ts'
 
@@ -13,6 +13,11 @@ export const CallerIdentity = z.object({
     .default(null)
     .meta({ enum: [...roles, null] })
     .describe('Of a user; null for a key.'),
+  scopes: z
+    .array(z.string().meta({ enum: scopes }))
+    .nullable()
+    .default(null)
+    .describe('Of a key; null for a user.'),
 })
 export type CallerIdentity = z.output<typeof CallerIdentity>
 
