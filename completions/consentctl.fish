@@ -287,7 +287,7 @@ complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothi
 complete -c consentctl -n '__consentctl_at \'import\'' -F
 complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -a 'usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv' -d 'the tool that wrote the files, or csv'
 complete -c consentctl -n '__consentctl_at \'import\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'the site the records belong to, by its name or id'
-complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send nothing: print each value of the files and what it becomes'
+complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send no record: print each value and what it becomes, and ask the instance'
 complete -c consentctl -n '__consentctl_at \'import\'' -l map -r -F -d 'a JSON file that says what the columns and values mean'
 complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'write a map to edit, of undecided values or of a CSV, to a new file'
 complete -c consentctl -n '__consentctl_at \'import\'' -l policy-version -x -d 'the version of the policy that all of them answered'

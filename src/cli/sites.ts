@@ -36,9 +36,15 @@ export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: 
  * `not_offered` (exit 2) if the sites are not listed
  */
 export async function findSite(api: Client, text: string): Promise<Site> {
+  const site = await siteIfListed(api, text)
+  if (site === null) throw notListed()
+  return site
+}
+
+/** Returns null if the instance does not list its sites to this key. @throws CliError as `findSite` for an unknown one */
+export async function siteIfListed(api: Client, text: string): Promise<Site | null> {
   const all = await listSites(api)
-  if (all === null) throw notListed()
-  return matching(all, text)
+  return all && matching(all, text)
 }
 
 /** Returns null if the instance does not list its sites to this key. */

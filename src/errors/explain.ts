@@ -138,7 +138,7 @@ function whyRejected(call: Call): string | undefined {
 const importHint = 'consentctl keys create --name import --scope import,read'
 
 /** Keys have the scopes `notices` and `import` only on request. */
-function scopeHint(message: string): string {
+export function scopeHint(message: string): string {
   if (/\bscope import\b/.test(message)) return `make a key for this with ${importHint}`
   if (/\bor import\b/.test(message)) return `use a key with the scope write; for an import make one with ${importHint}`
   return /\bscope notices\b/.test(message)

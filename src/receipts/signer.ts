@@ -19,6 +19,11 @@ export interface Identity {
   readonly api_key_id: string | null
 }
 
+/** `scopes` is null for a user, and if the instance does not say. */
+export interface IdentifiedKey extends Identity {
+  readonly scopes: readonly string[] | null
+}
+
 export interface Signer extends Operator, Identity {
   readonly instance: string
   readonly profile: string
@@ -26,25 +31,26 @@ export interface Signer extends Operator, Identity {
   readonly key: ReceiptKey
 }
 
-/** Reads or creates the signing key, and asks for the account. @throws CliError if either fails */
+/** Reads or creates the signing key, and asks for the account unless it is given. @throws CliError if either fails */
 export async function openSigner(
   ctx: Context,
   store: ReceiptStore = locateReceipts(ctx),
-  onResponse?: (response: ResponseInfo) => void,
+  identity?: Identity,
 ): Promise<Signer> {
   const instance = requireBaseUrl(ctx.settings)
   const key = await openReceiptKey(store)
-  return { ...findOperator(), instance, profile: store.profile, store, key, ...(await identify(ctx.api, onResponse)) }
+  const { account_id, api_key_id } = identity ?? (await identify(ctx.api))
+  return { ...findOperator(), instance, profile: store.profile, store, key, account_id, api_key_id }
 }
 
-const unknown: Identity = { account_id: null, api_key_id: null }
+const unknown: IdentifiedKey = { account_id: null, api_key_id: null, scopes: null }
 
 /** Asks the instance for the account, because a record of another account is just a 404. */
-export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<Identity> {
+export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<IdentifiedKey> {
   if (!(await api.supports(caller.get))) return unknown
   try {
-    const { account_id, kind, id } = await api.call(caller.get, { onResponse })
-    return { account_id, api_key_id: kind === 'api_key' ? id : null }
+    const { account_id, kind, id, scopes } = await api.call(caller.get, { onResponse })
+    return { account_id, api_key_id: kind === 'api_key' ? id : null, scopes }
   } catch (error) {
     if (explain(error).code === 'forbidden') return unknown // the key may write but not read
     throw error

@@ -4,11 +4,10 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { addConfirmFlags, confirmOptions, mustPrompt } from '../../cli/confirm.ts'
 import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
-import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
-import { isUuid } from '../../contract/uuid.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import { requireFree } from '../../io/new-file.ts'
@@ -47,10 +46,13 @@ Takes over what another system knows, with the time at which each person answere
 for each later answer. Records keep where they come from and are told apart everywhere: "list --imported" shows them.
 An API key needs the scope import: keys create --name import --scope import --scope read.
 
---dry-run prints every distinct value with its count and what it becomes, and sends nothing. A value that nothing
-decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. Local times need
---timezone. --policy-version is of all answers, for files without the version of the policy: nobody may invent one, and
-with a map that has the version it is refused. Rows that cannot be told are refused: --refused-out lists them all.
+--dry-run prints every distinct value with its count and what it becomes, and sends no record. With a site, a key and an
+instance it asks, by reads alone, what the import asks before it sends: scope, site, quota.
+
+A value that nothing decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it.
+Rows that cannot be told are refused: --refused-out lists them all. Local times need --timezone. --policy-version is of
+all answers, for files without the version of the policy: nobody may invent one, and with a map that has the version it
+is refused.
 
 A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
 --resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
@@ -72,7 +74,7 @@ export function importHistory(command: Command, ctx: Context): void {
     .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
     .addOption(new Option('--from <format>', 'the tool that wrote the files, or csv').choices(formatNames))
     .option('--site <site>', 'the site the records belong to, by its name or id')
-    .option('--dry-run', 'send nothing: print each value of the files and what it becomes')
+    .option('--dry-run', 'send no record: print each value and what it becomes, and ask the instance')
     .option('--map <file>', 'a JSON file that says what the columns and values mean')
     .option('--map-out <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
     .option('--policy-version <n>', 'the version of the policy that all of them answered')
@@ -101,7 +103,10 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   await requireFreeOutputs(options)
-  const { openDestination, sendPrepared } = await import('./import/send.ts')
+  const [{ openDestination, requireSite }, { sendPrepared }] = await Promise.all([
+    import('./import/destination.ts'),
+    import('./import/send.ts'),
+  ])
   let opening: ReturnType<typeof openDestination> | undefined
   const prepared = await prepareFiles(ctx, options, map, () => {
     opening = openDestination(ctx)
@@ -110,19 +115,13 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
   try {
     const destination = await (opening ?? openDestination(ctx))
-    const sending = { options, site: await requireSiteId(ctx, site), asks, format, system: map.system, prepared }
+    const { id } = await requireSite(ctx, site)
+    const sending = { options, site: id, asks, format, system: map.system, prepared }
     return await sendPrepared(ctx, { ...destination, ...sending })
   } catch (error) {
     await discard(prepared)
     throw error
   }
-}
-
-/** @throws CliError (usage) for a name, if the key may not list the sites */
-async function requireSiteId(ctx: Context, site: string): Promise<string> {
-  const id = await siteIdOf(ctx, site)
-  if (isUuid(id)) return id
-  throw usageError(`the key may not list the sites, and ${quoteForShell(site)} is no id`, 'give the id: --site UUID')
 }
 
 async function requireFreeOutputs({ refusedOut, failedOut, receiptOut }: ImportFlags): Promise<void> {
@@ -170,15 +169,41 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const prepared = await prepareFiles(ctx, options, map)
   const { describePrepared } = await import('./import/send.ts')
   await discard(prepared)
-  const { refused, records } = prepared.counts
-  const code = records > 0 ? exit.partial : exit.rejected
-  const told = refused > 0 && prepared.undecided === 0 ? [`the import would end with exit code ${code}`] : []
+  const { counts, undecided, values } = prepared
+  const asked = await askInstance(ctx, options, prepared)
+  const code = counts.records > 0 ? exit.partial : exit.rejected
+  const isTold = counts.refused > 0 && undecided === 0 && !('error' in asked)
+  const told = isTold ? [`the import would end with exit code ${code}`] : []
   await ctx.warn(
-    `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; nothing was sent`,
+    `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; no record was sent`,
   )
-  return prepared.undecided > 0
-    ? await stopUndecided(ctx, options, prepared)
-    : many(valueView, pagesOf(prepared.values))
+  if ('told' in asked) await ctx.warn(asked.told)
+  else await report(ctx, asked.error)
+  if (undecided > 0) return await stopUndecided(ctx, options, prepared)
+  return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : exit.done) })
+}
+
+/** Asks the instance as the import would, if the settings name one, a key and a site. */
+async function askInstance(
+  ctx: Context,
+  options: ImportFlags,
+  { counts, undecided }: Prepared,
+): Promise<{ readonly told: string } | { readonly error: unknown }> {
+  const { settings } = ctx
+  const site = options.site ?? settings.site?.value
+  const because = (reason: string) => ({ told: `the instance was not asked: ${reason}` })
+  if (undecided > 0) return because('values have no decision')
+  if (!settings.baseUrl) return because('no instance is set')
+  if (!settings.apiKey) return because('no API key is set')
+  if (!site) return because('--site is missing')
+  const { rehearse } = await import('./import/rehearse.ts')
+  try {
+    const { ignoreQuota = false } = options
+    return { told: await rehearse(ctx, { site, records: counts.records, ignoreQuota }) }
+  } catch (error) {
+    ctx.interruption.throwIfAborted()
+    return { error }
+  }
 }
 
 async function discard({ path }: Prepared): Promise<void> {

@@ -63,6 +63,14 @@ describe('import, from the files of another tool', () => {
         })
 
       expect(await run([], nobody)).toMatchObject({ code: incomplete.includes(format) ? 2 : 5 })
+      const dry = await run(['--map', path('map.json'), '--dry-run'])
+      expect(dry).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining(
+          `it takes imports, the key has the scope import, the site ${importer.siteId} is there, the quota has no limit; only reads`,
+        ),
+      })
+      expect((await importer.list({ imported: 'true' })).body.data).toEqual([])
       const done = await run(['--map', path('map.json'), '--receipt-out', path('receipt.json')])
       expect(done).toMatchObject({
         code: 8,

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
 import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
-import { usage } from '../../../contract/usage.ts'
+import { type Usage, usage } from '../../../contract/usage.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
@@ -180,21 +180,21 @@ async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resu
 }
 
 /**
- * Some instances do not report a quota.
+ * Returns null if the instance does not report a quota.
  *
  * @throws CliError or ApiError quota_exceeded if the monthly quota is too small, NetworkError if the instance cannot be reached
  */
-async function requireQuota(ctx: Context, lines: number): Promise<void> {
-  if (lines <= 0) return
+export async function requireQuota(ctx: Context, requests: number): Promise<Usage | null> {
+  if (requests <= 0) return null
   const used = await ctx.api.call(usage.get, {}).catch((error: unknown) => {
     if (isUnreachable(error) || explain(error).code === 'quota_exceeded') throw error
     return null
   })
-  if (!used || used.remaining === null || used.remaining >= lines) return
+  if (!used || used.remaining === null || used.remaining >= requests) return used
   throw new CliError(
     'quota_exceeded',
     exit.quota,
-    `${formatCount(lines, 'request')} would be sent, but only ${used.remaining} fit into this month's quota`,
+    `${formatCount(requests, 'request')} would be sent, but only ${used.remaining} fit into this month's quota`,
     {
       hint: `split the file, wait until ${used.resets_at}, raise the quota (consentctl admin account quota), or use --ignore-quota`,
     },

@@ -3,11 +3,9 @@ import { promptToConfirm, requireConfirmedCount } from '../../../cli/confirm.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
-import { createBatch } from '../../../contract/batch.ts'
 import { ImportAbout } from '../../../contract/documents/import-receipt.ts'
 import { CliError, type Exit, exit, usageError } from '../../../errors/errors.ts'
 import { type OutFile, openOutFile } from '../../../io/new-file.ts'
-import { requireAppendable } from '../../../receipts/chain.ts'
 import { openSigner, type Signer } from '../../../receipts/signer.ts'
 import { locateImportReceipts } from '../../../receipts/store.ts'
 import { type ImportedRow, importedView } from '../../../views/import.ts'
@@ -16,6 +14,7 @@ import type { Counts, ImportJob } from '../bulk/operation.ts'
 import type { ImportOptions } from '../bulk/options.ts'
 import { exitOf, newProgress, type Progress } from '../bulk/progress.ts'
 import { sendLines } from '../bulk/run.ts'
+import type { Destination } from './destination.ts'
 import { imports, type Refusal } from './imports.ts'
 import type { Prepared } from './prepare/prepared.ts'
 import { preparedPath } from './prepared-rows.ts'
@@ -32,32 +31,6 @@ interface SendOptions {
   readonly receiptOut?: string | undefined
   readonly ignoreQuota?: true | undefined
   readonly confirm?: number | undefined
-}
-
-interface Destination {
-  readonly signer: Signer
-  readonly startedAt: Date
-  /** Time of the service, in whole seconds. */
-  readonly beganAt: Date
-  /** `performance.now` value after which nothing sent can be older than `beganAt`. */
-  readonly mayBegin: number
-}
-
-/** Checks what does not need the records. @throws CliError not_offered (exit 2) */
-export async function openDestination(ctx: Context): Promise<Destination> {
-  if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
-    throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
-      hint: 'create records of today from a file: consentctl create --file',
-    })
-  const store = locateImportReceipts(ctx)
-  await requireAppendable(store)
-  let second: number | null = null
-  const signer = await openSigner(ctx, store, ({ at }) => {
-    second = at
-  })
-  if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
-  const mayBegin = performance.now() + 1000
-  return { signer, startedAt: new Date(), beganAt: new Date(second + 1000), mayBegin }
 }
 
 interface Sending extends Destination {

@@ -1,4 +1,13 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, expect, it } from 'vitest'
@@ -53,6 +62,7 @@ function importing(outcome: (row: Row, index: number) => object) {
   cli.instance.use(
     answers('get', '*/api/v1/openapi.json', description),
     answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404),
+    answers('get', '*/api/v1/sites', { error: 'not_found', message: 'no' }, 404),
     http.get('*/api/v1/caller', () =>
       HttpResponse.json({ account_id: account, kind: 'api_key', id: uuid(2) }, { headers: date() }),
     ),
@@ -253,6 +263,91 @@ it('import › exit 5 › of values that nothing decides, which --map-out writes
   expect(dry, dry.stderr).toMatchObject({ code: 0 })
   expect(JSON.parse(dry.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: 'no' }])
   expect([cli.sent().length - before, readdirSync(join(state, 'imports'))]).toEqual([0, []])
+})
+
+/** Sets what the instance says of itself, its quota, the key and its sites. */
+function says({ scopes = ['read', 'import'], remaining = 10 }: { scopes?: string[]; remaining?: number | null } = {}) {
+  const limits = { month: '2026-11', used: 5, limit: remaining === null ? null : remaining + 5, remaining }
+  const at = '2026-01-01T00:00:00.000Z'
+  const shop = { id: site, name: 'Shop', policy_version: 1, allowed_origins: [], created_at: at, updated_at: at }
+  const who = { account_id: account, kind: 'api_key', id: uuid(2), role: null, scopes }
+  cli.instance.use(
+    answers('get', '*/api/v1/usage', { ...limits, resets_at: '2026-12-01T00:00:00.000Z' }),
+    answers('get', '*/api/v1/sites', { data: [shop] }),
+    http.get('*/api/v1/caller', () => HttpResponse.json(who, { headers: date() })),
+  )
+}
+
+const written = () => [state, join(folder, 'config')].flatMap(each => listed(each))
+const listed = (path: string) => (existsSync(path) ? readdirSync(path, { recursive: true }).map(String) : [])
+
+it.each([
+  [10, 'the quota has room for 3 requests'],
+  [null, 'the quota has no limit'],
+])('import › --dry-run asks the instance by reads alone, and says what it saw (quota %s)', async (remaining, quota) => {
+  importing(made)
+  says({ remaining })
+  const { code, stderr, stdout } = await run(people(300), ...flags().with(5, 'Shop'), '--dry-run', '--json')
+  expect([code, JSON.parse(stdout)], stderr).toEqual([
+    0,
+    [{ table: 'accepted', value: 'yes', count: 300, becomes: 'yes' }],
+  ])
+  expect(stderr).toContain(
+    `it takes imports, the key has the scope import, the site Shop (${site}) is there, ${quota}; only reads were sent`,
+  )
+  expect(new Set(cli.sent().map(({ method }) => method))).toEqual(new Set(['GET']))
+  expect(written()).toEqual(['imports'])
+})
+
+it('import › --dry-run says what the instance does not tell', async () => {
+  importing(made)
+  const { code, stderr } = await run(people(3), ...flags(), '--dry-run')
+  expect(code, stderr).toBe(0)
+  expect(stderr).toContain('it takes imports; it does not tell the scopes of the key, its sites, the quota')
+})
+
+const withoutImports = answers('get', '*/api/v1/openapi.json', { paths: { '/api/v1/consents/batch': { post: {} } } })
+const down = answers('get', '*/api/v1/caller', { error: 'unavailable', message: 'The database is down.' }, 503)
+
+it.each<[string, number, string, () => void, string?]>([
+  ['an instance without imports', 2, 'does not take imports', () => cli.instance.use(withoutImports)],
+  ['a key without the scope', 4, 'The API key lacks the scope import.', () => says({ scopes: ['read'] })],
+  ['an unknown site', 3, `no site with id ${uuid(0xbad)}`, says, uuid(0xbad)],
+  ['an unknown name of a site', 5, 'did you mean', says, 'Shpo'],
+  ['a quota that is too small', 6, 'only 0 fit into this month', () => says({ remaining: 0 })],
+  ['an instance that is down', 7, 'The database is down.', () => cli.instance.use(down)],
+])(
+  'import › --dry-run reports %s as the import does (exit %i), which sends no record',
+  async (_, exit, message, set, to = site) => {
+    importing(made)
+    says()
+    set()
+    const args = [people(3), ...flags().with(5, to), '--json']
+    const dry = await run(...args, '--dry-run')
+    expect([dry.code, JSON.parse(dry.stdout).length, written()], dry.stderr).toEqual([exit, 1, ['imports']])
+    const sent = await run(...args, '--yes')
+    expect([sent.code, posts(), listed(join(state, 'jobs'))], sent.stderr).toEqual([exit, 0, []])
+    const error = (text: string) => text.split('\n').find(line => line.startsWith('{"error"'))
+    expect(error(dry.stderr)).toContain(message)
+    expect(error(dry.stderr)).toBe(error(sent.stderr))
+  },
+)
+
+it('import › --dry-run without a site or a key asks nothing, and says so', async () => {
+  importing(made)
+  const file = people(3)
+  const siteless = await run(file, ...flags().toSpliced(4, 2), '--dry-run')
+  expect([siteless.code, siteless.stderr]).toEqual([0, expect.stringContaining('was not asked: --site is missing')])
+  const keyless = await cli.run(['import', file, ...flags(), '--dry-run'], {
+    env: { CONSENTCTL_CONFIG_DIR: join(folder, 'config'), CONSENTCTL_STATE_DIR: state, CONSENTCTL_API_KEY: '' },
+  })
+  expect([keyless.code, keyless.stderr]).toEqual([0, expect.stringContaining('was not asked: no API key is set')])
+  const undecided = await run(people(3, 'seen'), ...flags(), '--dry-run')
+  expect([undecided.code, undecided.stderr]).toEqual([
+    5,
+    expect.stringContaining('was not asked: values have no decision'),
+  ])
+  expect(cli.sent()).toEqual([])
 })
 
 it('import › exit 4 › of a key without the scope, with the command that makes one', async () => {

@@ -1,0 +1,60 @@
+import { quoteForShell } from '../../../cli/messages.ts'
+import { siteIfListed } from '../../../cli/sites.ts'
+import type { Context } from '../../../context.ts'
+import { createBatch } from '../../../contract/batch.ts'
+import { isUuid } from '../../../contract/uuid.ts'
+import { CliError, Explained, exit, usageError } from '../../../errors/errors.ts'
+import { scopeHint } from '../../../errors/explain.ts'
+import { requireAppendable } from '../../../receipts/chain.ts'
+import { type IdentifiedKey, identify, openSigner, type Signer } from '../../../receipts/signer.ts'
+import { locateImportReceipts } from '../../../receipts/store.ts'
+import { requireApiKey } from '../../../settings/settings.ts'
+
+export interface Destination {
+  readonly signer: Signer
+  readonly startedAt: Date
+  /** Time of the service, in whole seconds. */
+  readonly beganAt: Date
+  /** `performance.now` value after which nothing sent can be older than `beganAt`. */
+  readonly mayBegin: number
+}
+
+/** Checks what does not need the records. @throws CliError not_offered (exit 2), forbidden (exit 4) */
+export async function openDestination(ctx: Context): Promise<Destination> {
+  const { key, second } = await requireImports(ctx)
+  const mayBegin = performance.now() + 1000
+  const store = locateImportReceipts(ctx)
+  await requireAppendable(store)
+  const signer = await openSigner(ctx, store, key)
+  return { signer, startedAt: new Date(), beganAt: new Date(second + 1000), mayBegin }
+}
+
+/** Asks by reads alone. `second` is a Unix time in milliseconds. @throws CliError not_offered (exit 2), forbidden (exit 4) */
+export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey; second: number }> {
+  if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
+    throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
+      hint: 'create records of today from a file: consentctl create --file',
+    })
+  let second: number | null = null
+  const key = await identify(ctx.api, ({ at }) => {
+    second = at
+  })
+  if (key.scopes?.includes('import') === false) throw noScope(ctx)
+  if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
+  return { key, second }
+}
+
+/** Reads as the rejection of a row would. */
+function noScope({ settings }: Context): Explained {
+  const message = 'The API key lacks the scope import.'
+  const why = `the key came from ${requireApiKey(settings).source}`
+  return new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint(message) })
+}
+
+/** @throws CliError as `findSite`; usage for a name, if the key may not list the sites */
+export async function requireSite(ctx: Context, text: string): Promise<{ id: string; isListed: boolean }> {
+  const site = await siteIfListed(ctx.api, text)
+  if (site) return { id: site.id, isListed: true }
+  if (isUuid(text)) return { id: text, isListed: false }
+  throw usageError(`the key may not list the sites, and ${quoteForShell(text)} is no id`, 'give the id: --site UUID')
+}
