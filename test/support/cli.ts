@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,11 +42,13 @@ export interface RunOptions {
   /** Where stdout goes instead of being collected. */
   readonly stdout?: Writable
   readonly loadServer?: () => Promise<ServerModule>
+  /** Emits the signals that the process receives. */
+  readonly signals?: EventEmitter
 }
 
 /** Runs the command line in this process, on streams of its own: fast, and with terminals made believe. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const { tty = {}, columns, stdin = '' } = options
+  const { tty = {}, columns, stdin = '', signals = new EventEmitter() } = options
   const [stdout, stderr] = [collector(tty.stdout ?? false, columns), collector(tty.stderr ?? false, columns)]
   const stdoutStream = options.stdout ?? stdout.stream
   const input = Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY: tty.stdin ?? false })
@@ -60,8 +63,8 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       stdin: input,
       stdout: stdoutStream,
       stderr: stderr.stream,
-      on: () => {},
-      off: () => {},
+      on: (signal, listener) => signals.on(signal, listener),
+      off: (signal, listener) => signals.off(signal, listener),
     },
     options.loadServer ?? (() => Promise.reject(new Error('this test has no server'))),
   )

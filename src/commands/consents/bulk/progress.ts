@@ -18,6 +18,8 @@ export interface Progress extends Counts {
   lost: number
   /** Neither done nor rejected: a later run sends them again if there is a job. */
   unfinished: number
+  /** Lines of the groups in flight that were not sent. */
+  readonly unsent: number[]
   /** Last reported line; 0 before the first. */
   last: number
   /** Text after "stopped after line N: "; null while lines are being sent. */
@@ -34,7 +36,7 @@ export interface Progress extends Counts {
 export function newProgress(ctx: Context): Progress {
   const counts = { done: 0, unchanged: 0, unanswered: 0, failed: 0, unknown: 0, lost: 0, unfinished: 0, last: 0 }
   const stops = { stop: null, stopExit: null, broken: null }
-  return { ...counts, ...stops, firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
+  return { ...counts, ...stops, unsent: [], firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
 }
 
 export function countOutcome(progress: Progress, { entry, result, how }: Outcome): void {
@@ -156,12 +158,20 @@ export async function printSummary(
   if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
 
-async function printStop(ctx: Context, { broken, signalExit, stop, last }: Progress): Promise<void> {
+async function printStop(ctx: Context, { broken, signalExit, stop, last, unsent }: Progress): Promise<void> {
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (signalExit !== null) await ctx.say(`the lines after ${last} were not sent`)
+  } else if (signalExit !== null) await ctx.say(describeUnsent(last, unsent))
   else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
+}
+
+/** Lines are sent concurrently, so that some before the last one sent may not be. */
+function describeUnsent(last: number, unsent: readonly number[]): string {
+  if (last === 0) return 'no line was sent'
+  const before = unsent.filter(line => line < last).length
+  const more = before === 0 ? '' : `, nor ${before === 1 ? 'was one' : `were ${before}`} before it`
+  return `the lines after ${last} were not sent${more}`
 }
 
 async function printResume(

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isInterrupted } from '../../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
@@ -170,7 +171,8 @@ async function reportError({ options, job, progress, sender, failedLines }: Run,
     sender.stop()
   }
   if (result === 'unsent') {
-    stop(error)
+    progress.unsent.push(entry.line.number)
+    if (!isInterrupted(exitOfError(error))) stop(error)
     return
   }
   await countError(progress, job.operation, outcome, options.maxErrors).catch(stop)

@@ -11,7 +11,7 @@ import type { ImportOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
 import { type Event, type How, maxLinesInFlight } from './state.ts'
 
-/** `unsent`: the write-ahead entry could not be written. */
+/** `unsent`: interrupted before its request, or the write-ahead entry could not be written. */
 export interface Outcome {
   readonly entry: Entry<object>
   readonly result: LineResult['result'] | 'unsent'
@@ -165,6 +165,9 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   }
   const { error } = answer
   const { code, exit: exitCode } = explain(error)
+  // An earlier send of a create stays unknown.
+  if (code === 'interrupted' && (isIdempotent || !earlier))
+    return [{ entry, result: 'unsent', id: null, error }, earlier ? ['u', number] : ['f', number, 'unsent']]
   const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
   if (isIdempotent && code !== 'lost')
     return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : ['f', number, code]]

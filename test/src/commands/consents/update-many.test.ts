@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
@@ -294,6 +295,32 @@ describe('update --where', () => {
       expect(cli.sent()).toEqual([])
     },
   )
+})
+
+describe('a signal during update --file', () => {
+  it('leaves the records unsent whose read it broke off, and fails none', async () => {
+    const { writes } = holding(three())
+    const signals = new EventEmitter()
+    let isHeld = true
+    cli.instance.use(
+      http.get(byId, async ({ params: { id } }) => {
+        if (isHeld && id !== uuid(3)) await new Promise(() => {})
+      }),
+      http.put(byId, () => {
+        setTimeout(() => signals.emit('SIGINT'), 20)
+      }),
+    )
+    const file = fileOf('ids', [1, 2, 3].map(n => `${uuid(n)}\n`).join(''))
+    const args = ['update', '--file', file, '--pref', 'b=false']
+    const { code, stdout, stderr } = await cli.run(args, { signals })
+    expect([code, rowsOf(stdout)]).toEqual([130, [['3', 'updated', uuid(3)]]])
+    expect(stderr).toContain('the lines after 3 were not sent, nor were 2 before it\n')
+    expect(stderr).toMatch(/updated 1 record on \S+, 0 failed\n/)
+    expect(stderr).not.toContain('error:')
+    isHeld = false
+    const resumed = await cli.run(['update', '--resume', 'last'])
+    expect([resumed.code, writes]).toEqual([0, [uuid(3), uuid(1), uuid(2)]])
+  })
 })
 
 describe('rm --file', () => {
