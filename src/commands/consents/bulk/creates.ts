@@ -73,8 +73,9 @@ function detectCapabilities(ctx: Context, options: ImportOptions, { extent, done
       return detected
     },
     isRepeatable: () => detected?.keys ?? false,
+    takesBatches: () => detected?.batches === true,
     hasNoBatches: () => {
-      detected = noCapabilities
+      detected = { batches: false, keys: detected?.keys ?? false }
     },
   }
 }
@@ -87,19 +88,24 @@ async function post(
 ): Promise<readonly Answer[]> {
   const [item] = items
   if (items.length === 1 && item) return [await postOne(ctx, job, item)]
+  if (!instance.takesBatches()) return await postOneByOne(ctx, job, items)
   try {
     const answers = await ctx.api.createRows(items.map(one => toRow(job, one)))
     return answers.map(({ id, error }) => (error === null ? { id } : { error }))
   } catch (error) {
     const { status } = explain(error)
-    const isMissing = status === 404 || status === 405
-    if (isMissing || status === 400) instance.hasNoBatches()
-    if (isMissing) return await postOneByOne(ctx, job, items)
+    if (status === 404 || status === 405) {
+      instance.hasNoBatches()
+      return await postOneByOne(ctx, job, items)
+    }
     if (status !== 413 && status !== 400) return items.map(() => ({ error }))
     // Too large, or rejected because of some lines.
     const middle = Math.ceil(items.length / 2)
     const first = await post(ctx, job, items.slice(0, middle), instance)
-    return [...first, ...(await post(ctx, job, items.slice(middle), instance))]
+    const answers = [...first, ...(await post(ctx, job, items.slice(middle), instance))]
+    // Two lines that are accepted one by one were rejected because of the batch.
+    if (status === 400 && items.length === 2 && answers.every(answer => 'id' in answer)) instance.hasNoBatches()
+    return answers
   }
 }
 

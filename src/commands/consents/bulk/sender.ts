@@ -156,10 +156,13 @@ function lostError(): CliError {
   return new CliError('lost', exit.unknown, message)
 }
 
-function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, answer: Answer): [Outcome, Event] {
+function toOutcome(operation: Operation, item: Item, answer: Answer): [Outcome, Event] {
+  const { done, isIdempotent } = operation
+  const { entry, earlier } = item
   const { number } = entry.line
   if ('id' in answer) {
     const { id, how } = answer
+    if (id.length > longestId) return toOutcome(operation, item, { error: unusableId() })
     // Unchanged lines count as done too: a later run must not undo changes made by others.
     return [doneOutcome(done, entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
   }
@@ -168,12 +171,21 @@ function toOutcome({ done, isIdempotent }: Operation, { entry, earlier }: Item, 
   // An earlier send of a create stays unknown.
   if (code === 'interrupted' && (isIdempotent || !earlier))
     return [{ entry, result: 'unsent', id: null, error }, earlier ? ['u', number] : ['f', number, 'unsent']]
+  const failed = ['f', number, code.slice(0, 100)] as const
   const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
   if (isIdempotent && code !== 'lost')
-    return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : ['f', number, code]]
+    return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : failed]
   // A line that may have been executed before is unknown, even if rejected now.
   if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
-  return [{ entry, result: 'failed', id: null, error }, ['f', number, code]]
+  return [{ entry, result: 'failed', id: null, error }, failed]
+}
+
+/** Servers accept URLs of some 8,000 characters. Much longer ids do not fit into a line of the job. */
+const longestId = 8192
+
+function unusableId(): CliError {
+  const message = `the instance answered with an id of over ${longestId} characters: the record may exist or not`
+  return new CliError('unexpected_answer', exit.unknown, message)
 }
 
 function stopsAll(operation: Operation, { result, error }: Outcome): boolean {

@@ -83,6 +83,14 @@ const batches = () =>
     .map(({ body }) => (body as { records: Draft[] }).records)
 const paths = () => cli.sent().map(({ method, path }) => `${method} ${path.replace('/api/v1/', '')}`)
 
+function refuseBatches(isRefused: (text: string) => boolean) {
+  cli.instance.use(
+    http.post(batchPath, async ({ request }) =>
+      isRefused(await request.clone().text()) ? fails(400, 'invalid_request') : undefined,
+    ),
+  )
+}
+
 const created = (names: readonly string[]) =>
   names.map((name, index) => ({ line: index + 1, result: 'created', id: `id-${name}`, error_code: null }))
 const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
@@ -215,14 +223,37 @@ describe('create --file: a batch without a usable answer', () => {
 
   it('is halved when it is refused whole, until the invalid line is alone', async () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
-    cli.instance.use(
-      http.post(batchPath, async ({ request }) => {
-        const isBad = (await request.clone().text()).includes('"s9"')
-        return isBad ? fails(400, 'invalid_request') : undefined
-      }),
-    )
+    refuseBatches(text => text.includes('"s9"'))
     const { code, rows } = await create('--file', inFile(subjects(120)))
     expect([code, made.size, rows[8]?.['result']]).toEqual([8, 119, 'failed'])
+  })
+
+  it('does not end the batches of the lines after it when a line of it is invalid', async () => {
+    const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
+    refuseBatches(text => text.includes('"s9"'))
+    const { code, rows } = await create('--file', inFile(subjects(3000)), '--concurrency', '1')
+    expect([code, made.size, rows.length]).toEqual([8, 2999, 3000])
+    expect(cli.sent().length).toBeLessThan(40)
+  })
+
+  it('is refused whole, whatever its lines are: the others are sent one by one', async () => {
+    const made = serve()
+    refuseBatches(() => true)
+    expect(await create('--file', inFile(subjects(300)), '--concurrency', '1')).toMatchObject({ code: 0 })
+    expect(made).toEqual(once(subjects(300)))
+    expect(batches().length).toBeLessThan(12)
+  })
+
+  it.each([
+    ['an id', { status: 201, consent: { id: 'x'.repeat(1_200_000) } }, 'unknown', 11],
+    ['an error code', { status: 400, error: { error: 'x'.repeat(1_200_000), message: 'no' } }, 'failed', 8],
+  ])('with %s of over 1 MiB has the results of all its lines', async (_, outcome, result, exitCode) => {
+    serve()
+    const others = Array.from({ length: 119 }, (_, index) => ({ status: 201, consent: { id: `id-s${index + 1}` } }))
+    cli.instance.use(http.post(batchPath, () => HttpResponse.json({ results: [...others, outcome] })))
+    const { code, rows, stderr } = await create('--file', inFile(subjects(120)))
+    expect([code, rows.length, rows[119]?.['result']]).toEqual([exitCode, 120, result])
+    expect(stderr).not.toContain('nothing was sent')
   })
 
   it('is retried with the same keys when its answer is lost', async () => {
