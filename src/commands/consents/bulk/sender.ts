@@ -157,27 +157,27 @@ function lostError(): CliError {
 }
 
 function toOutcome(operation: Operation, item: Item, answer: Answer): [Outcome, Event] {
-  const { done, isIdempotent } = operation
-  const { entry, earlier } = item
+  if ('error' in answer) return toErrorOutcome(operation, item, answer.error)
+  const { id, how } = answer
+  if (id.length > longestId) return toErrorOutcome(operation, item, unusableId())
+  const { number } = item.entry.line
+  // Unchanged lines count as done too: a later run must not undo changes made by others.
+  return [doneOutcome(operation.done, item.entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
+}
+
+function toErrorOutcome({ isIdempotent }: Operation, { entry, earlier }: Item, error: unknown): [Outcome, Event] {
   const { number } = entry.line
-  if ('id' in answer) {
-    const { id, how } = answer
-    if (id.length > longestId) return toOutcome(operation, item, { error: unusableId() })
-    // Unchanged lines count as done too: a later run must not undo changes made by others.
-    return [doneOutcome(done, entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
-  }
-  const { error } = answer
   const { code, exit: exitCode } = explain(error)
+  const outcomeOf = (result: 'unsent' | 'unknown' | 'failed'): Outcome => ({ entry, result, id: null, error })
+  const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
+  const failed = ['f', number, code.slice(0, 100)] as const
   // An earlier send of a create stays unknown.
   if (code === 'interrupted' && (isIdempotent || !earlier))
-    return [{ entry, result: 'unsent', id: null, error }, earlier ? ['u', number] : ['f', number, 'unsent']]
-  const failed = ['f', number, code.slice(0, 100)] as const
-  const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
-  if (isIdempotent && code !== 'lost')
-    return [{ entry, result: 'failed', id: null, error }, isTemporary ? ['u', number] : failed]
+    return [outcomeOf('unsent'), earlier ? ['u', number] : ['f', number, 'unsent']]
+  if (isIdempotent && code !== 'lost') return [outcomeOf('failed'), isTemporary ? ['u', number] : failed]
   // A line that may have been executed before is unknown, even if rejected now.
-  if (earlier || exitCode === exit.unknown) return [{ entry, result: 'unknown', id: null, error }, ['u', number]]
-  return [{ entry, result: 'failed', id: null, error }, failed]
+  if (earlier || exitCode === exit.unknown) return [outcomeOf('unknown'), ['u', number]]
+  return [outcomeOf('failed'), failed]
 }
 
 /** Servers accept URLs of some 8,000 characters. Much longer ids do not fit into a line of the job. */
