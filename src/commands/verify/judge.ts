@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { describeOrigin } from '../../contract/origin.ts'
 import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
+import { listFile } from '../../evidence/pack-names.ts'
 import { rootOfInclusion } from '../../evidence/proofs.ts'
 import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verification.ts'
@@ -19,7 +21,9 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     claimed = readSigned(bytes)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return { ...unknown, result: 'not_valid', detail: describeDamage(bytes) ?? `it ${error.message}` }
+    const signed = findSignedInstead(file)
+    const instead = signed === null ? '' : `; verify ${signed} instead`
+    return { ...unknown, result: 'not_valid', detail: (describeDamage(bytes) ?? `it ${error.message}`) + instead }
   }
   const { document } = claimed
   try {
@@ -137,6 +141,13 @@ async function hashFile(file: string): Promise<string | null> {
     throw error
   }
   return hash.digest('hex')
+}
+
+/** Returns what is signed in place of a file: the manifest of an export, or the folder of an evidence pack. */
+export function findSignedInstead(file: string): string | null {
+  if (file === '-' || basename(file) === listFile) return null
+  if (existsSync(file + manifestSuffix)) return file + manifestSuffix
+  return existsSync(join(dirname(file), listFile)) ? dirname(file) : null
 }
 
 /** Recognizes damage by editors, shells and mail. */

@@ -4,13 +4,13 @@ import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { isInterrupted } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { type Exit, exit, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
-import { judge } from './judge.ts'
+import { findSignedInstead, judge } from './judge.ts'
 import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
 import type { PackKeys } from './pack.ts'
 
@@ -124,7 +124,7 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
       },
     }
   }
-  const texts = readDocuments(await readBytes(ctx.io, path, maxMiB))
+  const texts = readDocuments(await readBytes(ctx.io, path, maxMiB).catch(error => explainUnread(path, error)))
   return {
     isSingle: texts.length === 1,
     rows: async function* () {
@@ -136,6 +136,11 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
       }
     },
   }
+}
+
+function explainUnread(path: string, error: unknown): never {
+  const signed = error instanceof CliError && error.code === 'invalid_data' ? findSignedInstead(path) : null
+  throw signed === null ? error : dataError((error as CliError).message, `consentctl verify ${signed}`)
 }
 
 const notCompared = 'its files are not compared: verify the folder'

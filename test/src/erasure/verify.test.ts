@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { judge } from '../../../src/commands/verify/judge.ts'
@@ -9,7 +9,7 @@ import { trustKeys } from '../../../src/evidence/key-chain.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
-import { useCli } from '../support.ts'
+import { machineError, useCli } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -69,6 +69,23 @@ describe('verify, for documents that a profile has signed', () => {
     expect(await verify()).toEqual([5, expect.stringContaining('is not the export that it is for')])
     rmSync(file)
     expect(await verify()).toEqual([0, expect.stringContaining('its export is not beside it')])
+  })
+
+  it('names the manifest if it is given the export itself, of any size', async () => {
+    fakeInstance(cli, 1)
+    const folders = freshFolders(cli)
+    const file = join(folders.state, '..', `${Math.random()}.json`)
+    expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+    const verify = () => cli.run(['verify', file, '--json'], { env: folders.env })
+    const { code, stdout } = await verify()
+    expect([code, JSON.parse(stdout).detail]).toEqual([
+      5,
+      expect.stringMatching(/^it .*; verify \S+\.manifest\.json instead$/),
+    ])
+    truncateSync(file, 65 * 2 ** 20)
+    const large = await verify()
+    expect(large.code).toBe(5)
+    expect(machineError(large.stderr)).toMatchObject({ hint: `consentctl verify ${file}.manifest.json` })
   })
 })
 

@@ -3,16 +3,24 @@ export type Period = (typeof periods)[number]
 
 const longest = 4000
 
-/** Returns all days, Mondays or months from the first group to the last, or `groups` if there are more than `longest`. */
+/**
+ * Returns all days, Mondays or months from the first group to the last. Returns `groups` if there are more than `longest`, or if
+ * one is not a date of the sequence.
+ */
 export function fillPeriods(by: Period, groups: readonly string[]): readonly string[] {
   const [first, last] = [groups[0], groups.at(-1)]
-  if (first === undefined || last === undefined) return groups
+  if (first === undefined || last === undefined || !groups.every(isDate)) return groups
   const filled: string[] = []
   for (let at = first; at <= last; at = next(by, at)) {
     if (filled.length === longest) return groups
     filled.push(at)
   }
-  return filled
+  const all = new Set(filled)
+  return groups.every(group => all.has(group)) ? filled : groups
+}
+
+function isDate(group: string): boolean {
+  return /^\d{4}-\d{2}(-\d{2})?$/.test(group)
 }
 
 function next(by: Period, at: string): string {
