@@ -103,8 +103,12 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   const word = isImportersWord(past?.entry, at) ? 'importer' : 'service'
   if (word === 'importer' && past) notes.push(describeImporter(id, record, past.entry))
   const { given_at: _, gpc: __, ...unchanging } = record ?? fromHistory(id, entries)
-  return { row: { ...unchanging, ...state, preferences, deleted_at, ...past?.facts }, word, notes }
+  const row = { ...unchanging, ...state, preferences, deleted_at, ...past?.facts }
+  return { row: word === 'importer' ? { ...row, ...beforeImport } : row, word, notes }
 }
+
+/** The instance made the record later. */
+const beforeImport = { created_at: null, updated_at: null } as const
 
 /** Returns true if the entry was imported later, so that only the importer vouches for the state. */
 function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {

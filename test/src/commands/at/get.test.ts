@@ -94,15 +94,16 @@ describe('of a record that was imported at 9 o’clock', () => {
     ...each,
     ...(given[index] ? { given_at: given[index], file_sha256: 'f1'.repeat(32) } : { gpc: true }),
   }))
+  const unmade = { created_at: null, updated_at: null }
   const origin = { system: 'acme', id: '4711', evidence: null }
   const imported: Held = { record: { ...told.record, given_at: at(4), origin, gpc: true }, entries }
 
   it.each([
-    [2, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer' }],
-    [3, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer' }],
-    [4, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer' }],
-    [8, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer' }],
-    [9, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'service' }],
+    [2, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer', ...unmade }],
+    [3, { accepted: false, preferences: { step: 0 }, given_at: at(2), word: 'importer', ...unmade }],
+    [4, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer', ...unmade }],
+    [8, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer', ...unmade }],
+    [9, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'service', updated_at: at(9) }],
     [12, { accepted: false, preferences: { step: 2 }, given_at: at(4), gpc: true, word: 'service' }],
   ])('what it was at %i o’clock says whose word it is', async (hour, state) => {
     cli.instance.use(...full([imported]))
@@ -137,7 +138,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     ]
     cli.instance.use(...bare([{ record, entries: [...entries, ...(deletion ? [deletion] : [])] }]))
     const { row, stderr } = await get(3)
-    expect(row).toMatchObject({ id: 'r', accepted: false, given_at: at(2), word: 'importer' })
+    expect(row).toMatchObject({ id: 'r', accepted: false, given_at: at(2), word: 'importer', ...unmade })
     expect(stderr).toContain(`r was imported at ${at(9)}: what it was before that is the importer’s word`)
   })
 })
