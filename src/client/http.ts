@@ -198,11 +198,19 @@ function readHead({ status, headers }: HttpResponse): ResponseHead {
   const seconds = /^\d+$/.test(wait) ? Number(wait) : Math.ceil((Date.parse(wait) - Date.now()) / 1000)
   return {
     status,
-    requestId: header(headers, 'x-request-id'),
+    requestId: readRequestId(headers),
     retryAfter: Number.isNaN(seconds) ? null : Math.max(0, seconds),
     location: header(headers, 'location'),
   }
 }
+
+/** Ignores a very long one, which jobs and signed documents would hold for each record. */
+function readRequestId(headers: Headers): string | null {
+  const id = header(headers, 'x-request-id')
+  return id !== null && id.length <= longestRequestId ? id : null
+}
+
+const longestRequestId = 255
 
 function isNdjson({ status, headers }: HttpResponse): boolean {
   return status === 200 && /^application\/x-ndjson\b/i.test(header(headers, 'content-type') ?? '')

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { openSigner, type Signer } from '../receipts/signer.ts'
+import { type Identity, openSigner, type Signer } from '../receipts/signer.ts'
 
 export interface SubjectRequest {
   /** One person's identifiers, without duplicates. */
@@ -23,8 +23,9 @@ export async function openRequest(
   ctx: Context,
   request: SubjectRequest,
   { showSubject = false }: { readonly showSubject?: boolean | undefined },
+  identity: Identity,
 ): Promise<ErasureRequest> {
-  const signer = await openSigner(ctx)
+  const signer = await openSigner(ctx, undefined, identity)
   const { subjects, ticket, reason, received_at, due_at, request_id } = request
   return { ...signer, subjects, ticket, reason, received_at, due_at, request_id, shows_subject: showSubject }
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { CliError, exit } from '../errors/errors.ts'
+import { CliError, dataError, exit } from '../errors/errors.ts'
 import { longestLine, splitTogether } from '../io/input.ts'
 import type { ProcessIdentity } from './process.ts'
 
@@ -33,17 +33,17 @@ export interface Close {
   readonly closed: string
 }
 
-/** @throws CliError io if the line would be too long to read again */
+/** @throws CliError invalid_data if the line would be too long to read again */
 export function encode(entry: unknown): string {
   const json = JSON.stringify(entry)
-  if (!fits(json)) throw new CliError('io', exit.failure, 'a job cannot hold so long a line')
+  if (!fits(json)) throw dataError('a job cannot hold so long a line')
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
 }
 
 /**
  * Encodes events on as few lines as possible, because a line each takes several times the CPU.
  *
- * @throws CliError io if an event would be too long to read again
+ * @throws CliError invalid_data if an event would be too long to read again
  */
 export function encodeEvents(events: readonly unknown[]): string {
   if (events.length <= 1) return events.map(encode).join('')

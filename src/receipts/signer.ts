@@ -3,8 +3,10 @@ import type { Client } from '../client/client.ts'
 import type { ResponseInfo } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { caller } from '../contract/caller.ts'
-import { explain } from '../errors/explain.ts'
-import { requireBaseUrl } from '../settings/settings.ts'
+import type { Scope } from '../contract/endpoint.ts'
+import { CliError, Explained, exit } from '../errors/errors.ts'
+import { explain, scopeHint } from '../errors/explain.ts'
+import { requireApiKey, requireBaseUrl } from '../settings/settings.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
 import { locateReceipts, type ReceiptStore } from './store.ts'
 
@@ -55,6 +57,17 @@ export async function identify(api: Client, onResponse?: (response: ResponseInfo
     if (explain(error).code === 'forbidden') return unknown // the key may write but not read
     throw error
   }
+}
+
+/**
+ * Fails as the request that needs the scope would, but before the user confirms it.
+ * @throws CliError `forbidden` (exit 4) if the instance says that the key lacks the scope
+ */
+export function requireScope({ settings }: Context, { scopes }: IdentifiedKey, scope: Scope): void {
+  if (scopes === null || scopes.includes(scope)) return
+  const message = `The API key lacks the scope ${scope}.`
+  const why = `the key came from ${requireApiKey(settings).source}`
+  throw new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint(message) })
 }
 
 export function findOperator(): Operator {

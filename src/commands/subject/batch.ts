@@ -16,7 +16,7 @@ import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireAppendable } from '../../receipts/chain.ts'
-import { openSigner, type Signer } from '../../receipts/signer.ts'
+import { identify, openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
 import { requireBaseUrl, requireSameOrigin } from '../../settings/settings.ts'
 import { type PersonRow, personView } from '../../views/subject.ts'
 import { type Found, findRecords, toHeader } from './found.ts'
@@ -41,7 +41,7 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
   const { dryRun, confirm, showSubject = false } = options
   const asks = !dryRun && mustPrompt(ctx, options, { action: 'erase', stdinInUse: file === '-' })
   const people = await readPeople(ctx, file, options.reason ?? null)
-  const signer = dryRun ? null : await openSigner(ctx)
+  const signer = dryRun ? null : await openEraser(ctx)
   const plans: Planned[] = []
   for (const asked of people) plans.push({ asked, found: await find(ctx, asked) })
   const total = plans.reduce((sum, { found }) => sum + found.targets.length, 0)
@@ -69,6 +69,12 @@ export async function eraseFile(ctx: Context, file: string, options: FileOptions
     plans.map(({ asked, found }) => toPerson(signer, { ...asked, shows_subject: showSubject }, found, id)),
   )
   return runBatch(ctx, batch, signer)
+}
+
+async function openEraser(ctx: Context): Promise<Signer> {
+  const key = await identify(ctx.api)
+  requireScope(ctx, key, 'erase')
+  return await openSigner(ctx, undefined, key)
 }
 
 /**

@@ -26,7 +26,7 @@ import { usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireAppendable } from '../../receipts/chain.ts'
-import { findOperator } from '../../receipts/signer.ts'
+import { findOperator, identify, requireScope } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, personView } from '../../views/subject.ts'
@@ -137,7 +137,9 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
 
 async function eraseReviewed(ctx: Context, options: Options, order: Order, asks: boolean): Promise<Output<unknown>> {
   const { asked, given, files } = order
-  const request = await openRequest(ctx, asked, options)
+  const key = await identify(ctx.api)
+  requireScope(ctx, key, 'erase')
+  const request = await openRequest(ctx, asked, options, key)
   const found = await findRecords(ctx, order)
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
   const isNothing = found.targets.length === 0

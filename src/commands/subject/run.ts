@@ -9,6 +9,7 @@ import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
 import type { StoredReceipt } from '../../erasure/receipts.ts'
 import type { ErasureRequest } from '../../erasure/request.ts'
 import { describeOnTerminal } from '../../erasure/sentences.ts'
+import { mayBeDeleted, restOf } from '../../erasure/state.ts'
 import { CliError, type Exit, exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
@@ -121,12 +122,13 @@ async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<v
   const { targets, done, header } = state
   const left = targets.size - done.size
   const command = subjectCommand(ctx, 'resume', header.job)
-  // After a failed write to the journal, more may be erased than it says.
-  const erased = code === exit.failure ? 'may not be erased yet' : 'not erased yet'
+  const isUnknown = restOf(state).some(({ id }) => mayBeDeleted(state, id))
+  const erased = isUnknown ? 'may not be erased yet' : 'not erased yet'
+  const areErased = [...done.values()].every(({ result }) => result === 'deleted' || result === 'already_gone')
   const what =
     left > 0
       ? `${left} of ${formatCount(targets.size)} ${erased}, so no receipt was made`
-      : `${formatCount(targets.size)} erased, and the receipt is not made yet`
+      : `${formatCount(targets.size)} ${areErased ? 'erased' : 'processed'}, and the receipt is not made yet`
   await ctx.warn(`${isInterrupted(code) ? 'interrupted: ' : ''}${what}; to resume: ${command}`)
 }
 

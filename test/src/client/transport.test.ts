@@ -107,6 +107,13 @@ describe('client › response', () => {
     })
   })
 
+  it('reads no request id that is longer than 255 characters', async () => {
+    const withId = fails(409, 'conflict')
+    withId.headers.set('x-request-id', 'r'.repeat(256))
+    instance.use(http.get(byId, () => withId))
+    expect(await api.consents.get({ params: { id: '7' } }).catch(each => each)).toMatchObject({ requestId: null })
+  })
+
   it('when it is anything else, throws a ContractError with the wrong field and the first 200 characters', async () => {
     instance.use(answers('get', byId, { id: 7, note: 'x'.repeat(900) }))
     const error = await api.consents.get({ params: { id: '7' } }).catch(each => each)

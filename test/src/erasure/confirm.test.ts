@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { useCli, words } from '../support.ts'
-import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
+import { answers, useCli, uuid, words } from '../support.ts'
+import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
@@ -23,6 +23,27 @@ it('subject erase --confirm 0 makes a receipt for a protected profile, without a
   expect(JSON.parse(stdout)).toMatchObject({ result: 'no_data_held' })
   fakeInstance(cli, 2)
   expect(await erase('--confirm', '0')).toMatchObject({ code: 10 })
+  expect(instance.deletions).toEqual([])
+})
+
+it.each([
+  ['one person', ['erase', maria, '--ticket', 'T']],
+  ['a file', ['erase', '--file', 'requests.csv']],
+])('subject erase of %s says before it asks that the key lacks the scope', async (_, args) => {
+  const instance = fakeInstance(cli, 2)
+  Object.assign(erasesSubjects(cli, instance), { version: 2 })
+  const identity = { account_id: uuid(800), kind: 'api_key', id: uuid(801), role: null, scopes: ['read', 'write'] }
+  cli.instance.use(answers('get', '*/api/v1/caller', identity))
+  const folders = freshFolders(cli)
+  mkdirSync(folders.state, { recursive: true })
+  const file = join(folders.state, 'requests.csv')
+  writeFileSync(file, `ticket,identifier\nT,${maria}\n`)
+  const env = { ...cli.env(), ...folders.env }
+  const tty = { stdin: true, stdout: true, stderr: true }
+  const words = args.map(word => (word === 'requests.csv' ? file : word))
+  const { code, stderr } = await cli.run(['subject', ...words], { env, tty, stdin: '2\n' })
+  expect([code, stderr]).toEqual([4, expect.stringContaining('The API key lacks the scope erase.')])
+  expect(stderr).not.toContain('Type 2')
   expect(instance.deletions).toEqual([])
 })
 

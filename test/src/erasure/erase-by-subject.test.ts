@@ -301,6 +301,15 @@ describe('subject erase, if the service erases subjects itself, records', () => 
   })
 })
 
+it('says that records may be erased if the answer to their deletion was lost (exit 11)', async () => {
+  erasure.after = () => fails(503, 'unavailable')
+  const { code, stderr } = await erase('--yes')
+  expect(code).toBe(11)
+  expect(stderr).toContain('12 of 12 records may not be erased yet, so no receipt was made')
+  erasure.after = () => undefined
+  expect(await resume()).toMatchObject({ code: 0 })
+})
+
 describe('if the receipt cannot be written', () => {
   it('says that all is erased and what to mend, and resume makes the receipt', async () => {
     const folder = join(folders.state, 'receipts')

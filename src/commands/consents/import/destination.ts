@@ -3,12 +3,10 @@ import { siteIfListed } from '../../../cli/sites.ts'
 import type { Context } from '../../../context.ts'
 import { createBatch } from '../../../contract/batch.ts'
 import { isUuid } from '../../../contract/uuid.ts'
-import { CliError, Explained, exit, usageError } from '../../../errors/errors.ts'
-import { scopeHint } from '../../../errors/explain.ts'
+import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { requireAppendable } from '../../../receipts/chain.ts'
-import { type IdentifiedKey, identify, openSigner, type Signer } from '../../../receipts/signer.ts'
+import { type IdentifiedKey, identify, openSigner, requireScope, type Signer } from '../../../receipts/signer.ts'
 import { locateImportReceipts } from '../../../receipts/store.ts'
-import { requireApiKey } from '../../../settings/settings.ts'
 
 export interface Destination {
   readonly signer: Signer
@@ -39,16 +37,9 @@ export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey
   const key = await identify(ctx.api, ({ at }) => {
     second = at
   })
-  if (key.scopes?.includes('import') === false) throw noScope(ctx)
+  requireScope(ctx, key, 'import')
   if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
   return { key, second }
-}
-
-/** Reads as the rejection of a row would. */
-function noScope({ settings }: Context): Explained {
-  const message = 'The API key lacks the scope import.'
-  const why = `the key came from ${requireApiKey(settings).source}`
-  return new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint(message) })
 }
 
 /** @throws CliError as `findSite`; usage for a name, if the key may not list the sites */
