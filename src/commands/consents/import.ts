@@ -103,7 +103,7 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   await requireFreeOutputs(options)
-  const [{ openDestination, requireSite }, { sendPrepared }] = await Promise.all([
+  const [{ openDestination, requireSite }, { describePrepared, sendPrepared }] = await Promise.all([
     import('./import/destination.ts'),
     import('./import/send.ts'),
   ])
@@ -112,7 +112,10 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
     opening = openDestination(ctx)
     opening.catch(() => {}) // thrown below
   })
-  if (prepared.undecided > 0) return await stopUndecided(ctx, options, prepared)
+  if (prepared.undecided > 0) {
+    await ctx.warn(describePrepared(prepared, options.refusedOut).join('; '))
+    return await stopUndecided(ctx, options, prepared)
+  }
   try {
     const destination = await (opening ?? openDestination(ctx))
     const { id } = await requireSite(ctx, site)
@@ -249,8 +252,7 @@ async function prepareFiles(
 }
 
 /** Shows the values, and writes the undecided ones to `--map-out`. */
-async function stopUndecided(ctx: Context, options: ImportFlags, { values, undecided, counts }: Prepared) {
-  const { mapOut, map, dryRun, refusedOut } = options
+async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { values, undecided }: Prepared) {
   const open = values.filter(({ becomes }) => becomes === null)
   if (mapOut !== undefined) {
     const { writeUndecided } = await import('./import/map-undecided.ts')
@@ -260,10 +262,6 @@ async function stopUndecided(ctx: Context, options: ImportFlags, { values, undec
     mapOut === undefined
       ? 'write them into a map to edit: --dry-run --map-out FILE'
       : `edit ${mapOut}, then use --map ${mapOut}`
-  if (counts.refused > 0 && !dryRun) {
-    const { describeRefusedRows } = await import('./import/refused-rows.ts')
-    await ctx.warn(describeRefusedRows(counts.refused, refusedOut))
-  }
   const message = `${formatCount(undecided, 'value')} of the files ${undecided === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
   return many(valueView, pagesOf(values), { exit: () => exit.rejected })

@@ -217,10 +217,16 @@ async function confirm(ctx: Context, { prepared, site, options }: Sending): Prom
   })
 }
 
-export function describePrepared({ counts, files, given }: Prepared, refusedOut: string | undefined): string[] {
+export function describePrepared(
+  { counts, files, given, undecided }: Prepared,
+  refusedOut: string | undefined,
+): string[] {
   const { read, records, changes, left_out, refused } = counts
+  const rows = `${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`
   const parts = [
-    `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`,
+    undecided > 0
+      ? `${rows}, whose persons are not judged until every value is decided`
+      : `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${rows}`,
     ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
     ...(refused > 0 ? [describeRefusedRows(refused, refusedOut)] : []),
   ]

@@ -198,7 +198,9 @@ it('import › --refused-out lists them with --dry-run, and if values stop the i
   expect(dry.stderr).toContain(`8 rows refused (listed in ${join(folder, 'dry')})`)
   const undecided = await run(irregular('seen'), ...flags(), '--yes', ...list('undecided'))
   expect([undecided.code, readRefused(join(folder, 'undecided')).length], undecided.stderr).toEqual([5, 6])
-  expect(undecided.stderr).toContain(`6 rows refused (listed in ${join(folder, 'undecided')})`)
+  expect(undecided.stderr).toContain(
+    `308 rows of 1 file, whose persons are not judged until every value is decided; 6 rows refused (listed in ${join(folder, 'undecided')})`,
+  )
   const without = await run(irregular(), ...flags(), '--dry-run')
   expect(without.stderr).toContain('8 rows refused (--refused-out FILE lists all)')
   const sent = await run(irregular(), ...flags(), '--yes')
