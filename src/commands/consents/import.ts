@@ -174,9 +174,8 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   await discard(prepared)
   const { counts, undecided, values } = prepared
   const asked = await askInstance(ctx, options, prepared)
-  const code = counts.records > 0 ? exit.partial : exit.rejected
   const isTold = counts.refused > 0 && undecided === 0 && !('error' in asked)
-  const told = isTold ? [`the import would end with exit code ${code}`] : []
+  const told = isTold ? [foretold(counts.records)] : []
   await ctx.warn(
     `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; no record was sent`,
   )
@@ -184,6 +183,12 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   else await report(ctx, asked.error)
   if (undecided > 0) return await stopUndecided(ctx, options, prepared)
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : exit.done) })
+}
+
+/** Tells the exit code if rows were refused. */
+function foretold(records: number): string {
+  if (records === 0) return `the import would end with exit code ${exit.rejected}`
+  return `the import would end with exit code ${exit.partial}, if the instance takes its records`
 }
 
 /** Asks the instance as the import would, if the settings name one, a key and a site. */

@@ -86,12 +86,14 @@ async function* csvRows(
   }
 }
 
-/** Adds the file's name to an error that stops the import. */
+/** Adds the file's name to an error that stops the import, at the first of perhaps many such lines. */
 function inFile<Value>(name: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    throw error instanceof NoRow ? dataError(`${name}: ${error.message}`, error.hint) : error
+    if (!(error instanceof NoRow)) throw error
+    const more = 'the rest was not read, and may have more: look for others with a quotation mark inside a cell'
+    throw dataError(`${name}: ${error.message}`, error.hint === undefined ? undefined : `${error.hint}; ${more}`)
   }
 }
 
