@@ -134,7 +134,10 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
     ${ids ? sql`and consent_id = any (${toArrayLiteral(ids)}::uuid[])` : sql``}`
 }
 
-/** Returns a row per version, in order, with null where a part is missing. One statement, so that a page is consistent. */
+/**
+ * Returns a row per version, in order, with null where a part is missing. One statement, so that a page is consistent.
+ * `offset 0` has the same reason as in `findFirstAnswers`.
+ */
 export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
   const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
@@ -162,18 +165,23 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       o.origin as r_origin, o.body_hash is not null as r_has_body
     from records r full join versions v on v.consent_id = r.id
       left join sites s on s.account_id = ${accountId} and s.id = r.site_id
-      left join origins o on o.account_id = ${accountId} and o.consent_id = r.id
+      left join lateral (
+        select origin, body_hash from origins where account_id = ${accountId} and consent_id = r.id offset 0
+      ) o on true
     order by record_id, v.version`
 }
 
-/** Returns which of the next origins lead to missing records, and the position after them; null at the end. */
-export async function findLooseOrigins(
-  sql: Sql,
-  accountId: string,
-  after: string,
-  limit: number,
-): Promise<{ readonly loose: readonly string[]; readonly last: string | null }> {
-  const [row] = await sql<{ loose: string[]; last: string | null }[]>`
+export interface LooseOrigins {
+  readonly loose: readonly string[]
+  readonly last: string | null
+}
+
+/**
+ * Returns, in one row, which of the next origins lead to missing records, and the position after them; null at the end. `offset 0` has the
+ * same reason there (12,000 origins: 50 ms instead of over 20 s).
+ */
+export function findLooseOrigins(sql: Sql, accountId: string, after: string, limit: number): Promise<LooseOrigins[]> {
+  return sql<LooseOrigins[]>`
     select coalesce(json_agg(consent_id order by consent_id) filter (where id is null), '[]') as loose,
       case when count(*) = ${limit} then max(consent_id::text) end as last
     from (
@@ -182,9 +190,8 @@ export async function findLooseOrigins(
         select consent_id from origins where account_id = ${accountId} and consent_id > ${after}
         order by consent_id limit ${limit}
       ) o
-      left join consents c on c.account_id = ${accountId} and c.id = o.consent_id
+      left join lateral (select id from consents where account_id = ${accountId} and id = o.consent_id offset 0) c on true
     ) as origins`
-  return row ?? { loose: [], last: null }
 }
 
 export function listLeaves(

@@ -260,9 +260,10 @@ export async function* verifyRecords(
   for (let after: string | null = noId; after !== null; ) {
     signal.throwIfAborted()
     const last: string = after
-    const page = await reading(() => findLooseOrigins(sql, accountId, last, originsPerPage))
-    if (page.loose.length > 0) yield page.loose.map(consent_id => ({ ...loose, account_id: accountId, consent_id }))
-    after = page.last
+    const [page] = await reading(() => findLooseOrigins(sql, accountId, last, originsPerPage))
+    if (page && page.loose.length > 0)
+      yield page.loose.map(consent_id => ({ ...loose, account_id: accountId, consent_id }))
+    after = page?.last ?? null
   }
 }
 

@@ -3,6 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { buildRecord } from '../../../server/consents/create.ts'
 import { findFirstAnswers, insertConsents } from '../../../server/consents/create-queries.ts'
 import { claimKey } from '../../../server/consents/idempotency.ts'
+import { noId } from '../../../server/ids.ts'
+import { findLooseOrigins, listVersions } from '../../../server/verify/queries.ts'
 import type { ConsentDraft } from '../../../src/contract/index.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount, type TestAccount } from '../../support/service.ts'
@@ -16,8 +18,7 @@ beforeAll(async () => {
 })
 
 /** Builds a batch of records with keys. */
-function newBatch() {
-  const { accountId, siteId, keyId: id } = account
+function newBatch({ accountId, siteId, keyId: id } = account) {
   const actor = { kind: 'api_key', id } as const
   const draft = { site_id: siteId, subject_id: 'somebody' } as ConsentDraft
   const own = Array.from({ length: rows }, (_, index) => ({
@@ -71,6 +72,33 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     })
   },
 )
+
+describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])(
+  'findLooseOrigins, listVersions › plan with %s',
+  mode => {
+    it('read a number of rows proportional to the page, of an account that is newer than the statistics', async () => {
+      const plans = await planning(database.sql, mode, async tx => {
+        await insertImported(tx, account)
+        await tx`analyze consents, origins`
+        const newer = await newAccount(tx)
+        await insertImported(tx, newer)
+        return [
+          await explained(tx, findLooseOrigins(tx, newer.accountId, noId, rows)),
+          await explained(tx, listVersions(tx, newer.accountId, {}, null)),
+        ]
+      })
+      expect(Math.max(...plans.map(countRowsRead))).toBeLessThan(30 * rows)
+    })
+  },
+)
+
+async function insertImported(tx: Sql, of: TestAccount): Promise<void> {
+  const { accountId, batch: own } = newBatch(of)
+  await insertConsents(tx, accountId, own)
+  await tx`
+    insert into origins select account_id, sha256(id::text::bytea), id, null from consents
+    where account_id = ${accountId} on conflict do nothing`
+}
 
 /** Has the planner choose joins as if it estimated few rows. */
 async function forceNestedLoops(tx: Sql): Promise<void> {
