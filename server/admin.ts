@@ -21,7 +21,7 @@ import * as users from './accounts/users.ts'
 import { machine } from './audit/entries.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
-import { openDatabase } from './db/open.ts'
+import { explainLoss, explainLossOf, openDatabase } from './db/open.ts'
 import { checkClock } from './health/clock.ts'
 import * as purges from './purge/service.ts'
 
@@ -94,10 +94,10 @@ export async function* purge(
   try {
     const days = olderThan ?? config.purgeAfterDays ?? defaultPurgeAfterDays
     const before = purges.purgeBefore(days)
-    const found = await purges.countPurge(sql, before, signal)
+    const found = await explainLoss(config, () => purges.countPurge(sql, before, signal))
     const records = found.reduce((sum, own) => sum + own.purged + (days === 0 ? 0 : own.expired), 0)
     if (!signal.aborted && (await approve(found, records)))
-      yield* purges.purge(sql, { by: machine, before, signal, onUnverified, onProblem })
+      yield* explainLossOf(config, purges.purge(sql, { by: machine, before, signal, onUnverified, onProblem }))
   } finally {
     await close()
   }
@@ -109,9 +109,9 @@ async function withDatabase<T>(
   { mayBeNew }: { mayBeNew: boolean },
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
-  const { sql, close } = await openShared(options, host, { mayBeNew })
+  const { sql, config, close } = await openShared(options, host, { mayBeNew })
   try {
-    return await work(sql)
+    return await explainLoss(config, () => work(sql))
   } finally {
     await close()
   }

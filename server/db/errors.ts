@@ -69,6 +69,11 @@ const lostWorkerMessages = [
   'postmaster was shut down',
 ] as const
 
+/** Returns true for an internal error that ended the session, such as its start with a full disk. */
+function endedSession({ code, severity }: { code?: unknown; severity?: unknown }): boolean {
+  return code === 'XX000' && (severity === 'FATAL' || severity === 'PANIC')
+}
+
 function isLostWorker({ code, message, where }: { code?: unknown; message?: unknown; where?: unknown }): boolean {
   if (code !== 'XX000') return false
   if (message === '') return String(where).includes('while executing command on ')
@@ -78,7 +83,7 @@ function isLostWorker({ code, message, where }: { code?: unknown; message?: unkn
 export function dbErrorCode(error: unknown): string | null {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code !== 'string') return null
-  if (isLostWorker(error as object)) return 'CONNECTION_CLOSED'
+  if (endedSession(error as object) || isLostWorker(error as object)) return 'CONNECTION_CLOSED'
   return connectionCodes.test(code) || /^[\dA-Z]{5}$/.test(code) ? code : null
 }
 

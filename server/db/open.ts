@@ -76,14 +76,27 @@ async function openMigrated(
 }
 
 /** @throws OperatorError if the database is lost during `work` */
-export async function explainLoss<T>({ databaseUrl }: Config, work: () => Promise<T>): Promise<T> {
+export async function explainLoss<T>(config: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    const kind = dbErrorKind(cause)
-    if (kind !== 'lost' && kind !== 'unavailable') throw cause
-    throw toOperatorError(cause, databaseUrl ? 'url' : 'folder')
+    throw explained(config, cause)
   }
+}
+
+/** @throws OperatorError if the database is lost while the items are read */
+export async function* explainLossOf<T>(config: Config, items: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* items
+  } catch (cause) {
+    throw explained(config, cause)
+  }
+}
+
+function explained({ databaseUrl }: Config, cause: unknown): unknown {
+  const kind = dbErrorKind(cause)
+  const isLoss = kind === 'lost' || kind === 'unavailable'
+  return isLoss ? toOperatorError(cause, databaseUrl ? 'url' : 'folder') : cause
 }
 
 const hints: readonly (readonly [codes: RegExp, hint: string])[] = [

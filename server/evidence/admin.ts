@@ -1,5 +1,6 @@
 import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } from '../../src/contract/index.ts'
 import { openShared } from '../admin.ts'
+import { explainLoss } from '../db/open.ts'
 import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
 
 export async function revokeSigningKey(
@@ -23,9 +24,11 @@ async function withKeys(
 ): Promise<SigningKeyRow[]> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
-    const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
-    await work(sql, signer)
-    const { keys } = await readKeys(sql, signer.keyId)
+    const keys = await explainLoss(config, async () => {
+      const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
+      await work(sql, signer)
+      return (await readKeys(sql, signer.keyId)).keys
+    })
     return [...keys.values()].map(({ keyId, notBefore, statement, revocation }) => ({
       key_id: keyId,
       state: revocation ? (revocation.isCompromised ? 'compromised' : 'superseded') : statement ? 'valid' : 'adopted',

@@ -12,6 +12,7 @@ import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
+import { explainLoss, explainLossOf } from '../db/open.ts'
 import { describeBackdating } from '../evidence/backdating.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
@@ -34,7 +35,7 @@ export function verifyDatabase(
     try {
       const anchor = config.signingKey && keyIdOf(config.signingKey)
       const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
-      for await (const found of verifyAll({ sql, signal, inspected }, scope)) {
+      for await (const found of explainLossOf(config, verifyAll({ sql, signal, inspected }, scope))) {
         host.onWait?.(null) // clears the spinner before the findings are printed
         yield found
       }
@@ -56,15 +57,17 @@ export async function takeCheckpoints(
   const inspected = newCounts()
   const stopProgress = startReports(host, inspected)
   try {
-    await checkClock(sql)
-    const signer = await openSigner(sql, config.signingKey, signingSettings(config))
-    const scope = { account, kept: kept.map(readCheckpoint), records: false, anchor: signer.keyId }
-    const before: DatabaseFinding[] = []
-    for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
-    if (before.length > 0) return { checkpoints: [], findings: before }
-    const { checkpoints, findings } = await coverEach({ sql, signer, signal }, account)
-    for await (const found of verifyAll({ sql, signal, inspected: newCounts() }, scope)) findings.push(...found)
-    return { checkpoints, findings }
+    return await explainLoss(config, async () => {
+      await checkClock(sql)
+      const signer = await openSigner(sql, config.signingKey, signingSettings(config))
+      const scope = { account, kept: kept.map(readCheckpoint), records: false, anchor: signer.keyId }
+      const before: DatabaseFinding[] = []
+      for await (const found of verifyAll({ sql, signal, inspected }, scope)) before.push(...found)
+      if (before.length > 0) return { checkpoints: [], findings: before }
+      const { checkpoints, findings } = await coverEach({ sql, signer, signal }, account)
+      for await (const found of verifyAll({ sql, signal, inspected: newCounts() }, scope)) findings.push(...found)
+      return { checkpoints, findings }
+    })
   } finally {
     stopProgress()
     await close()

@@ -81,6 +81,11 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual(['lost', 'CONNECTION_CLOSED'])
   })
 
+  it.each(['FATAL', 'PANIC'])('tell a lost connection by an internal error of severity %s', severity => {
+    const error = Object.assign(new Error('could not write init file'), { code: 'XX000', severity })
+    expect([dbErrorKind(error), dbErrorCode(error)]).toEqual(['lost', 'CONNECTION_CLOSED'])
+  })
+
   it.each([
     ['XX000', 'cache lookup failed for relation 16384', 'while executing command on db-2:5432'],
     ['XX000', 'unexpected state: server closed the connection', 'while executing command on db-2:5432'],
