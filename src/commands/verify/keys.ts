@@ -21,20 +21,23 @@ export interface Keys {
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/**
- * Reads JWK sets, and single keys in PEM.
- * @throws CliError for a file that is neither
- */
-export async function readKeyFiles(
-  { io }: Pick<Context, 'io'>,
-  { sets, single }: { readonly sets: readonly string[]; readonly single: readonly string[] },
-): Promise<FindKeys> {
+/** @throws CliError for a file that is no JWK set */
+export async function readKeySets({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
   const found = new Map<string, TrustedKey>()
-  for (const file of single)
-    for (const [id, key] of trusted([readPem(await readText(io, file), file)])) found.set(id, key)
-  for (const file of sets)
+  for (const file of files)
     for (const [id, key] of readKeySet(await readText(io, file), file)) found.set(id, both(found.get(id), key))
-  const keys = { byId: found, source: `from ${[...sets, ...single].join(', ')}` }
+  return fromFiles(found, files)
+}
+
+/** @throws CliError for a file that is no key in PEM */
+export async function readPems({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
+  const keys = []
+  for (const file of files) keys.push(readPem(await readText(io, file), file))
+  return fromFiles(trusted(keys), files)
+}
+
+function fromFiles(byId: Keys['byId'], files: readonly string[]): FindKeys {
+  const keys = { byId, source: `from ${files.join(', ')}` }
   return async () => keys
 }
 

@@ -11,7 +11,7 @@ import { splitDocuments } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
 import { findSignedInstead, judge } from './judge.ts'
-import { type FindKeys, instanceKeys, readKeyFiles } from './keys.ts'
+import { type FindKeys, instanceKeys, readKeySets, readPems } from './keys.ts'
 import type { PackKeys } from './pack.ts'
 
 const Options = z.strictObject({
@@ -36,7 +36,8 @@ export function verify(command: Command, ctx: Context): void {
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
 of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the
-manifest of an export, the export beside it is verified too. Of the evidence of a record every file is verified,
+manifest of an export, the export beside it is verified too. With --keys and --public-key both, the first are those of
+the service and the second that of the profile. Of the evidence of a record every file is verified,
 offline, with the keys in it: --keys or --live replace those of the service, --public-key that of whoever wrote it, and
 then nothing unsigned is accepted. Of evidence that was downloaded in the dashboard nobody signed the list of its files:
 its result is "unsigned". A file may hold several documents, as "consentctl admin checkpoint --file" writes them:
@@ -96,14 +97,22 @@ async function openKeys(
 ): Promise<KeySources> {
   const isOffline = sets.length + single.length > 0
   if (isOffline && live) throw usageError('--live cannot be combined with --keys or --public-key')
+  const fromSets = sets.length > 0 ? await readKeySets(ctx, sets) : undefined
+  const fromPems = single.length > 0 ? await readPems(ctx, single) : undefined
   const published = instanceKeys(ctx)
   return {
-    findKeys: isOffline ? await readKeyFiles(ctx, { sets, single }) : published,
-    forPacks: {
-      service: sets.length > 0 ? await readKeyFiles(ctx, { sets, single: [] }) : live ? published : undefined,
-      profile: single.length > 0 ? await readKeyFiles(ctx, { sets: [], single }) : undefined,
-    },
+    findKeys: isOffline ? byRole(fromSets, fromPems) : published,
+    forPacks: { service: fromSets ?? (live ? published : undefined), profile: fromPems },
   }
+}
+
+/** A key of a service proves no document of a profile, nor the reverse; a PEM alone does not say whose it is. */
+function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined): FindKeys {
+  const none: FindKeys = async () => ({
+    byId: new Map(),
+    source: 'given with --public-key, as a document of a profile needs',
+  })
+  return signer => (signer === 'service' ? (fromSets ?? fromPems ?? none) : (fromPems ?? none))(signer)
 }
 
 interface Source {

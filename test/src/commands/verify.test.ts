@@ -349,6 +349,17 @@ describe('what is not valid', () => {
   it('a receipt whose key is another one than the one that is given', async () => {
     await expectNotValid(text, /unknown/, ['--public-key', put('other.pem', publicPem(other))])
   })
+
+  it('a document of the service that a profile signed, or one of a profile that the service signed', async () => {
+    const profile = ['--public-key', put('profile.pem', publicPem(other))]
+    const service = ['--keys', put('service.json', JSON.stringify(keySetOf(serviceKey)))]
+    expect(await verdict(text, [...service, ...profile])).toMatchObject({ result: 'valid' })
+    const receipt = signDocument({ ...receiptOf(), key_id: keyIdOf(other) }, other)
+    await expectNotValid(receipt, /unknown: it is none of those from .*service.json$/, [...service, ...profile])
+    const manifest = signDocument({ type: 'export_manifest', version: 2, key_id: keyId }, serviceKey)
+    await expectNotValid(manifest, /none of those from .*profile.pem$/, [...service, ...profile])
+    await expectNotValid(manifest, /none of those given with --public-key/, service)
+  })
 })
 
 describe('keys that cannot be used', () => {
