@@ -7,7 +7,7 @@ import {
 } from '../../src/contract/documents/consent-receipt.ts'
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
-import { verifyHistory } from '../../src/evidence/history.ts'
+import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import type { Caller } from '../auth/caller.ts'
 import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
 import { findInclusion } from '../evidence/proofs.ts'
@@ -15,6 +15,7 @@ import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
 import { findPrivacyNotice } from '../notices/receipt.ts'
+import { inspectRecords } from '../verify/records.ts'
 import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
@@ -38,15 +39,14 @@ export async function issueReceipt(
   if (!last) throw noConsent()
   if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
   const problem = findProblem(id, last, rows)
-  if (problem !== null)
-    throw new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
+  if (problem !== null) throw notVerified(id, problem)
   const backdated = await findBackdatedEntry(sql, caller.accountId, id, signer.keyId)
   if (backdated) {
     const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
     throw new Failure('conflict', `No receipt is signed: ${reason}.`)
   }
   const entry = { record_id: id, version: last.version, hash: last.hash }
-  const inclusion = await findInclusion(sql, caller.accountId, entry)
+  const inclusion = await findInclusion(sql, caller.accountId, entry, signer.keyId)
   const states = consentStates(rows)
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
@@ -79,7 +79,24 @@ export async function issueReceipt(
     inclusion,
     origin: readOrigin(last, rows),
   }
+  await requireVerified(sql, caller.accountId, id)
   return await signer.sign(receipt)
+}
+
+/** Verifies also what the receipt does not say: a record whose deletion was undone by SQL still has its history. */
+async function requireVerified(sql: Sql, accountId: string, id: string): Promise<void> {
+  for await (const { findings } of inspectRecords(sql, accountId, { ids: [id] })) {
+    const [finding] = findings
+    if (finding) throw notVerified(id, describe(finding))
+  }
+}
+
+function notVerified(id: string, problem: string): Failure {
+  return new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
+}
+
+function describe({ version, detail }: Finding): string {
+  return `${version === null ? '' : `version ${version}: `}${detail}`
 }
 
 function consentStates(rows: readonly EventRow[]): ConsentState[] {
@@ -113,7 +130,7 @@ function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt
 function findProblem(id: string, last: EventRow, rows: readonly EventRow[]): string | null {
   const { record_hash: recordHash, ...identity } = last
   const [finding] = verifyHistory({ id, recordHash, identity }, rows.map(toChainEntry))
-  if (finding) return `${finding.version === null ? '' : `version ${finding.version}: `}${finding.detail}`
+  if (finding) return describe(finding)
   if (last.record_version !== last.version) return 'its history ends at another version'
   return last.chain_head.equals(last.hash) ? null : 'its head is not the hash of its last entry'
 }

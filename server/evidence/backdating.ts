@@ -76,7 +76,7 @@ export function tryReadCheckpoint(document: string): ReturnType<typeof readCheck
 }
 
 /** @throws Failure `internal_error` if a checkpoint does not verify */
-async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
+export async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
     statements.map(({ document }) => document),

@@ -4,8 +4,18 @@ import type { ConsistencyProof, InclusionProof, InclusionQuery } from '../../src
 import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
 import { isConsistent, rootOfInclusion } from '../../src/evidence/proofs.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../src/evidence/ranges.ts'
+import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { Failure } from '../failure.ts'
-import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
+import { needSignedTimes } from './backdating.ts'
+import {
+  findCheckpoint,
+  findLastCheckpoint,
+  findLeaf,
+  findLogEntry,
+  findRoot,
+  findTimestamp,
+  listSubtrees,
+} from './queries.ts'
 
 interface Deps {
   readonly sql: Sql
@@ -53,20 +63,26 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Returns null if the newest checkpoint does not cover the entry yet.
- * @throws Failure `internal_error` if the log was tampered with
+ * Returns null if the log does not have the entry yet.
+ * @throws Failure `internal_error` if the log was tampered with, or its newest checkpoint is not signed by a key that chains to
+ * the anchor
  */
 export async function findInclusion(
   sql: Sql,
   accountId: string,
   entry: { readonly record_id: string; readonly version: number; readonly hash: Buffer },
+  anchor: string,
 ): Promise<ConsentReceipt['inclusion']> {
-  const last = await findLastCheckpoint(sql, accountId)
-  const leaf = last && (await findLeaf(sql, accountId, entry, last.tree_size))
-  if (!leaf) return null
-  const tree = { size: last.tree_size, root: last.root_hash }
-  const { path } = await prove(sql, accountId, { ...leaf, hash: entry.hash }, tree)
-  return { leaf_index: leaf.leaf_index, path, checkpoint: last.document }
+  const logged = await findLogEntry(sql, accountId, entry)
+  if (!logged?.hash.equals(entry.hash)) throw tampered(accountId)
+  const { leaf_index, hash } = logged
+  if (leaf_index === null) return null
+  const last = await findLastCheckpoint(sql, accountId) // after the entry, whose checkpoint is written with its place
+  if (!last || leaf_index >= last.tree_size) throw tampered(accountId)
+  await needSignedTimes(sql, accountId, [last.tree_size], anchor)
+  const root = Buffer.from(readCheckpoint(last.document).checkpoint.root_hash, 'hex')
+  const { path } = await prove(sql, accountId, { leaf_index, hash }, { size: last.tree_size, root })
+  return { leaf_index, path, checkpoint: last.document }
 }
 
 async function prove(

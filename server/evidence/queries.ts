@@ -173,6 +173,18 @@ export async function findLeaf(
   return leaf
 }
 
+/** `leaf_index` is null until a checkpoint covers the entry. */
+export async function findLogEntry(
+  sql: Sql,
+  accountId: string,
+  { record_id, version }: { readonly record_id: string; readonly version: number },
+): Promise<{ readonly leaf_index: number | null; readonly hash: Buffer } | undefined> {
+  const [entry] = await sql<{ leaf_index: number | null; hash: Buffer }[]>`
+    select leaf_index::float8 as leaf_index, hash from log_entries
+    where account_id = ${accountId} and consent_id = ${record_id} and version = ${version}`
+  return entry
+}
+
 export interface SubtreeRow {
   /** Size of the newest checkpoint inside the subtree, if any. */
   readonly tree_size: number | null

@@ -10,12 +10,17 @@ import { verified } from '../../server/verify/verified.ts'
 import { isLongRun, newDatabase } from '../campaign.ts'
 import { allowNulls } from './columns.ts'
 import { change, type Edit, type Edited, edits, turnPurged, type Victim } from './edits.ts'
+import { ofImported, ofMade } from './imported.ts'
 import { populate } from './population.ts'
 import { chanceOf } from './random.ts'
 
 const seed = process.env['CONSENTCTL_TEST_SEED'] ?? randomBytes(4).toString('hex')
-const size = isLongRun ? { accounts: 20, records: 100_000, edits: 1000 } : { accounts: 5, records: 3000, edits: 200 }
 const purgedEdits = 300
+/** Of each kind. */
+const importedEdits = Number(process.env['CONSENTCTL_TEST_IMPORTED_EDITS'] ?? 3)
+const size = isLongRun
+  ? { accounts: 20, records: 100_000, edits: 1000 }
+  : { accounts: 5, records: Math.max(3000, 200 * importedEdits), edits: 200 }
 const [original, copy] = ['consentctl_untouched', 'consentctl_tampered']
 
 describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superuser', () => {
@@ -92,6 +97,32 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
       const after = await edit(turnPurged, await victims(true, before))
       const found = new Set((await verified(tampered)).findings.map(({ consent_id }) => consent_id))
       expect(after.filter(id => !found.has(id))).toEqual([])
+    })
+  })
+
+  it(`names every record whose import is turned, moved, hidden or made up, or its account if the log was rewritten too (${importedEdits} of each kind)`, {
+    timeout: 600_000,
+  }, async () => {
+    await onCopy(async tampered => {
+      const chance = chanceOf(`${seed} imports`)
+      const pool = (isImported: boolean) => tampered<Victim[]>`
+        select account_id, id, version, false as purged from consents
+        where deleted_at is null and (given_at is not null) = ${isImported} order by md5(id::text || ${seed})`
+      const made: Edited[] = []
+      for (const [kinds, victims] of [
+        [ofImported, pairs(await pool(true))],
+        [ofMade, pairs(await pool(false))],
+      ] as const)
+        for (const kind of kinds)
+          for (const [one, other] of victims.splice(0, importedEdits))
+            made.push(await kind(tampered, chance, one, other))
+      expect(made).toHaveLength(importedEdits * (ofImported.length + ofMade.length))
+      const { findings } = await verified(tampered)
+      const named = new Set(findings.map(({ consent_id }) => consent_id))
+      const logs = new Set(findings.filter(({ consent_id }) => consent_id === null).map(({ account_id }) => account_id))
+      const isNamed = ({ account, records }: Edited) =>
+        records.length > 0 ? records.every(id => named.has(id)) : logs.has(account)
+      expect(made.filter(edit => !isNamed(edit))).toEqual([])
     })
   })
 

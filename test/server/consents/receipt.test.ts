@@ -236,6 +236,28 @@ describe('GET /api/v1/consents/{id}/receipt › 500', () => {
     ['of another subject', id => service.sql`update consents set subject_id = 'eve' where id = ${id}`],
     ['whose head is another one', id => service.sql`update consents set chain_head = sha256('x') where id = ${id}`],
     [
+      'whose deletion was undone by SQL',
+      async id => {
+        await owner.remove(id)
+        await service.sql`update consents set deleted_at = null where id = ${id}`
+      },
+    ],
+    ['whose acceptance was turned', id => service.sql`update consents set accepted = true where id = ${id}`],
+    ['that the log has lost', id => service.sql`delete from log_entries where consent_id = ${id} and version = 3`],
+    [
+      'that the log has as another one',
+      id => service.sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`,
+    ],
+    [
+      'whose checkpoint is gone',
+      async id => {
+        await coverAll({ sql: service.sql, signer: await openSigner(service.sql, null) })
+        await service.sql`
+          delete from checkpoints where account_id = ${owner.accountId}
+            and tree_size > (select leaf_index from log_entries where consent_id = ${id} and version = 3)`
+      },
+    ],
+    [
       'whose number JavaScript cannot tell from another one',
       id =>
         service.sql`update consent_history set preferences = '{"a":1e400}' where consent_id = ${id} and version = 3`,

@@ -146,7 +146,7 @@ export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
       const { certificate } = await ask(ids.slice(start, start + erasedRecordsLimit))
       if (certificate === null) continue
       change({ certificates: withTexts([certificate], 'purge') })
-      for (const { id } of JSON.parse(certificate).records) named.add(id)
+      for (const { id } of JSON.parse(certificate).records) if (ids.includes(id)) named.add(id)
       show(true)
     }
     show(false)
