@@ -14,7 +14,7 @@ type Method<E> =
     : never
 
 type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
-  Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent' | 'upload'>
+  Pick<Input, 'onResponse' | 'onLost' | 'isIdempotent' | 'checksId' | 'upload'>
 
 type Methods = { readonly [Name in keyof typeof endpoints]: Method<(typeof endpoints)[Name]> }
 

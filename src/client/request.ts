@@ -51,6 +51,8 @@ export interface Input {
   readonly onLost?: ((error: CallError) => void) | undefined
   /** True if the body makes the call idempotent. */
   readonly isIdempotent?: boolean
+  /** True if the caller checks the id of the response. Default: that of another resource is a ContractError. */
+  readonly checksId?: boolean
 }
 
 export interface ResponseInfo {

@@ -2,8 +2,8 @@ import { setMaxListeners } from 'node:events'
 import type { Route } from '../contract/endpoint.ts'
 import type { Row, RowResult } from './batch.ts'
 import { consents } from './consents.ts'
-import { isCallError } from './errors.ts'
-import { attempt, type Headers, type HttpClient, header, openDirect, openProxied } from './http.ts'
+import { type Call, ContractError, isCallError } from './errors.ts'
+import { attempt, type Headers, type HttpClient, header, openDirect, openProxied, type Received } from './http.ts'
 import { repeat } from './repeat.ts'
 import {
   type Connection,
@@ -133,9 +133,18 @@ function createDeliver(
     const { status, requestId } = received.head
     input.onResponse?.({ status, requestId, at: Number.isNaN(at) ? null : at })
     const data = await readResponse(target, call, received, input.as)
+    if (!input.checksId) requireSameId(target, call, received, data)
     if (isSignIn(connection, target)) Object.assign(common, cookieHeader(received.headers['set-cookie']))
     return data
   }
+}
+
+/** @throws ContractError if the response to a change is about another resource */
+function requireSameId({ path, method }: Target, call: Call, { head }: Received, data: unknown): void {
+  if (method === 'GET' || call.id === null || !/:id(\/restore)?$/.test(path)) return
+  const { id } = Object(data)
+  if (typeof id === 'string' && id.toLowerCase() !== call.id.toLowerCase())
+    throw new ContractError(call, head, '', `the response is about ${id}`)
 }
 
 function jsonOf({ upload }: Input): string | undefined {

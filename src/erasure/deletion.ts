@@ -57,6 +57,7 @@ async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord>
   try {
     answered = await api.call(consents.remove, {
       params: { id },
+      checksId: true,
       onResponse: each => {
         response = each
       },

@@ -209,10 +209,13 @@ function explainContract(error: ContractError): Explanation {
   const lost = lostResponse(error.maybeDone, call)
   const exitCode = status >= 500 ? exit.temporary : (exitByForeignStatus[status] ?? exit.usage)
   const redirect = redirectHint(error)
+  const isChange = error.maybeDone && !lost && !call.isRead && !isSignIn(call)
+  const effect = isChange ? '; the change may or may not have been applied' : ''
+  const answer = redirect?.why ?? (excerpt ? `it begins: ${excerpt}` : '')
   return {
     code: 'unexpected_answer',
-    message: `${new URL(call.url).origin} answered ${status}, but ${message}`,
-    why: redirect?.why ?? (excerpt ? `it begins: ${excerpt}` : undefined),
+    message: `${new URL(call.url).origin} answered ${status}, but ${message}${effect}`,
+    why: [lost?.outcome, answer].filter(Boolean).join('; ') || undefined,
     hint:
       lost?.hint ??
       redirect?.hint ??

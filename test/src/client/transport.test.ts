@@ -5,7 +5,7 @@ import { createClient } from '../../../src/client/connect.ts'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
 import { log } from '../../../src/contract/log.ts'
 import { freePort } from '../../support/postgres.ts'
-import { answers, apiKey, byId, consent, consentsPath, fails, useCli } from '../support.ts'
+import { answers, apiKey, byId, consent, consentsPath, fails, useCli, uuid } from '../support.ts'
 
 const { instance, sent } = useCli()
 
@@ -29,7 +29,7 @@ afterAll(() => api.close())
 
 describe('client › request', () => {
   it('has the key, Accept and User-Agent, and a Content-Type only with a body', async () => {
-    instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
+    instance.use(answers('get', byId, consent()), answers('put', byId, consent({ id: '7' })))
     await api.consents.get({ params: { id: '7' } })
     await api.consents.update({ params: { id: '7' }, body: { accepted: true } })
     const [get, put] = instance.requests
@@ -105,6 +105,17 @@ describe('client › response', () => {
       message: 'a sentence',
       call: { method: 'PUT', idempotent: true },
     })
+  })
+
+  it.each([
+    ['update', (id: string) => api.consents.update({ params: { id }, body: {} })],
+    ['removal', (id: string) => api.consents.remove({ params: { id } })],
+  ])('to a %s, when it is about another record, throws a ContractError', async (_, change) => {
+    instance.use(answers('put', byId, consent()), answers('delete', byId, consent()))
+    const error = await change(uuid(2)).catch(each => each)
+    expect(error).toBeInstanceOf(ContractError)
+    expect(error).toMatchObject({ message: `the response is about ${uuid(1)}`, maybeDone: true })
+    expect(await change(uuid(1).toUpperCase())).toMatchObject({ id: uuid(1) })
   })
 
   it('reads no request id that is longer than 255 characters', async () => {

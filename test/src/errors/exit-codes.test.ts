@@ -147,6 +147,20 @@ describe('an answer that is not of this service', () => {
     }
   })
 
+  it('to a change with a success says that the change may have been applied', async () => {
+    answering(() => HttpResponse.html('<p>hello</p>'))
+    const said = {
+      GET: '',
+      PUT: 'the change may or may not have been applied',
+      POST: 'may or may not have been created',
+    }
+    for (const method of ['GET', 'PUT', 'POST'] as const) {
+      const { stderr } = await send(method)
+      expect(stderr).toContain(said[method])
+      expect(stderr.includes('may or may not')).toBe(method !== 'GET')
+    }
+  })
+
   it('shows its first 200 characters, made safe', async () => {
     answering(() => new HttpResponse(`<b>\u001b[31m${'x'.repeat(500)}`, { status: 404 }))
     const { stderr } = await send('GET')
