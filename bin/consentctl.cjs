@@ -48,10 +48,9 @@ function run() {
   const { exports: program, keep } = runCached(client)
   process.exitCode = 1 // without pending work Node would exit with 0
   program
-    .main(process, () => import('../dist/server/main.js'))
+    .main(process, () => import('../dist/server/main.js'), keep)
     .then(code => {
       process.exitCode = code
-      keep()
       // A pipe that nobody reads would keep the process alive.
       setTimeout(() => process.exit(), exitTimeoutMs).unref()
     })
@@ -63,7 +62,7 @@ function run() {
  * cache, 2.5 to 2.7 without it. module.enableCompileCache holds no function that is compiled at its first call.
  *
  * Relative paths resolve from this folder, because `createRequire` would load node:module. Call `keep`, which writes
- * the cache, once the needed functions are compiled.
+ * the cache, once the needed functions are compiled: those of --help or of a local command would leave `get` at 1.8.
  */
 function runCached(filename) {
   const { Script } = require('node:vm')

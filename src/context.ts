@@ -45,6 +45,8 @@ export interface Context {
   readonly loadServer: () => Promise<ServerModule>
   /** Injected, because commands cannot import the program. */
   readonly describeCommands: () => Promise<CommandInfo>
+  /** True once a request was to be sent. */
+  readonly isConnected: boolean
   /** The exit code if nothing is thrown. */
   exit: Exit
   close(): Promise<void>
@@ -67,9 +69,11 @@ export function createContext(options: ContextOptions): Context {
   const warn = (line: string) => io.err.write(`${visible(line)}\n`)
   const clients: Pick<Client, 'close'>[] = []
   let interruption: AbortSignal | undefined
+  let isConnected = false
   const open = (readKey: () => Promise<Sourced | null>) => {
-    const client = createClient(() =>
-      resolveConnection({
+    const client = createClient(() => {
+      isConnected = true
+      return resolveConnection({
         settings: ctx.settings,
         host,
         io,
@@ -77,8 +81,8 @@ export function createContext(options: ContextOptions): Context {
         version,
         readKey,
         interruption: () => ctx.interruption,
-      }),
-    )
+      })
+    })
     clients.push(client)
     return client
   }
@@ -92,6 +96,9 @@ export function createContext(options: ContextOptions): Context {
       if (!globals().quiet) await warn(line)
     },
     exit: exit.done,
+    get isConnected() {
+      return isConnected
+    },
     get interruption() {
       interruption ??= listenForInterruption(host)
       return interruption

@@ -5,8 +5,15 @@ import type { ServerModule } from './contract/server.ts'
 import { type Host, type Io, openIo } from './io/io.ts'
 import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './program.ts'
 
-/** Resolves to the exit code. Catches and reports every error. */
-export async function main(host: Host, loadServer: () => Promise<ServerModule>): Promise<number> {
+/**
+ * Resolves to the exit code. Catches and reports every error. `onConnected` is called at the end of a command that connected to
+ * an instance.
+ */
+export async function main(
+  host: Host,
+  loadServer: () => Promise<ServerModule>,
+  onConnected = () => {},
+): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
   let globals = (): Globals => ({})
@@ -47,6 +54,7 @@ export async function main(host: Host, loadServer: () => Promise<ServerModule>):
     return exitOf(reported)
   } finally {
     await ctx?.close()
+    if (ctx?.isConnected) onConnected()
   }
 }
 

@@ -66,19 +66,30 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
   async function kept() {
     count += 1
     const XDG_CACHE_HOME = join(folder.path, `cache-${count}`)
-    const help = () => runBinary(['--help'], { env: { XDG_CACHE_HOME } })
-    const first = await help()
-    return { first, help, file: join(XDG_CACHE_HOME, cache) }
+    instance.use(answers('get', byId, consent()))
+    const get = () => runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME } })
+    const first = await get()
+    expect(first.code).toBe(0)
+    return { first, get, file: join(XDG_CACHE_HOME, cache) }
   }
 
   it('is written once into the cache folder of the user, and only the user may read it', async () => {
-    const { first, help, file } = await kept()
+    const { first, get, file } = await kept()
     const before = statSync(file)
     expect(before.mode & 0o077).toBe(0)
-    expect(await help()).toEqual(first)
+    expect(await get()).toEqual(first)
     expect(statSync(file).mtimeMs).toBe(before.mtimeMs)
     expect(readdirSync(dirname(file))).toHaveLength(1)
   })
+
+  it.each([[['--help']], [['get', '--help']], [['get']], [['config', 'path']]])(
+    'is not written by a command that sends nothing: %j',
+    async args => {
+      const caches = join(folder.path, `cache-of-${args.join('-')}`)
+      await runBinary(args, { env: { ...env(), XDG_CACHE_HOME: caches } })
+      expect(existsSync(caches)).toBe(false)
+    },
+  )
 
   it.each([
     ['is damaged', (content: Buffer) => content.fill(0x55, 5000, 5004)],
@@ -86,10 +97,10 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
     ['is empty', () => Buffer.alloc(0)],
     ['is of another build', (content: Buffer) => content.fill('0', 0, 40)],
   ])('that %s is not used, but replaced', async (_name, spoil) => {
-    const { first, help, file } = await kept()
+    const { first, get, file } = await kept()
     const spoilt = spoil(readFileSync(file))
     writeFileSync(file, spoilt)
-    expect(await help()).toEqual(first)
+    expect(await get()).toEqual(first)
     expect(readFileSync(file).equals(spoilt)).toBe(false)
   })
 
@@ -101,23 +112,25 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
   })
 
   it('when others may write to it, is not used but replaced', async () => {
-    const { first, help, file } = await kept()
+    const { first, get, file } = await kept()
     chmodSync(file, 0o666)
-    expect(await help()).toEqual(first)
+    expect(await get()).toEqual(first)
     expect(statSync(file).mode & 0o077).toBe(0)
   })
 
   it('when it cannot be written, is not needed', async () => {
     const file = join(folder.path, 'file')
     writeFileSync(file, '')
-    const { code, stderr } = await runBinary(['--help'], { env: { XDG_CACHE_HOME: file } })
+    instance.use(answers('get', byId, consent()))
+    const { code, stderr } = await runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME: file } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
   it('when the user has no home folder or has switched it off, is not written', async () => {
     const [home, caches] = [join(folder.path, 'nowhere'), join(folder.path, 'unwanted')]
-    await runBinary(['--help'], { env: { HOME: home } })
-    await runBinary(['--help'], { env: { XDG_CACHE_HOME: caches, NODE_DISABLE_COMPILE_CACHE: '1' } })
+    instance.use(answers('get', byId, consent()))
+    await runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME: undefined, HOME: home } })
+    await runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME: caches, NODE_DISABLE_COMPILE_CACHE: '1' } })
     expect([existsSync(home), existsSync(caches)]).toEqual([false, false])
   })
 })
