@@ -57,6 +57,10 @@ const lostCreate: LostResponse = {
 const lostResponses: Record<string, LostResponse> = {
   '/api/v1/consents': lostCreate,
   '/api/v1/consents/batch': lostCreate,
+  '/api/v1/requests': {
+    outcome: 'the request may or may not be in the register',
+    hint: 'run consentctl requests list before you add it again',
+  },
   '/api/v1/keys': {
     outcome: 'the key may or may not have been created',
     hint: 'run consentctl keys list, and revoke the key if it is there: its text is lost',

@@ -45,6 +45,13 @@ export function countOutcome(progress: Progress, { entry, result, how }: Outcome
   if (how === 'unanswered') progress.unanswered += 1
 }
 
+/** Counts lines that were sent, but whose results cannot be written any more. */
+export function countUntaken(progress: Progress, outcomes: readonly Outcome[]): void {
+  const { last } = progress
+  for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, outcome)
+  progress.last = last
+}
+
 /** Does not report an error that repeats the one that stopped the import. */
 export async function countError(
   progress: Progress,

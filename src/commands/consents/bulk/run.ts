@@ -17,6 +17,7 @@ import type { ImportOptions } from './options.ts'
 import {
   countError,
   countOutcome,
+  countUntaken,
   exitOf,
   newProgress,
   type Progress,
@@ -83,14 +84,20 @@ export async function* sendLines(
     failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
     job = await openJob(ctx, operation, options, failedLines, interruption.signal)
     if (options.dryRun) return await preview(ctx, job, options, failedLines, interruption.signal)
-    if (interruption.signal.aborted) return await ctx.warn('interrupted: nothing was sent')
+    if (interruption.signal.aborted) return await leaveUnsent(ctx, options, job)
     run = { ctx, options, job, progress, sender: openSender(ctx, options, job), failedLines }
     yield* sendAll(run, interruption.signal)
   } finally {
     await job?.reader.close()
-    if (!job && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
+    if (!job?.state && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
     await failedLines?.close(true) // keeps the invalid lines if nothing was sent; otherwise already closed
   }
+}
+
+async function leaveUnsent(ctx: Context, options: ImportOptions, job: ImportJob): Promise<void> {
+  await job.state?.close(false)
+  const command = resumeCommand(ctx, options, job)
+  await ctx.warn(`interrupted: nothing was sent${command === null ? '' : `; to resume: ${command}`}`)
 }
 
 async function preview(
@@ -121,6 +128,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     if (progress.last === 0) throw nothingSent(error)
   } finally {
     if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
+    countUntaken(progress, run.sender.untaken())
     await line.end()
     // Without a job, this file is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})

@@ -36,6 +36,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   const { state } = job
   const sending = operation.connect(ctx, options, job)
   let [failed, isStopped] = [0, false]
+  const untaken = new Set<readonly Outcome[]>()
 
   const nextRequestSize = async () => {
     const items = Math.max(1, Math.min(await sending.maxLines(), maxErrors - failed))
@@ -60,6 +61,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     const { items, writeAhead: written } = group.writeAhead === 'pending' ? await writeAhead(group.items) : group
     const outcomes =
       typeof written === 'object' ? unsentOutcomes(operation, items, written.failed) : await sendItems(items)
+    untaken.add(outcomes)
     failed += outcomes.filter(({ result }) => result === 'failed').length
     if (failed >= maxErrors || outcomes.some(outcome => stopsAll(operation, outcome))) isStopped = true
     return outcomes
@@ -86,6 +88,8 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     }
   }
   return {
+    /** Outcomes of requests that were in flight when the consumer ended `outcomes`. */
+    untaken: (): readonly Outcome[] => [...untaken].flat(),
     /** Requests in flight still yield their outcomes. */
     stop: () => {
       isStopped = true
@@ -95,7 +99,7 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
      *
      * @throws the read error of the file, after the outcomes of the lines before it
      */
-    outcomes: (): AsyncGenerator<readonly Outcome[]> => {
+    outcomes: async function* (): AsyncGenerator<readonly Outcome[]> {
       const linesAhead = concurrency * aheadPerRequest
       const groups = inGroups(itemsOf(job, sending), bytesOf, nextRequestSize)
       const ahead = {
@@ -104,7 +108,10 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
         sizeOf: (items: readonly Item[]) => items.length,
       }
       const room = { concurrency, maxSize: maxLinesInFlight, sizeOf: ({ items }: Group) => items.length }
-      return mapInOrder(untilStopped(mapInOrder(groups, ahead, prepare)), room, send)
+      for await (const outcomes of mapInOrder(untilStopped(mapInOrder(groups, ahead, prepare)), room, send)) {
+        untaken.delete(outcomes)
+        yield outcomes
+      }
     },
   }
 }

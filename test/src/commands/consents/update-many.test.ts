@@ -5,7 +5,7 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { parseWhere } from '../../../../src/commands/consents/where.ts'
 import type { Consent } from '../../../../src/contract/index.ts'
-import { byId, consent, consentsPath, fails, useCli, uuid } from '../../support.ts'
+import { byId, consent, consentsPath, fails, useCli, uuid, words } from '../../support.ts'
 
 const cli = useCli()
 const terminal = { tty: { stdin: true, stdout: true, stderr: true } }
@@ -298,6 +298,23 @@ describe('update --where', () => {
 })
 
 describe('a signal during update --file', () => {
+  it('before the first request leaves a job, and says with which command to resume it', async () => {
+    const { writes } = holding(three())
+    const signals = new EventEmitter()
+    cli.instance.use(
+      http.get('*/api/v1/usage', () => {
+        signals.emit('SIGINT')
+        return fails(404, 'not_found')
+      }),
+    )
+    const file = fileOf('ids', `${uuid(1)}\n`)
+    const { code, stderr } = await cli.run(['update', '--file', file, '--pref', 'b=false'], { signals })
+    expect([code, writes]).toEqual([130, []])
+    const [, command = ''] = /^interrupted: nothing was sent; to resume: consentctl (.*)$/m.exec(stderr) ?? []
+    expect(await cli.run(words(command))).toMatchObject({ code: 0 })
+    expect(writes).toEqual([uuid(1)])
+  })
+
   it('leaves the records unsent whose read it broke off, and fails none', async () => {
     const { writes } = holding(three())
     const signals = new EventEmitter()

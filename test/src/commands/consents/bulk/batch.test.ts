@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
@@ -208,6 +209,18 @@ describe('create --file: refused rows of a batch', () => {
     expect(await create('--resume', 'last')).toMatchObject({ code: 0, rows: created(subjects(200)) })
     expect(made).toEqual(once(subjects(200)))
   })
+})
+
+it('create --file whose results cannot be written counts those in flight too', async () => {
+  const made = serve()
+  const stdout = new Writable({
+    write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('full'), { code: 'ENOSPC' })),
+  })
+  const args = ['create', '--site', site, '--ignore-quota', '--file', inFile(subjects(50)), '--no-batch']
+  const { code, stderr } = await cli.run(args, { stdout })
+  expect(code).toBe(1)
+  expect(stderr).toContain(`created ${made.size} records on `)
+  expect(made.size).toBeGreaterThan(1)
 })
 
 describe('create --file: a batch without a usable answer', () => {
