@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --repeat-since --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -397,6 +397,7 @@ complete -c consentctl -n '__consentctl_at \'subject erase\'' -l plan-out -r -F 
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l apply -r -F -d 'carry out a plan, if nothing has changed since'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l dry-run -d 'show what would be deleted and stop'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l file -r -F -d 'erase the people of a CSV, one a line'
+complete -c consentctl -n '__consentctl_at \'subject erase\'' -l repeat-since -x -d 'after a restored backup, erase again the people of receipts since then'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l one-person -d 'with -, allows more than 20 identifiers'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l show-subject -d 'name the subject in clear in the receipt'
 complete -c consentctl -n '__consentctl_at \'subject erase\'' -l yes -s y -d 'skip the confirmation prompt'

@@ -150,6 +150,14 @@ export async function findStates(api: Client, ids: readonly string[]): Promise<M
   return states
 }
 
+/** Returns those that are live. @throws CallError */
+export async function findLive(api: Client, ids: readonly string[]): Promise<Consent[]> {
+  const live: Consent[] = []
+  const found = mapInOrder(ids, { concurrency: 8 }, id => orNull(api.consents.get({ params: { id } })))
+  for await (const record of found) if (record && isLive(record)) live.push(record)
+  return live
+}
+
 async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call

@@ -3,6 +3,7 @@ import { type ConfirmOptions, mustPrompt, promptToConfirm, requireConfirmedCount
 import { endsAll, overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
+import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { requireSameAccount } from '../../erasure/account.ts'
 import { type Batch, createBatch, erasureBatches, type PlannedPerson, resumeBatch } from '../../erasure/batch.ts'
@@ -23,9 +24,10 @@ import { type Found, findRecords, toHeader } from './found.ts'
 import { rejectOnlyNear } from './near.ts'
 import { readPeople } from './people.ts'
 import { registerReceipt, tellRegistration } from './registration.ts'
+import { findRepeated } from './repeat.ts'
 import { beginRun, tellReceipt } from './run.ts'
 
-interface FileOptions extends ConfirmOptions {
+interface BatchOptions extends ConfirmOptions {
   readonly reason?: string | undefined
   readonly dryRun?: true | undefined
   readonly showSubject?: true | undefined
@@ -37,10 +39,38 @@ interface Planned {
 }
 
 /** Erases the people of a CSV with one plan and one confirmation. Each person gets a job and a receipt. */
-export async function eraseFile(ctx: Context, file: string, options: FileOptions): Promise<Output<unknown>> {
-  const { dryRun, confirm, showSubject = false } = options
-  const asks = !dryRun && mustPrompt(ctx, options, { action: 'erase', stdinInUse: file === '-' })
-  const people = await readPeople(ctx, file, options.reason ?? null)
+export async function eraseFile(ctx: Context, file: string, options: BatchOptions): Promise<Output<unknown>> {
+  const asks = needsPrompt(ctx, options, file === '-')
+  return await erasePeople(ctx, file, await readPeople(ctx, file, options.reason ?? null), { ...options, asks })
+}
+
+/** Erases the people of receipts since `time`, as `eraseFile` does, if their records are live again. */
+export async function repeatErasures(ctx: Context, time: string, options: BatchOptions): Promise<Output<unknown>> {
+  const asks = needsPrompt(ctx, options, false)
+  const since = new Date(startInstant(time, new Date())).toISOString()
+  const { people, isPartial } = await findRepeated(ctx, since, options.reason ?? null)
+  const code = isPartial ? exit.partial : exit.done
+  if (people.length === 0) {
+    await ctx.say(`no record of a receipt since ${since} is live${isPartial ? ', but for those left out' : ''}`)
+    return many(personView, pagesOf([]), { exit: () => code }) as Output<unknown>
+  }
+  const output = await erasePeople(ctx, `the receipts since ${since}`, people, { ...options, asks })
+  const exitOfAll = () => output.exit?.() ?? exit.done
+  return { ...output, exit: () => (exitOfAll() === exit.done ? code : exitOfAll()) }
+}
+
+function needsPrompt(ctx: Context, options: BatchOptions, stdinInUse: boolean): boolean {
+  return !options.dryRun && mustPrompt(ctx, options, { action: 'erase', stdinInUse })
+}
+
+/** `file` names where the people come from. */
+async function erasePeople(
+  ctx: Context,
+  file: string,
+  people: readonly SubjectRequest[],
+  options: BatchOptions & { readonly asks: boolean },
+): Promise<Output<unknown>> {
+  const { dryRun, confirm, asks, showSubject = false } = options
   const signer = dryRun ? null : await openEraser(ctx)
   const plans: Planned[] = []
   for (const asked of people) plans.push({ asked, found: await find(ctx, asked) })

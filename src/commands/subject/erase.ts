@@ -50,6 +50,7 @@ const Options = z.strictObject({
   ...confirmOptionsFromZero,
   onePerson: z.literal(true).optional(),
   file: nonEmpty.optional(),
+  repeatSince: nonEmpty.optional(),
   operands: z.array(Subject).max(1).default([]),
   ticket: text(1, 100).optional(),
   reason: text(1, 500).optional(),
@@ -75,16 +76,27 @@ export function erase(command: Command, ctx: Context): void {
     .option('--apply <file>', 'carry out a plan, if nothing has changed since')
     .option('--dry-run', 'show what would be deleted and stop')
     .option('--file <path|->', 'erase the people of a CSV, one a line')
+    .option('--repeat-since <time>', 'after a restored backup, erase again the people of receipts since then')
     .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
     .option('--show-subject', 'name the subject in clear in the receipt')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
-    .action(action(ctx, Options, ({ file }) => (file === undefined ? erasureView : personView), run))
+    .action(
+      action(
+        ctx,
+        Options,
+        ({ file, repeatSince }) => ((file ?? repeatSince) === undefined ? erasureView : personView),
+        run,
+      ),
+    )
 
   async function run(_: Context, options: Options): Promise<Output<unknown>> {
-    if (options.file === undefined) return await runErase(ctx, options)
-    const { eraseFile } = await import('./batch.ts')
-    return await eraseFile(ctx, requireLoneFile(options, options.file), options)
+    const { file, repeatSince } = options
+    if ((file ?? repeatSince) === undefined) return await runErase(ctx, options)
+    requireSeveral(options)
+    const { eraseFile, repeatErasures } = await import('./batch.ts')
+    if (file !== undefined) return await eraseFile(ctx, file, options)
+    return await repeatErasures(ctx, repeatSince as string, options)
   }
 }
 
@@ -104,6 +116,10 @@ identifier_2 and so on; a line without identifiers is a request of the register.
 the number of all records; for a person with near matches alone it stops with 5, unless that number is 0. Each person
 gets a receipt, and subject resume continues the whole file.
 
+--repeat-since is for the day on which a backup was restored: it erases the people of the receipts since then, if their
+records are live again, like --file, with new receipts that name the ones they repeat. Somebody with a record that is
+newer than the erasure, and a receipt that lists no records, are reported and left out (exit 8).
+
 A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
 the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next
 month.
@@ -112,6 +128,7 @@ Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31
   $ consentctl subject erase --request DSR-7
   $ consentctl subject erase --file requests.csv --confirm 57
+  $ consentctl subject erase --repeat-since 2026-01-31T02:00:00Z
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
@@ -181,9 +198,10 @@ function requireLoneApply(options: Options, apply: string): string {
   return apply
 }
 
-/** @throws CliError (usage) for a flag that the file replaces, or that is about one person */
-function requireLoneFile(options: Options, file: string): string {
-  const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson } = options
+/** @throws CliError (usage) for a flag that --file or --repeat-since replaces, or that is about one person */
+function requireSeveral(options: Options): void {
+  const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson, file } = options
+  const source = file === undefined ? '--repeat-since' : '--file'
   const others = {
     id: operands[0],
     '--also': also,
@@ -194,10 +212,10 @@ function requireLoneFile(options: Options, file: string): string {
     '--plan-out': planOut,
     '--apply': apply,
     '--one-person': onePerson,
+    '--repeat-since': file && options.repeatSince,
   }
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw usageError(`${name} cannot be used with --file, which is about several people`)
-  return file
+    if (value !== undefined) throw usageError(`${name} cannot be used with ${source}, which is about several people`)
 }
 
 function requireNoDryRunPlan({ planOut, dryRun }: Options): void {

@@ -1,0 +1,177 @@
+import { subjectCommand } from '../../cli/messages.ts'
+import { findRequest } from '../../cli/register.ts'
+import type { Context } from '../../context.ts'
+import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { Consent } from '../../contract/index.ts'
+import { parseInstant } from '../../contract/instant.ts'
+import type { DataSubjectRequest } from '../../contract/requests.ts'
+import { allReceipts, type StoredReceipt } from '../../erasure/receipts.ts'
+import { findLive, liveRecords } from '../../erasure/records.ts'
+import type { SubjectRequest } from '../../erasure/request.ts'
+import { isAbout, isSigned } from '../../erasure/verify.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
+import { report } from '../../errors/report.ts'
+import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
+import { identify } from '../../receipts/signer.ts'
+import { locateReceipts } from '../../receipts/store.ts'
+import { requireBaseUrl } from '../../settings/settings.ts'
+
+export interface Repeated {
+  readonly people: readonly SubjectRequest[]
+  /** True if somebody is left out; each was reported. */
+  readonly isPartial: boolean
+}
+
+/**
+ * Finds the people of receipts since `since` (RFC 3339) whose records are live again, because an older backup was restored. A
+ * receipt has the ids of the records, and a record its identifier.
+ */
+export async function findRepeated(ctx: Context, since: string, reason: string | null): Promise<Repeated> {
+  const store = locateReceipts(ctx)
+  const key = await findReceiptKey(store)
+  if (!key) throw usageError(`there is no ${store.keyFile}`, 'restore the folders of the receipts and of their keys')
+  const search = {
+    since,
+    reason,
+    key,
+    isHere: await receiptsOfHere(ctx),
+    people: [] as SubjectRequest[],
+    purged: new Set<number>(),
+  }
+  let isPartial = false
+  for await (const stored of allReceipts(store)) {
+    try {
+      await addReceipt(ctx, search, requireSigned(stored, key).receipt)
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+      isPartial = true
+      await report(ctx, error)
+    }
+  }
+  return { people: search.people, isPartial }
+}
+
+interface Search {
+  readonly since: string
+  readonly reason: string | null
+  readonly key: ReceiptKey
+  readonly isHere: (receipt: AnyErasureReceipt) => boolean
+  readonly people: SubjectRequest[]
+  /** Numbers of receipts whose purge has a receipt since `since`, which is read before theirs. */
+  readonly purged: Set<number>
+}
+
+async function addReceipt(ctx: Context, search: Search, receipt: AnyErasureReceipt): Promise<void> {
+  const { since, people, purged, isHere } = search
+  const isSince = (receipt.purge ?? receipt).finished_at >= since
+  if (!isHere(receipt)) return
+  if (receipt.purge) {
+    if (isSince) purged.add(receipt.purge.receipt.number)
+    return
+  }
+  const person = isSince ? await findPerson(ctx, receipt, search) : null
+  if (person) addPerson(people, person)
+  if (purged.has(receipt.number)) await tellPurge(ctx, receipt, { isErased: !isSince, person })
+}
+
+/** Of the account; the address may be another one now. */
+async function receiptsOfHere({ api, settings }: Context) {
+  const { account_id } = await identify(api)
+  return (receipt: AnyErasureReceipt) =>
+    receipt.account_id === null || account_id === null
+      ? receipt.instance === requireBaseUrl(settings)
+      : receipt.account_id === account_id
+}
+
+/** @throws CliError (exit 5): ids of a receipt that is not the profile's own would be anybody's */
+function requireSigned(stored: StoredReceipt | CliError, key: ReceiptKey): StoredReceipt {
+  if (stored instanceof CliError) throw stored
+  if (isSigned(stored, [key.key])) return stored
+  const { number } = stored.receipt
+  throw dataError(
+    `receipt ${number} is not signed by the key of this profile: left out`,
+    `consentctl subject verify ${number}`,
+  )
+}
+
+/**
+ * Returns null if no record of the receipt is live.
+ * @throws CliError if it lists no records, or `changed` (exit 10) if a record of the person is newer than the erasure
+ */
+async function findPerson(
+  ctx: Context,
+  receipt: AnyErasureReceipt,
+  { key, reason }: Search,
+): Promise<SubjectRequest | null> {
+  const { number, ticket, received_at, due_at, records, counts } = receipt
+  const request = await findOpenRequest(ctx, ticket)
+  const named = [...(receipt.subjects ?? []), ...(request?.subject_ids ?? [])].filter(each =>
+    isAbout(receipt, each, key),
+  )
+  const lacksIds = records.length === 0 || counts.deleted_in_bulk > 0
+  if (lacksIds && named.length === 0)
+    throw dataError(
+      `receipt ${number} (${ticket}) does not list its records: left out`,
+      'look: consentctl subject find',
+    )
+  const found = await findLive(
+    ctx.api,
+    records.map(({ id }) => id),
+  )
+  const subjects = [...new Set([...named, ...found.flatMap(({ subject_id }) => subject_id ?? [])])]
+  if (!subjects.every(each => isAbout(receipt, each, key)))
+    throw dataError(`receipt ${number} (${ticket}) is not about the person of its records: left out`)
+  const live = await liveRecords(ctx.api, subjects)
+  if (live.length === 0) return null
+  requireOlder(receipt, live)
+  const repeats = `repeats receipt ${number}, whose records were live again`
+  return {
+    ...{ subjects, ticket, received_at, due_at, request_id: request?.id },
+    reason: reason === null ? repeats : `${reason} (${repeats})`,
+  }
+}
+
+/** Returns null if the register has no such request, or none that is open, or if there is no register. */
+async function findOpenRequest({ api }: Context, ticket: string): Promise<DataSubjectRequest | null> {
+  try {
+    const request = await findRequest(api, ticket)
+    return request.subject_ids === null ? null : request
+  } catch (error) {
+    if (['not_found', 'not_offered', 'forbidden'].includes(explain(error).code)) return null
+    throw error
+  }
+}
+
+/** A record that was made, changed or restored after the erasure did not come back with a backup. */
+function requireOlder({ number, ticket, finished_at, records }: AnyErasureReceipt, live: readonly Consent[]): void {
+  const erasedAt = new Map(records.map(({ id, deleted_at }) => [id, deleted_at]))
+  const timeOf = (text: string | null | undefined) => parseInstant(text ?? '') ?? 0
+  const newer = live.find(
+    ({ id, created_at, updated_at }) => timeOf(updated_at ?? created_at) > timeOf(erasedAt.get(id) ?? finished_at),
+  )
+  if (!newer) return
+  const message = `receipt ${number} (${ticket}): the record ${newer.id} was made, changed or restored after the erasure, so the person is left out`
+  throw new CliError('changed', exit.changed, message, {
+    hint: 'look at it, then delete with consentctl rm, or consentctl subject erase, what should be',
+  })
+}
+
+/** Merges several receipts of one person, of which the newest comes first. */
+function addPerson(people: SubjectRequest[], person: SubjectRequest): void {
+  const index = people.findIndex(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
+  const same = people[index]
+  if (same) people[index] = { ...same, subjects: [...new Set([...same.subjects, ...person.subjects])] }
+  else people.push(person)
+}
+
+/** Tells that a purge is in no backup of before either. `isErased`: the erasure itself is in the backup. */
+async function tellPurge(
+  ctx: Context,
+  { number, ticket }: AnyErasureReceipt,
+  { isErased, person }: { readonly isErased: boolean; readonly person: SubjectRequest | null },
+): Promise<void> {
+  const command = subjectCommand(ctx, 'purge', isErased ? String(number) : ticket)
+  if (isErased) await ctx.say(`receipt ${number} (${ticket}) was purged since; to purge it again: ${command}`)
+  else if (person) await ctx.say(`receipt ${number} (${ticket}) was purged; to purge it after this again: ${command}`)
+}

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { answers, useCli, uuid } from '../support.ts'
+import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
+
+const cli = useCli()
+const repeat = ['erase', '--repeat-since', '2026-01-01']
+
+/** Records that were erased, and came back with a backup. */
+async function erasedAndRestored() {
+  const instance = fakeInstance(cli, 3)
+  const records = [...instance.records]
+  cli.instance.use(answers('get', '*/api/v1/requests', { error: 'not_found', message: 'no such route' }, 404))
+  const folders = freshFolders(cli)
+  const erased = await folders.run('erase', maria, '--ticket', 'DSR-7', '--confirm', '3')
+  expect(erased.code, erased.stderr).toBe(0)
+  for (const [id, record] of records) instance.records.set(id, record)
+  instance.deletions.length = 0
+  return { instance, folders }
+}
+
+it('subject erase --repeat-since works with the routes of the specification alone, once', async () => {
+  const { instance, folders } = await erasedAndRestored()
+  expect(await folders.run(...repeat)).toMatchObject({ code: 2 })
+  expect(await folders.run(...repeat, '--confirm', '2')).toMatchObject({ code: 10 })
+  expect((await folders.run(...repeat, '--dry-run')).stdout).toMatch(/^DSR-7\t3\tplanned\t/)
+  expect(instance.deletions).toEqual([])
+  const again = await folders.run(...repeat, '--confirm', '3', '--reason', 'backup of Monday')
+  expect([again.code, again.stdout], again.stderr).toEqual([0, expect.stringMatching(/^DSR-7\t3\terased\t2\t/)])
+  expect(instance.deletions).toHaveLength(3)
+  expect((await folders.run('receipts', '2')).stdout).toContain(
+    '"backup of Monday (repeats receipt 1, whose records were live again)"',
+  )
+  expect(await folders.run(...repeat, '--yes')).toMatchObject({ code: 0, stdout: '' })
+})
+
+it('subject erase --repeat-since leaves out receipts of before, and people with a record newer than the erasure', async () => {
+  const { instance, folders } = await erasedAndRestored()
+  const later = await folders.run('erase', '--repeat-since', '2999-01-01', '--yes')
+  expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('no record of a receipt since 2999') })
+  const [record] = instance.records.values()
+  if (record) instance.records.set(uuid(77), { ...record, id: uuid(77), updated_at: '2999-01-01T00:00:00.000Z' })
+  const changed = await folders.run(...repeat, '--yes')
+  expect(changed).toMatchObject({
+    code: 8,
+    stderr: expect.stringContaining(`the record ${uuid(77)} was made, changed`),
+  })
+  expect(instance.deletions).toEqual([])
+})
+
+it('subject erase --repeat-since takes no ids from a receipt that was changed', async () => {
+  const { instance, folders } = await erasedAndRestored()
+  const path = folders.receipt(1)
+  writeFileSync(path, readFileSync(path, 'utf8').replace(uuid(1), uuid(900)))
+  const refused = await folders.run(...repeat, '--yes')
+  expect(refused).toMatchObject({ code: 8, stderr: expect.stringContaining('receipt 1 is not signed by the key') })
+  expect(instance.deletions).toEqual([])
+})
