@@ -39,11 +39,14 @@ export async function* recordsOf(
       stalePages = records.every(({ id }) => seen.has(id)) ? stalePages + 1 : 0
       if (stalePages > longestRunOfStalePages) throw new EndlessListError()
       requireSubject(subject, records)
-      const fresh = records.filter(record => !seen.has(record.id) && (deleted || isLive(record)))
-      for (const { id } of records) seen.add(id)
-      yield fresh
+      yield unseen(records, seen).filter(record => deleted || isLive(record))
     }
   }
+}
+
+/** Returns each record once, and adds its id to `seen`. */
+export function unseen(records: readonly Consent[], seen: Set<string>): Consent[] {
+  return records.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
 export async function liveRecords(api: Client, subjects: readonly string[]): Promise<Consent[]> {

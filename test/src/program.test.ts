@@ -218,7 +218,7 @@ describe('aliases', () => {
   })
 
   it('delete is rm', async () => {
-    cli.instance.use(answers('delete', byId, consent()))
+    cli.instance.use(answers('delete', byId, consent({ id: '7' })))
     expect(await cli.run(['delete', '7', '--yes'])).toMatchObject({ code: 0 })
     expect(cli.sent()).toMatchObject([{ method: 'DELETE', path: '/api/v1/consents/7' }])
   })

@@ -4,6 +4,7 @@ import { siteIdOf } from '../../cli/sites.ts'
 import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
+import { unseen } from '../../erasure/records.ts'
 import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View, visible } from '../../output/index.ts'
 import { findPart } from '../../output/parts.ts'
@@ -65,8 +66,11 @@ async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promis
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
+/** Yields each record once: the number of records is what is confirmed. */
 export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
-  for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited)) yield records
+  const seen = new Set<string>()
+  for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited))
+    yield unseen(records, seen)
 }
 
 const shownRecords = 10

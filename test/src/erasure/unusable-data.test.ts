@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { consent, machineError, useCli, uuid } from '../support.ts'
+import { consent, consentsPath, machineError, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -25,6 +26,21 @@ it('subject erase does nothing (exit 5) if a record is too long for the journal'
   const folders = freshFolders(cli)
   expect(await folders.run(...erase)).toMatchObject({ code: 5 })
   expect([folders.journals(), instance.deletions]).toEqual([[], []])
+})
+
+it('a record that a page names twice is one record of an erasure and of an export', async () => {
+  const instance = fakeInstance(cli, 0)
+  const record = consent({ id: uuid(1), subject_id: maria })
+  instance.records.set(uuid(1), record)
+  const isLeft = () => instance.records.has(uuid(1))
+  cli.instance.use(
+    http.get(consentsPath, () => HttpResponse.json({ data: isLeft() ? [record, record] : [], next_cursor: null })),
+  )
+  const folders = freshFolders(cli)
+  const file = `${folders.state}.json`
+  expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0 })
+  expect(JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))).toMatchObject({ records: 1 })
+  expect(await folders.run('erase', maria, '--ticket', 'T', '--confirm', '1')).toMatchObject({ code: 0 })
 })
 
 it.each([

@@ -101,7 +101,7 @@ describe('nothing is overwritten, and that is known before any request', () => {
         return HttpResponse.json(consent())
       }),
     )
-    const { code, stderr } = await cli.run(['rm', '7', '--yes', '-q', '--out', file])
+    const { code, stderr } = await cli.run(['rm', uuid(1), '--yes', '-q', '--out', file])
     expect(code).toBe(1)
     expect(readFileSync(file, 'utf8')).toBe('mine')
     const [part = ''] = readdirSync(folder).filter(name => name.endsWith('.part'))

@@ -231,6 +231,17 @@ describe('update --where', () => {
     expect(readdirSync(join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'snapshots'))).toEqual([])
   })
 
+  it('counts and changes a record once that a page names twice', async () => {
+    const { held, writes } = holding(three())
+    cli.instance.use(
+      http.get(consentsPath, () =>
+        HttpResponse.json({ data: [held.get(uuid(1)), held.get(uuid(1))], next_cursor: null }),
+      ),
+    )
+    const { code, stdout } = await cli.run(['update', '--where', 'accepted', '--refused', '--confirm', '1'])
+    expect([code, rowsOf(stdout), writes]).toEqual([0, [['1', 'updated', uuid(1)]], [uuid(1)]])
+  })
+
   it('stops with 10 unless exactly --confirm N are found, and prints the requests with --dry-run', async () => {
     const { writes } = holding(three())
     const run = (...more: string[]) => cli.run(['update', '--where', 'accepted', '--refused', ...more])
