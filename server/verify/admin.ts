@@ -111,7 +111,7 @@ function uncoverable(accountId: string, { message }: Error): DatabaseFinding {
 }
 
 function newCounts(): Inspected {
-  return { accounts: 0, records: 0, entries: 0, checkpoints: 0, timestamps: 0 }
+  return { accounts: 0, records: 0, entries: 0, administration: 0, checkpoints: 0, timestamps: 0 }
 }
 
 function startReports(host: ServerHost, inspected: Inspected): () => void {

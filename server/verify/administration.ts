@@ -12,14 +12,11 @@ import { Replay } from './replay.ts'
 const log = 'the administrators’ log'
 
 /** Reads one snapshot. Memory grows with the settings, not with the entries. */
-export async function* verifyAdministration(
-  { sql, signal }: Work,
-  accountId: string,
-): AsyncGenerator<readonly DatabaseFinding[]> {
+export async function* verifyAdministration(work: Work, accountId: string): AsyncGenerator<readonly DatabaseFinding[]> {
   const findings = await reading(() =>
-    sql.begin(async tx => {
+    work.sql.begin(async tx => {
       await tx`set transaction isolation level repeatable read, read only`
-      return await new Verifier(tx as unknown as Sql, accountId, signal).verify()
+      return await new Verifier({ ...work, sql: tx as unknown as Sql }, accountId).verify()
     }),
   )
   if (findings.length > 0) yield findings
@@ -34,29 +31,28 @@ interface Entry {
 }
 
 class Verifier {
-  readonly #sql: Sql
+  readonly #work: Work
   readonly #accountId: string
-  readonly #signal: AbortSignal
   readonly #findings: DatabaseFinding[] = []
   readonly #replay = new Replay()
   #last = 0
   /** Hash of that entry, in hexadecimal; null before the first. */
   #head: string | null = null
 
-  constructor(sql: Sql, accountId: string, signal: AbortSignal) {
-    this.#sql = sql
+  constructor(work: Work, accountId: string) {
+    this.#work = work
     this.#accountId = accountId
-    this.#signal = signal
   }
 
   async verify(): Promise<DatabaseFinding[]> {
-    for await (const row of listEntries(this.#sql, this.#accountId)) {
-      this.#signal.throwIfAborted()
+    for await (const row of listEntries(this.#work.sql, this.#accountId)) {
+      this.#work.signal.throwIfAborted()
+      this.#work.inspected.administration += 1
       this.#verifyEntry(row)
     }
     if (!(await this.#verifyHead())) return this.#findings
-    for await (const { name, state } of listSettings(this.#sql, this.#accountId)) {
-      this.#signal.throwIfAborted()
+    for await (const { name, state } of listSettings(this.#work.sql, this.#accountId)) {
+      this.#work.signal.throwIfAborted()
       const found = this.#replay.compare(name, tryParse(state))
       if (found) this.#found(null, found.problem, found.detail)
     }
@@ -95,7 +91,7 @@ class Verifier {
   }
 
   async #verifyHead(): Promise<boolean> {
-    const head = await findHead(this.#sql, this.#accountId)
+    const head = await findHead(this.#work.sql, this.#accountId)
     const [entries, last] = [head?.entries ?? 0, this.#last]
     if (!head && last > 0) this.#found(null, 'lost', `the account is missing; ${log} has entries of it`)
     else if (head && last === 0) this.#found(null, 'forged', `${log} does not have the account`)

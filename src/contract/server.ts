@@ -40,7 +40,9 @@ export interface Inspection {
 export interface Inspected {
   accounts: number
   records: number
+  /** Of the histories of records. With those of the administrators' logs they are the leaves of the logs. */
   entries: number
+  administration: number
   checkpoints: number
   timestamps: number
 }

@@ -30,7 +30,8 @@ export function verify(command: Command, ctx: Context): void {
 Works on the database itself, with or without a running server. Names records that were changed, shortened,
 reordered, lost or forged. Where a record and its log were rewritten together, only the checkpoint shows it: then
 the account and the range of entries are named, and not the record. A rewrite of the whole database is only found
-with checkpoints that were kept elsewhere. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.
+with checkpoints that were kept elsewhere. A log has the entries of records and those of the administrators, and
+admin checkpoint counts both. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.
 
 Examples:
   $ consentctl admin verify
@@ -72,10 +73,13 @@ async function readKeptFile(file: string): Promise<string[]> {
   return checkpoints.map(checkpoint => checkpoint.text)
 }
 
-function summary({ accounts, records, entries, checkpoints, timestamps }: Inspected, isStamped: boolean): string {
+const formatEntries = (count: number) => `${count} ${count === 1 ? 'entry' : 'entries'}`
+
+function summary(inspected: Inspected, isStamped: boolean): string {
+  const { accounts, records, entries, administration, checkpoints, timestamps } = inspected
   const what = [
-    formatCount(records),
-    `${entries} ${entries === 1 ? 'entry' : 'entries'}`,
+    `${formatCount(records)} with ${formatEntries(entries)}`,
+    `${formatEntries(administration)} of the administrators’ log`,
     formatCount(checkpoints, 'checkpoint'),
     ...(isStamped ? [formatCount(timestamps, 'timestamp')] : []),
   ]

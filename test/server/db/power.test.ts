@@ -117,7 +117,7 @@ async function check(root: string, { histories }: Recording, after: number): Pro
       const work = {
         sql,
         signal: AbortSignal.timeout(60_000),
-        inspected: { accounts: 0, records: 0, entries: 0, checkpoints: 0, timestamps: 0 },
+        inspected: { accounts: 0, records: 0, entries: 0, administration: 0, checkpoints: 0, timestamps: 0 },
       }
       for await (const found of verifyAll(work, { account: undefined, kept: [], records: true }))
         problems.push(...found.map(({ detail }) => detail))

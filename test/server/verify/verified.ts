@@ -8,7 +8,7 @@ export async function verified(
   sql: Sql,
   { kept = [], account, anchor, tsaCa }: { kept?: string[]; account?: string; anchor?: string; tsaCa?: string } = {},
 ) {
-  const inspected: Inspected = { accounts: 0, records: 0, entries: 0, checkpoints: 0, timestamps: 0 }
+  const inspected: Inspected = { accounts: 0, records: 0, entries: 0, administration: 0, checkpoints: 0, timestamps: 0 }
   const findings: DatabaseFinding[] = []
   const work = { sql, signal: new AbortController().signal, inspected }
   const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor: anchor ?? null, tsaCa }

@@ -38,10 +38,13 @@ const kept = async () =>
 const found = async (keptBefore: string[] = []) => (await verified(sql, { kept: keptBefore })).findings
 
 it('a verification finds nothing in an untouched database, with kept checkpoints too, and counts', async () => {
-  expect(await verified(sql, { kept: await kept() })).toEqual({
+  const { findings, inspected } = await verified(sql, { kept: await kept() })
+  const { administration } = inspected
+  expect({ findings, inspected }).toEqual({
     findings: [],
-    inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2, timestamps: 0 },
+    inspected: { accounts: 1, records: 3, entries: 5, administration, checkpoints: 2, timestamps: 0 },
   })
+  expect(JSON.parse((await kept()).at(-1) ?? '').tree_size).toBe(5 + administration)
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 

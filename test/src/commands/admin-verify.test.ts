@@ -29,6 +29,8 @@ const checkpointOf = (tree_size: number) =>
     key,
   )
 
+const inspected = { accounts: 1, records: 3, entries: 5, administration: 1, checkpoints: 2, timestamps: 0 }
+
 /** A server that returns the given findings and records its arguments. */
 function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFinding[]; checkpoints?: string[] }) {
   const given: { kept: readonly string[]; account?: string | undefined; tsaCa?: string }[] = []
@@ -38,7 +40,7 @@ function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFind
       async function* pages() {
         for (const each of findings) yield [each]
       }
-      return { findings: pages(), inspected: { accounts: 1, records: 3, entries: 5, checkpoints: 2, timestamps: 0 } }
+      return { findings: pages(), inspected }
     },
     takeCheckpoints: async (_, { kept, account }) => {
       given.push({ kept, account })
@@ -52,7 +54,9 @@ describe('admin verify', () => {
   it('says how much it has verified, and ends with 0', async () => {
     const { code, stdout, stderr } = await cli.run(['admin', 'verify', '-o', 'ndjson'], serverOf({}))
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toBe('verified 3 records, 5 entries, 2 checkpoints, of 1 account\n')
+    expect(stderr).toBe(
+      'verified 3 records with 5 entries, 1 entry of the administrators’ log, 2 checkpoints, of 1 account\n',
+    )
   })
 
   it('prints a row for each finding, and ends with 5', async () => {
@@ -78,7 +82,8 @@ describe('admin verify', () => {
     const { code, stderr } = await cli.run(['admin', 'verify', '--tsa-ca', 'ca.pem'], server)
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: 'verified 3 records, 5 entries, 2 checkpoints, 0 timestamps, of 1 account\n',
+      stderr:
+        'verified 3 records with 5 entries, 1 entry of the administrators’ log, 2 checkpoints, 0 timestamps, of 1 account\n',
     })
     expect(server.given).toEqual([{ kept: [], account: undefined, tsaCa: 'ca.pem' }])
   })
