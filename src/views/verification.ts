@@ -5,15 +5,16 @@ import { field, minute, second, stateField } from './field.ts'
 export interface VerificationRow {
   readonly id: string
   readonly entries: number
-  readonly result: 'ok' | 'not_valid' | 'unverifiable'
+  /** `not_covered`: consistent in itself, and newer than the checkpoint. */
+  readonly result: 'ok' | 'not_covered' | 'not_valid' | 'unverifiable'
   /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
-  /** Basis of an `ok`: the history alone, or its place in the log. */
+  /** Basis of `ok` and `not_covered`: the history alone, or its place in the log. */
   readonly basis: string | null
 }
 
 export const verificationView: View<VerificationRow> = {
-  id: row => (row.result === 'ok' ? '' : row.id),
+  id: row => (row.result === 'ok' || row.result === 'not_covered' ? '' : row.id),
   columns: [
     field('id', { whole: true, rank: 1 }),
     field('entries', { rank: 5 }),

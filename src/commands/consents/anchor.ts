@@ -4,13 +4,15 @@ import type { Checkpoint } from '../../contract/documents/checkpoint.ts'
 import { type AuditEntry, type InclusionProof, log } from '../../contract/index.ts'
 import { CliError, dataError, exit } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
-import type { Verified } from '../../evidence/history.ts'
 import { findCheckpointProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { entriesPerCheckpoint, isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
+import type { VerificationRow } from '../../views/verification.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
+
+type Verified = Pick<VerificationRow, 'result' | 'detail'>
 
 /** Proof, beyond its own consistency, that a history is in the log. */
 export interface Anchor {
@@ -50,9 +52,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
     verify: async (id, entries) => {
       if (problem !== null) return { result: 'not_valid', detail: problem }
       const proof = await findInclusion(ctx, id, tree_size)
-      if (!proof)
-        return { result: 'unverifiable', detail: `it is not in the log ${basis}: it is newer, or of another account` }
-      return verifyInclusion(proof, entries, { ...anchor.checkpoint, endsRun })
+      return verifyCovered(proof, entries, { ...anchor.checkpoint, endsRun })
     },
   }
 }
@@ -94,37 +94,51 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
   }
 }
 
+type Anchored = Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'> & { readonly endsRun: boolean }
+
 /**
- * An entry's hash covers all entries before it, so its proof covers them too. The instance chooses the entry, so later
- * ones must be too new for the checkpoint, unless the next one of the same run can cover them.
+ * An entry's hash covers all entries before it, so its proof covers them too. The instance chooses the entry, or says that
+ * it has none, so later ones must be too new for the checkpoint, unless the next one of the same run can cover them. That
+ * no old record is made a new one is in its own history: the first entry is of the time in the record's id.
  */
-function verifyInclusion(
-  { version, leaf_index, path }: InclusionProof,
-  entries: readonly AuditEntry[],
-  anchor: Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'> & { readonly endsRun: boolean },
-): Verified {
-  const { tree_size, root_hash, created_at, endsRun } = anchor
-  const entry = entries[version - 1]
-  if (!entry) return { result: 'not_valid', detail: `the log has version ${version}, and the history ends before it` }
-  const root = rootOfInclusion({
-    leafHash: leafHash(toBytes(entry.hash ?? '')),
-    index: leaf_index,
-    size: tree_size,
-    path: path.map(toBytes),
-  })
-  if (root?.toString('hex') !== root_hash)
-    return { result: 'not_valid', detail: `version ${version} is not in the log under the checkpoint that was kept` }
-  const others = entries.slice(version)
+function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: Anchored): Verified {
+  const problem = proof && findInclusionProblem(proof, entries, anchor)
+  if (problem) return { result: 'not_valid', detail: problem }
+  const { created_at, endsRun } = anchor
+  const covered = proof?.version ?? 0
+  const others = entries.slice(covered)
   const old = others.find(each => isBackdated(new Date(each.created_at), new Date(created_at)))
   if (old) {
     const detail = `version ${old.version} is dated ${old.created_at}, before the checkpoint of ${created_at}, which is not proved to have it`
     if (endsRun) return { result: 'not_valid', detail }
     return { result: 'unverifiable', detail: `${detail}; the next one of the same run may have it: keep a later one` }
   }
+  if (!proof) {
+    const detail = `it is not in the log under the checkpoint of ${created_at}, and newer than that: the checkpoint does not vouch for it`
+    return { result: 'not_covered', detail }
+  }
   return {
     result: 'ok',
-    detail: others.length > 0 ? `versions above ${version} are not proved by the checkpoint` : null,
+    detail: others.length > 0 ? `versions above ${covered} are not proved by the checkpoint` : null,
   }
+}
+
+function findInclusionProblem(
+  { version, leaf_index, path }: InclusionProof,
+  entries: readonly AuditEntry[],
+  { tree_size, root_hash }: Anchored,
+): string | null {
+  const entry = entries[version - 1]
+  if (!entry) return `the log has version ${version}, and the history ends before it`
+  const root = rootOfInclusion({
+    leafHash: leafHash(toBytes(entry.hash ?? '')),
+    index: leaf_index,
+    size: tree_size,
+    path: path.map(toBytes),
+  })
+  return root?.toString('hex') === root_hash
+    ? null
+    : `version ${version} is not in the log under the checkpoint that was kept`
 }
 
 function toBytes(hex: string): Buffer {

@@ -8,6 +8,7 @@ import type { AuditEntry } from '../../contract/index.ts'
 import { exit } from '../../errors/errors.ts'
 import { auditView, describeChange } from '../../views/consent.ts'
 import { type VerificationRow, verificationView } from '../../views/verification.ts'
+import type { Anchor } from './anchor.ts'
 
 const Options = z
   .strictObject({ operands: Ids, verify: z.literal(true).optional(), checkpoint: nonEmpty.optional() })
@@ -27,10 +28,11 @@ The entries of a record are shown oldest first; each is the state after the even
 removed or inserted. That shows that the history is consistent in itself: anyone who can write to the database
 could have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
 checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since;
-versions that it does not prove are named, and must not be dated before it.
+versions that it does not prove are named, and must not be dated before it. A record that is newer than the
+checkpoint is "not_covered": consistent in itself, and not proved to be in the log.
 Entries after the checkpoint that were cut off at the end are found only in the instance's own database: see
-consentctl admin verify. The exit code is 5 unless every history verifies; one without hashes does not, nor one
-of which the checkpoint proves nothing. -q prints the ids of the records that do not verify.
+consentctl admin verify. The exit code is 5 unless every history verifies, as far as the checkpoint is not older;
+one without hashes does not. -q prints the ids of the records that do not verify.
 
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
@@ -73,19 +75,32 @@ async function verified(
   const { openAnchor } = await import('./anchor.ts')
   const anchor = checkpoint === undefined ? null : await openAnchor(ctx, checkpoint)
   let wrong = 0
+  let newer = 0
   const { pages, exit: exitOf } = runForEach(ctx, ids, async id => {
     const entries = await historyOf(ctx, id)
     const alone = verifyAudit(id.toLowerCase(), entries)
-    const { result, detail } = anchor && alone.result === 'ok' ? await anchor.verify(id.toLowerCase(), entries) : alone
-    if (result !== 'ok') wrong += 1
-    const basis = result === 'ok' ? (anchor?.basis ?? 'consistent in itself') : null
-    return [{ id, entries: entries.length, result, detail, basis }]
+    const verified = anchor && alone.result === 'ok' ? await anchor.verify(id.toLowerCase(), entries) : alone
+    const { result } = verified
+    if (result === 'not_covered') newer += 1
+    else if (result !== 'ok') wrong += 1
+    return [{ id, entries: entries.length, ...verified, basis: describeBasis(result, anchor) }]
   })
   return many(verificationView, pages, {
     exit: () => (wrong > 0 ? exit.rejected : exitOf()),
     footer: async () => {
+      if (newer > 0) await ctx.warn(describeNewer(newer, ids.length))
       if (wrong > 0)
         await reportInvalid(ctx, `${wrong} of ${ids.length} histories ${wrong === 1 ? 'does' : 'do'} not verify`)
     },
   })
+}
+
+function describeBasis(result: VerificationRow['result'], anchor: Anchor | null): string | null {
+  if (result === 'ok' && anchor) return anchor.basis
+  return result === 'ok' || result === 'not_covered' ? 'consistent in itself' : null
+}
+
+function describeNewer(count: number, total: number): string {
+  const are = count === 1 ? 'is' : 'are'
+  return `${count} of ${total} histories ${are} newer than the checkpoint: consistent in ${count === 1 ? 'itself' : 'themselves'}, and not proved to be in the log`
 }

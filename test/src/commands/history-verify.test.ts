@@ -7,7 +7,7 @@ import { MerkleTree } from '../../../src/evidence/merkle.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
-import { historyOf, id } from '../evidence/chains.ts'
+import { historyAt, historyOf, id, start } from '../evidence/chains.ts'
 import { keySetOf } from '../signed-consent-receipt.ts'
 import { answers, byId, entry, fails, machineError, useCli, uuid } from '../support.ts'
 
@@ -139,13 +139,42 @@ describe('with --checkpoint', () => {
     expect(await verify(...kept)).toMatchObject({ code: 0, result: 'ok', ...expected })
   })
 
-  it('does not verify a record that is newer than the checkpoint', async () => {
+  const minutesAfterRecord = (minutes: number) => ({ created_at: new Date(start + minutes * 60_000).toISOString() })
+
+  it('neither vouches for a record that is newer than the checkpoint, nor fails', async () => {
     instanceOf(12)
-    expect(await verify(checkpointOf(2))).toMatchObject({
-      code: 5,
-      result: 'unverifiable',
-      detail: expect.stringContaining('is not in the log under the checkpoint of 2026-02-03T00:00:00.000Z'),
-      basis: null,
+    for (const { created_at } of [minutesAfterRecord(-600), minutesAfterRecord(10)])
+      expect(await verify(checkpointOf(2, { created_at }))).toEqual({
+        code: 0,
+        stderr:
+          '1 of 1 histories is newer than the checkpoint: consistent in itself, and not proved to be in the log\n',
+        ...{ id, entries: 3, result: 'not_covered' },
+        detail: `it is not in the log under the checkpoint of ${created_at}, and newer than that: the checkpoint does not vouch for it`,
+        basis: 'consistent in itself',
+      })
+    const file = join(folder.path, 'checkpoints.txt')
+    expect(await cli.run(['history', id, '--verify', '--checkpoint', file, '-q'])).toMatchObject({
+      code: 0,
+      stdout: '',
+    })
+  })
+
+  it.each([-600, 10])('fails if a record of a new checkpoint was changed (%i minutes after it)', async minutes => {
+    instanceOf(12)
+    cli.instance.use(answers('get', path, { data: good.map(each => ({ ...each, accepted: true })) }))
+    expect(await verify(checkpointOf(2, minutesAfterRecord(minutes)))).toMatchObject({ code: 5, basis: null })
+  })
+
+  it('does not take a record that is missing from the log for a new one: an id has the time of its record', async () => {
+    instanceOf(12)
+    const detail = expect.stringMatching(/^version 1 is dated 2026-01-31T09:30:00.000Z, before the checkpoint of 2026-/)
+    for (const each of [checkpointOf(2), checkpointOf(2, minutesAfterRecord(11))])
+      expect(await verify(each)).toMatchObject({ code: 5, result: 'not_valid', detail, basis: null })
+    const later = historyAt(start + 3_600_000, 'created', 'updated')
+    cli.instance.use(answers('get', path, { data: later }))
+    expect(await verify(checkpointOf(2, minutesAfterRecord(11)))).toMatchObject({
+      ...{ code: 5, result: 'not_valid', basis: null },
+      detail: 'version 1: is of another time than the record’s id',
     })
   })
 

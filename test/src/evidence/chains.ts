@@ -42,6 +42,11 @@ export function historyOf(...actions: Action[]): AuditEntry[] {
   return historyOfVersions(() => 2, actions)
 }
 
+/** The same, made anew by an attacker with other times than that of the id. */
+export function historyAt(begin: number, ...actions: Action[]): AuditEntry[] {
+  return historyOfVersions(() => 2, actions, undefined, undefined, undefined, begin)
+}
+
 /**
  * The same, each entry with hashes of the version, and the preferences, actor and facts, that are given for its index. An
  * entry with facts is of version 3 whatever is given.
@@ -53,6 +58,7 @@ export function historyOfVersions(
   actorOf: (index: number) => Actor = () => system,
   factsOf: (index: number) => Facts | undefined = index =>
     actions[index] === 'imported' ? importedFacts(index) : undefined,
+  begin = start,
 ): AuditEntry[] {
   const of = actions[0] === 'imported' ? { ...identity, ...origin } : identity
   let previous: Buffer | null = null
@@ -66,7 +72,7 @@ export function historyOfVersions(
     }
     const isPurge = action === 'purged'
     const recordHash = isPurge || index === 0 ? hashRecord(isPurge ? { ...of, ...gone } : of, salt) : undefined
-    const at = new Date(action === 'imported' ? start : start + index * 1000)
+    const at = new Date(action === 'imported' ? begin : begin + index * 1000)
     const actor = actorOf(index)
     const facts = factsOf(index)
     const event = {
