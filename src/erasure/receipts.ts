@@ -112,9 +112,14 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
   return await loadReceipt(wanted).catch(async (error: unknown) => {
-    const [newest] = existsSync(wanted) ? [] : await findReceiptsOfTicket(store, wanted).catch(() => [])
+    if (existsSync(wanted)) throw error
+    const [newest] = await findReceiptsOfTicket(store, wanted).catch(() => [])
     if (newest) return newest
-    throw error
+    const hint = 'consentctl subject receipts'
+    throw usageError(
+      `no receipt of the profile ${store.profile} has the ticket ${wanted}, and there is no such file`,
+      hint,
+    )
   })
 }
 

@@ -70,11 +70,11 @@ async function requireSignature(
   { signer, issuedAt }: DocumentKind,
   findKeys: FindKeys,
 ): Promise<string> {
-  const { byId, source } = await findKeys(signer)
+  const { byId, sourceOf, none } = await findKeys(signer)
   const { key_id } = document
   const problem = findSignatureProblem({ key_id, time: String(document[issuedAt]), isSignedBy }, byId)
-  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is none of those ${source}`)
-  return source
+  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is ${none}`)
+  return sourceOf(key_id)
 }
 
 function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {

@@ -15,29 +15,40 @@ import { locateReceipts } from '../../receipts/store.ts'
 
 export interface Keys {
   readonly byId: ReadonlyMap<string, TrustedKey>
-  /** Completes "the key is …". */
-  readonly source: string
+  /** Names the source of one of them. Completes "the key is …". */
+  sourceOf(keyId: string): string
+  /** Says of another key that it is none of these. Completes "it is …". */
+  readonly none: string
 }
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
 /** @throws CliError for a file that is no JWK set */
 export async function readKeySets({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
-  const found = new Map<string, TrustedKey>()
-  for (const file of files)
-    for (const [id, key] of readKeySet(await readText(io, file), file)) found.set(id, both(found.get(id), key))
-  return fromFiles(found, files)
+  return await fromFiles(files, async file => readKeySet(await readText(io, file), file))
 }
 
 /** @throws CliError for a file that is no key in PEM */
 export async function readPems({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
-  const keys = []
-  for (const file of files) keys.push(readPem(await readText(io, file), file))
-  return fromFiles(trusted(keys), files)
+  return await fromFiles(files, async file => trusted([readPem(await readText(io, file), file)]))
 }
 
-function fromFiles(byId: Keys['byId'], files: readonly string[]): FindKeys {
-  const keys = { byId, source: `from ${files.join(', ')}` }
+async function fromFiles(
+  files: readonly string[],
+  read: (file: string) => Promise<ReadonlyMap<string, TrustedKey>>,
+): Promise<FindKeys> {
+  const byId = new Map<string, TrustedKey>()
+  const filesOf = new Map<string, string[]>()
+  for (const file of files)
+    for (const [id, key] of await read(file)) {
+      byId.set(id, both(byId.get(id), key))
+      filesOf.set(id, [...(filesOf.get(id) ?? []), file])
+    }
+  const keys: Keys = {
+    byId,
+    sourceOf: id => `from ${filesOf.get(id)?.join(' and ')}`,
+    none: `none of those from ${files.join(', ')}`,
+  }
   return async () => keys
 }
 
@@ -53,7 +64,7 @@ export function instanceKeys(ctx: Context): FindKeys {
 
 async function profileKeys(ctx: Context): Promise<Keys> {
   const source = `that of the profile ${ctx.settings.profile.value}`
-  return { byId: trusted(await ownKeys(locateReceipts(ctx))), source }
+  return { byId: trusted(await ownKeys(locateReceipts(ctx))), sourceOf: () => source, none: `not ${source}` }
 }
 
 async function publishedKeys(ctx: Context): Promise<Keys> {
@@ -70,7 +81,8 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   })
   return {
     byId: readKeySet(text, `the response of ${baseUrl.value}`),
-    source: `published by ${baseUrl.value}`,
+    sourceOf: () => `published by ${baseUrl.value}`,
+    none: `none of those published by ${baseUrl.value}`,
   }
 }
 

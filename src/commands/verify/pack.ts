@@ -110,11 +110,13 @@ function keysOf(files: PackFiles, { service, profile }: PackKeys): FindKeys {
     if (elsewhere) return await elsewhere(signer)
     if (signer === 'profile') {
       const byId = trusted([readPem(text('profile-key.pem'), 'profile-key.pem')])
-      return { byId, source: 'the one in the pack itself, which shows only that nothing was changed since' }
+      const source = 'the one in the pack itself, which shows only that nothing was changed since'
+      return { byId, sourceOf: () => source, none: 'not the one in the pack itself' }
     }
     return {
       byId: readKeySet(text('consent-keys.json'), 'consent-keys.json'),
-      source: 'the one in the pack itself: compare its id with the operator of the service',
+      sourceOf: () => 'the one in the pack itself: compare its id with the operator of the service',
+      none: 'none of those in the pack itself',
     }
   }
 }

@@ -7,6 +7,7 @@ import type { Context } from '../../context.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
+import { listFile } from '../../evidence/pack-names.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
@@ -56,6 +57,7 @@ Examples:
       action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live }) => {
         const sources = await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })
         const only = operands.length === 1 ? await open(ctx, operands[0] ?? '', sources) : null
+        const packs = new Map<string, Inside>()
         let areValid = true
         let unread: Exit = exit.done
         const skip = async (error: unknown, file: string) => {
@@ -67,15 +69,19 @@ Examples:
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
             const source = only ?? (await open(ctx, file, sources).catch(error => skip(error, file)))
-            for await (const row of source?.rows() ?? []) {
-              areValid &&= row.result !== 'not_valid'
-              yield [row]
+            if (source?.inside) packs.set(file, source.inside)
+            for await (const page of source?.pages() ?? []) {
+              areValid &&= page.every(({ result }) => result !== 'not_valid')
+              yield page
             }
           }
         }
         return many(verdictView, pages(), {
           single: only?.isSingle ?? false,
           exit: () => (areValid ? unread : exit.rejected),
+          footer: async () => {
+            for (const [path, inside] of packs) await ctx.warn(describeInside(path, inside))
+          },
         })
       }),
     )
@@ -110,15 +116,34 @@ async function openKeys(
 function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined): FindKeys {
   const none: FindKeys = async () => ({
     byId: new Map(),
-    source: 'given with --public-key, as a document of a profile needs',
+    sourceOf: () => '',
+    none: 'none of those given with --public-key, as a document of a profile needs',
   })
   return signer => (signer === 'service' ? (fromSets ?? fromPems ?? none) : (fromPems ?? none))(signer)
+}
+
+/** Signers whose keys are those in the packs themselves. */
+interface Inside {
+  readonly service: boolean
+  readonly profile: boolean
+}
+
+function describeInside(path: string, { service, profile }: Inside): string {
+  const [keys, flags] =
+    service && profile
+      ? ['the keys are those', '--keys and --public-key']
+      : service
+        ? ['the keys of the service are those', '--keys']
+        : ['the key of who wrote it is the one', '--public-key']
+  return `${keys} in ${path} itself, and anyone can make one with keys of their own: only ${flags}, with keys from elsewhere, show who signed`
 }
 
 interface Source {
   /** True for a document, which is printed alone. */
   readonly isSingle: boolean
-  rows(): AsyncGenerator<VerdictRow>
+  /** Null if all keys are from elsewhere. */
+  readonly inside: Inside | null
+  pages(): AsyncGenerator<readonly VerdictRow[]>
 }
 
 async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySources): Promise<Source> {
@@ -126,22 +151,26 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
   if (await isPackPath(path)) {
     const packs = await readPacks(path)
     const { verifyPack } = await import('./pack.ts')
+    const isSealed = [...packs.values()].some(files => files.has(listFile))
+    const inside = { service: !forPacks.service, profile: !forPacks.profile && isSealed }
     return {
       isSingle: false,
-      rows: async function* () {
-        for (const [folder, files] of packs) yield* await verifyPack(folder, files, forPacks)
+      inside: inside.service || inside.profile ? inside : null,
+      pages: async function* () {
+        for (const [folder, files] of packs) yield await verifyPack(folder, files, forPacks)
       },
     }
   }
   const texts = readDocuments(await readBytes(ctx.io, path, maxMiB).catch(error => explainUnread(path, error)))
   return {
     isSingle: texts.length === 1,
-    rows: async function* () {
+    inside: null,
+    pages: async function* () {
       for (const [index, bytes] of texts.entries()) {
         const judged = await judge(path, bytes, findKeys)
         const isList = judged.type === 'evidence_pack' && judged.result === 'valid'
         const row = isList ? { ...judged, detail: `${judged.detail}; ${notCompared}` } : judged
-        yield texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }
+        yield [texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }]
       }
     },
   }

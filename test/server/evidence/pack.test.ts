@@ -108,7 +108,8 @@ async function write(name: string, ...args: string[]): Promise<string> {
 
 async function expectValid(path: string): Promise<void> {
   const { code, stderr, wrong } = await verify(path)
-  expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: '', wrong: [] })
+  const warning = `the keys are those in ${path} itself, and anyone can make one with keys of their own: only --keys and --public-key, with keys from elsewhere, show who signed\n`
+  expect({ code, stderr, wrong }).toEqual({ code: 0, stderr: warning, wrong: [] })
 }
 
 async function newImport(index: number, fields: object = {}): Promise<{ readonly id: string }> {
@@ -484,8 +485,15 @@ describe('an evidence pack', () => {
     const [keys, pem] = [join(folder.path, 'keys.json'), join(folder.path, 'stranger.pem')]
     writeFileSync(keys, read(path).get('consent-keys.json') ?? '')
     writeFileSync(pem, publicPem(stranger))
-    const { code, rows } = await verify(path, '--keys', keys)
+    const { code, rows, stderr } = await verify(path, '--keys', keys)
     expect([code, rows.find(({ type }) => type === 'checkpoint').detail]).toEqual([0, expect.stringContaining(keys)])
+    expect(stderr).toContain(`the key of who wrote it is the one in ${path} itself`)
+    const pack = await verify(path, '--public-key', join(path, 'profile-key.pem'))
+    expect(pack.stderr).toContain(`the keys of the service are those in ${path} itself`)
+    const all = await verify(path, '--keys', keys, '--public-key', join(path, 'profile-key.pem'))
+    expect({ code: all.code, stderr: all.stderr }).toEqual({ code: 0, stderr: '' })
+    const shown = await run(['verify', path], { env: { HOME: folder.path }, tty: { stdout: true }, columns: 200 })
+    expect(shown.stdout).toContain('/checkpoint.json ')
     expect((await verify(path, '--public-key', pem)).code).toBe(5)
     const list = await verify(join(path, 'pack.json'), '--public-key', join(path, 'profile-key.pem'))
     expect([list.code, list.rows[0].detail]).toEqual([0, expect.stringContaining('files are not compared')])
@@ -516,6 +524,7 @@ describe('an evidence pack whose list of files nobody signed', () => {
       detail: expect.stringContaining(`nobody signed this list: the ${sealed.size - 3} files`),
     })
     const shown = await run(['verify', path], { env: { HOME: folder.path } })
+    expect(shown.stderr).toContain(`the keys of the service are those in ${path} itself`)
     expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/SHA256SUMS\tunsealed_pack\tunsigned\t/)])
     if (!isSkipped) expect(verifyInPython([path])).toMatchObject({ status: 0, lines: [`${path}: ${summary}`] })
   })

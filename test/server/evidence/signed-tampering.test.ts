@@ -89,7 +89,8 @@ async function claimsOf(text: string): Promise<unknown> {
     '@context': _____,
     ...claims
   } = JSON.parse(text)
-  const { result, detail } = await judge('receipt', Buffer.from(text), async () => ({ byId: keys, source: 'kept' }))
+  const kept = { byId: keys, sourceOf: () => 'kept', none: '' }
+  const { result, detail } = await judge('receipt', Buffer.from(text), async () => kept)
   return { ...claims, isIncluded: inclusion !== null, result, ...(result !== 'valid' && { detail }) }
 }
 

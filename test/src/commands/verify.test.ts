@@ -78,6 +78,11 @@ describe('a receipt as it was signed', () => {
     ['a set of keys', () => ['--keys', keys], 'consent-keys.json'],
     ['the key in PEM', () => ['--public-key', pem], 'key.pem'],
     ['one of several', () => ['--public-key', put('other.pem', publicPem(other)), '--public-key', pem], 'key.pem'],
+    [
+      'one of two sets',
+      () => ['--keys', put('stranger.json', JSON.stringify(keySetOf(other))), '--keys', keys],
+      'consent-keys.json',
+    ],
     ['the private key', () => ['--public-key', put('private.pem', privatePem(serviceKey))], 'private.pem'],
   ])('is valid with %s, without any network', async (_what, flags, source) => {
     const row = await verdict(text, flags())
@@ -88,7 +93,7 @@ describe('a receipt as it was signed', () => {
       signed_by: keyId,
       issued_at: '2026-01-31T09:30:01.000Z',
     })
-    expect(row.detail).toContain(source)
+    expect(row.detail).toBe(`the key is from ${join(folder.path, source)}; its record was not in the log yet`)
     expect(schemaProblems(text)).toEqual([])
   })
 

@@ -146,6 +146,21 @@ describe('the key of a profile', () => {
 })
 
 describe('subject receipts', () => {
+  it('that is nowhere is named as a ticket and as a file', async () => {
+    fakeInstance(cli, 1)
+    const folders = freshFolders(cli)
+    const { code, stdout } = await folders.run('verify', 'D-2', '--json')
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      2,
+      [
+        {
+          detail: 'no receipt of the profile default has the ticket D-2, and there is no such file',
+          remedy: 'consentctl subject receipts',
+        },
+      ],
+    ])
+  })
+
   it('lists receipts newest first, and those of a subject', async () => {
     await makeThree()
     const { stdout } = await folders.run('receipts', '-o', 'json')

@@ -43,7 +43,7 @@ describe('verify, for documents that a profile has signed', () => {
     const elsewhere = freshFolders(cli)
     const stranger = await verify(elsewhere.env)
     expect(stranger.code).toBe(5)
-    expect(stranger.stdout).toContain('which is unknown')
+    expect(stranger.stdout).toContain('which is unknown: it is not that of the profile default')
     const key = join(folders.state, 'public.pem')
     writeFileSync(
       key,
@@ -97,7 +97,7 @@ describe('documents of version 1', () => {
   it.each(texts.map(text => [JSON.parse(text).type, text]))('verify as before: %s', async (type, text) => {
     expect(JSON.parse(text).version).toBe(1)
     expect(schemaProblems(text)).toEqual([])
-    const verdict = await judge('document.json', Buffer.from(text), async () => ({ byId, source: 'given' }))
+    const verdict = await judge('document.json', Buffer.from(text), async () => ({ byId, sourceOf: () => 'given', none: '' }))
     expect(verdict).toMatchObject({ type, result: 'valid' })
   })
 
