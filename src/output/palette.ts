@@ -19,6 +19,7 @@ const tones: Readonly<Record<string, Tone>> = {
   refused: 'notable',
   unknown: 'notable',
   unverifiable: 'notable',
+  not_covered: 'notable',
   unsigned: 'notable',
   warn: 'notable',
   expired: 'notable',
