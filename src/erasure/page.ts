@@ -8,11 +8,12 @@ import { describeOnPage, describeVerification, phrases } from './sentences.ts'
 /** Formats a receipt in GitHub's Markdown. Escapes foreign text, so it cannot add mark-up or HTML. */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
-    `# Erasure receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
+    `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
     describeOnPage(receipt),
+    ...(receipt.purge ? ['## What was purged', markdownTable(['', ''], purgeRows(receipt.purge))] : []),
     '## What was asked',
     markdownTable(['', ''], requestRows(receipt)),
-    '## What was done',
+    receipt.purge ? '## What was done before' : '## What was done',
     markdownTable(['', ''], workRows(receipt)),
     ...(receipt.sites.length > 0 ? [siteTable(receipt)] : []),
     ...(receipt.records.length > 0 ? ['## Records', recordTable(receipt)] : []),
@@ -33,9 +34,19 @@ function requestRows(receipt: AnyErasureReceipt): Cells[] {
   ]
 }
 
+function purgeRows({ who, host, finished_at, receipt }: NonNullable<AnyErasureReceipt['purge']>): Cells[] {
+  return [
+    ['Purged', `what receipt ${receipt.number} says was deleted`],
+    ['By', `${who} on ${host}`],
+    ['Finished', finished_at],
+    ['SHA-256 of that receipt', receipt.sha256],
+  ]
+}
+
 function workRows(receipt: AnyErasureReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
   const offset = receipt.clock_offset_seconds
+  const isPurge = receipt.purge !== undefined
   return [
     ['By', `${who} on ${host}, profile ${profile}`],
     ['Service', instance],
@@ -45,15 +56,7 @@ function workRows(receipt: AnyErasureReceipt): Cells[] {
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
-    ...('purge' in receipt && receipt.purge
-      ? [
-          [
-            'Purged',
-            `${receipt.purge.finished_at}, by ${receipt.purge.who} on ${receipt.purge.host}: what receipt ${receipt.purge.receipt.number} says was deleted, certified by the service`,
-          ] as Cells,
-        ]
-      : []),
-    ['Verified', `${verification.checked_at}: ${describeVerification(verification)}`],
+    ['Verified', `${verification.checked_at}: ${describeVerification({ ...verification, isPurge })}`],
     ...(receipt.statement !== null && phrases.deleted.holds(receipt)
       ? [['Statement', receipt.statement] as Cells]
       : []),
@@ -85,15 +88,18 @@ function recordTable({ records }: AnyErasureReceipt): string {
   return markdownTable(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
-function formatProof({ number, previous, key_id, certificates }: AnyErasureReceipt, digest: string): string {
+function formatProof(receipt: AnyErasureReceipt, digest: string): string {
+  const { number, previous, key_id, certificates, purge } = receipt
   const lines = [
     `- SHA-256 of the receipt: ${code(digest)}`,
     `- Signed with the Ed25519 key ${code(key_id)}`,
     previous
       ? `- It follows receipt ${previous.number}, whose SHA-256 is ${code(previous.sha256)}`
       : '- It is the first of its chain',
-    ...(certificates.length === 0 ? [] : ['- It holds what the service itself has signed']),
-    `- ${code(`consentctl subject verify ${number} --live`)} checks the signature, the chain, and that the service shows the records as deleted`,
+    ...(certificates.length === 0 && !purge ? [] : ['- It holds what the service itself has signed']),
+    purge
+      ? `- ${code(`consentctl subject verify ${number} --purged`)} checks the signature, the chain, and that the service certifies the purge again`
+      : `- ${code(`consentctl subject verify ${number} --live`)} checks the signature, the chain, and that the service shows the records as deleted`,
   ]
   return lines.join('\n')
 }

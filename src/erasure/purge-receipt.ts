@@ -1,5 +1,5 @@
-import { describeDeletion } from '../contract/documents/deletion-statement.ts'
-import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { describePurge } from '../contract/documents/deletion-statement.ts'
+import { deletedIds, type ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
@@ -14,19 +14,21 @@ export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt
   return null
 }
 
-/** Appends the erasure's receipt again, with the purge certificates. */
+/** Appends the erasure's receipt again, with what the purge certificates say. */
 export async function makePurgeReceipt(
   { store, key, who, host }: Signer,
   { receipt: erasure, bytes }: StoredReceipt,
   certificates: readonly string[],
 ): Promise<StoredReceipt> {
   const finished_at = new Date().toISOString()
+  const statement = describePurge(deletedIds(erasure), certificates)
+  if (statement === null) throw new Error('the certificates do not name every record: nothing is signed')
   return await appendReceipt(store, erasure.job, (number, previous) => {
     const { purge: _, ...repeated } = { purge: undefined, ...erasure }
     const receipt: ErasureReceipt = {
       ...repeated,
       version: 2,
-      statement: erasure.version === 2 ? erasure.statement : describeDeletion(undefined),
+      statement,
       key_id: key.id,
       number,
       previous,

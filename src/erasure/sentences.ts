@@ -1,4 +1,10 @@
-import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import { describePurge } from '../contract/documents/deletion-statement.ts'
+import {
+  type AnyErasureReceipt,
+  deletedIds,
+  type ErasureReceipt,
+  type ErasureResult,
+} from '../contract/documents/erasure-receipt.ts'
 import type { Sentence } from '../receipts/sentence.ts'
 
 /**
@@ -73,7 +79,8 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
   },
 }
 
-type Verification = ErasureReceipt['verification']
+/** `isPurge`: shown on the receipt of a purge, after it. */
+type Verification = ErasureReceipt['verification'] & { readonly isPurge: boolean }
 
 /** All that hold are shown. */
 export const verificationSentences: Readonly<
@@ -86,8 +93,13 @@ export const verificationSentences: Readonly<
   },
   deleted: {
     entitledBy: 'the instance showed deleted records',
-    holds: ({ deleted }) => deleted !== null,
+    holds: ({ deleted, isPurge }) => deleted !== null && !isPurge,
     text: ({ deleted }) => `${deleted} deleted, which hold data until they are purged`,
+  },
+  heldThen: {
+    entitledBy: 'the instance showed deleted records, before the purge that the receipt is of',
+    holds: ({ deleted, isPurge }) => deleted !== null && isPurge,
+    text: ({ deleted }) => `${deleted} deleted, which held data then`,
   },
   notShown: {
     entitledBy: 'the instance did not show deleted records',
@@ -103,7 +115,10 @@ export function describeVerification(verification: Verification): string {
     .join('; ')
 }
 
-type Told = Pick<AnyErasureReceipt, 'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches'>
+type Told = Pick<
+  AnyErasureReceipt,
+  'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches' | 'purge'
+> & { readonly records: readonly Pick<AnyErasureReceipt['records'][number], 'id' | 'result'>[] }
 
 interface Phrase extends Sentence<Told> {
   page(receipt: Told): string
@@ -120,8 +135,26 @@ export function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
 
+const certifiedPurge = (receipt: Told) =>
+  receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
+const repeats = ({ purge }: Told) =>
+  `All else on this page repeats receipt ${purge?.receipt.number}, of the erasure, and is of its time.`
+
 /** All that hold are shown, in this order. */
 export const phrases = {
+  purged: {
+    entitledBy: 'certificates in the receipt of a purge name each record that was deleted, with the time of its purge',
+    holds: receipt => certifiedPurge(receipt) !== null,
+    page: receipt => `P${certifiedPurge(receipt)?.slice(1)}. ${repeats(receipt)}`,
+    terminal: receipt => `${certifiedPurge(receipt)}`,
+  },
+  purgeNotCertified: {
+    entitledBy: 'the receipt is of a purge, and its certificates do not name each record; none is signed so',
+    holds: receipt => receipt.purge !== undefined && certifiedPurge(receipt) === null,
+    page: receipt =>
+      `Personal data of ${records(deletedIds(receipt).length)} was purged by ${receipt.purge?.finished_at} by the word of who signed this: its certificates do not say it of each. ${repeats(receipt)}`,
+    terminal: receipt => `personal data of ${records(deletedIds(receipt).length)} purged, and not certified for each`,
+  },
   nothingHeld: {
     entitledBy: 'no record was listed, and the instance shows deleted records',
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted !== null,
@@ -147,7 +180,7 @@ export const phrases = {
   },
   deleted: {
     entitledBy: 'records were deleted by the job; when they are purged is the word of the certificates',
-    holds: receipt => isFound(receipt) && deletedCount(receipt) > 0,
+    holds: receipt => isFound(receipt) && deletedCount(receipt) > 0 && !receipt.purge,
     page: receipt =>
       `${records(deletedCount(receipt))} ${deletedCount(receipt) === 1 ? 'was' : 'were'} ${receipt.statement}. The audit trail is kept; after a purge it is pseudonymous, not anonymous.`,
     terminal: (receipt, where) => `erased ${records(deletedCount(receipt))} on ${where}: ${receipt.statement}`,

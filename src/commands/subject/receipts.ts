@@ -140,16 +140,16 @@ function describeUnchecked(unchecked: number, unknown: number, keyFile: string):
 }
 
 function rowOf({ receipt }: StoredReceipt): ReceiptRow {
-  const { number, job, ticket, instance, finished_at, counts, verification, result } = receipt
+  const { number, job, ticket, instance, counts, verification, result, purge } = receipt
   return {
     number,
     job,
     ticket,
     instance,
-    finished_at,
+    finished_at: (purge ?? receipt).finished_at,
     deleted: counts.deleted + counts.deleted_in_bulk,
     already_gone: counts.already_gone,
     remaining: verification.live,
-    result: 'purge' in receipt && receipt.purge ? 'purged' : result,
+    result: purge ? 'purged' : result,
   }
 }

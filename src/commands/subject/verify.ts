@@ -76,8 +76,9 @@ async function runChecks(
   let stored: StoredReceipt | undefined
   const form = await tried('form', async () => {
     stored = await findReceiptOrFile(store, wanted)
-    const { number, ticket, job } = stored.receipt
-    return ok('form', `erasure receipt ${number} for ${ticket}, job ${job}`)
+    const { number, ticket, job, purge } = stored.receipt
+    const what = purge ? `receipt ${number} of a purge,` : `erasure receipt ${number}`
+    return ok('form', `${what} for ${ticket}, job ${job}`)
   })
   if (!stored) return toOutput(ctx, [form]) as Output<unknown>
   const found = stored

@@ -3,6 +3,9 @@ import { createReadStream, existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { describePurge } from '../../contract/documents/deletion-statement.ts'
+import { deletedIds, type ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import { PurgeReceiptStatement } from '../../contract/documents/fields.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { describeOrigin } from '../../contract/origin.ts'
 import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
@@ -30,25 +33,24 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
     const kind = requireKind(document)
     const source = await requireSignature(claimed, kind, findKeys)
     requireFields(document, kind)
-    const about =
-      document.type === 'export_manifest'
-        ? await requireExport(file, String(document['sha256']))
-        : document.type === 'consent_receipt' && document.version > 1
-          ? requireOrigin(document as unknown as ConsentReceipt) +
-            (await requireInclusion(document as unknown as ConsentReceipt, findKeys))
-          : ''
+    const about = await requireContent(file, document, findKeys)
     return {
       file,
       type: document.type,
       result: 'valid',
       signed_by: document.key_id,
-      issued_at: String(document[kind.issuedAt]),
+      issued_at: readTime(document, kind),
       detail: `the key is ${source}${about}`,
     }
   } catch (error) {
     if (!(error instanceof NotValid)) throw error
     return { ...unknown, type: document.type, result: 'not_valid', detail: `it ${error.message}` }
   }
+}
+
+/** The receipt of a purge repeats the times of its erasure. */
+function readTime(document: Claimed['document'], { issuedAt }: DocumentKind): string {
+  return String(Object(document['purge']).finished_at ?? document[issuedAt])
 }
 
 /** The message completes "it …". */
@@ -67,12 +69,12 @@ function requireKind({ type, version }: Claimed['document']): DocumentKind {
 /** Returns the source of the key, which completes "the key is …". */
 async function requireSignature(
   { document, isSignedBy }: Claimed,
-  { signer, issuedAt }: DocumentKind,
+  kind: DocumentKind,
   findKeys: FindKeys,
 ): Promise<string> {
-  const { byId, sourceOf, none } = await findKeys(signer)
+  const { byId, sourceOf, none } = await findKeys(kind.signer)
   const { key_id } = document
-  const problem = findSignatureProblem({ key_id, time: String(document[issuedAt]), isSignedBy }, byId)
+  const problem = findSignatureProblem({ key_id, time: readTime(document, kind), isSignedBy }, byId)
   if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is ${none}`)
   return sourceOf(key_id)
 }
@@ -82,6 +84,25 @@ function requireFields(document: Claimed['document'], { schemas }: DocumentKind)
   if (!parsed || parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
+}
+
+/** Verifies what a kind of document says beyond its fields. Returns a suffix for the detail. */
+async function requireContent(file: string, document: Claimed['document'], findKeys: FindKeys): Promise<string> {
+  const { type, version } = document
+  if (type === 'export_manifest') return await requireExport(file, String(document['sha256']))
+  if (type === 'erasure_receipt' && version > 1) return requirePurge(document as unknown as ErasureReceipt)
+  if (type !== 'consent_receipt' || version === 1) return ''
+  const receipt = document as unknown as ConsentReceipt
+  return requireOrigin(receipt) + (await requireInclusion(receipt, findKeys))
+}
+
+/** Verifies that a receipt says of a purge what its certificates do. Returns a suffix for the detail. */
+function requirePurge(receipt: ErasureReceipt): string {
+  const seen = receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
+  const isStated = PurgeReceiptStatement.safeParse(receipt.statement).success
+  if (isStated && receipt.statement !== seen) throw new NotValid('is signed, but contradicts its purge certificates')
+  if (!receipt.purge) return ''
+  return `; it is the receipt of a purge, and says: ${seen ?? 'its certificates do not name each record'}`
 }
 
 /** Verifies that a receipt does not contradict itself about an import. Returns a suffix for the detail. */

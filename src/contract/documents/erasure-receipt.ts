@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { DeletionStatement } from './fields.ts'
+import { DeletionStatement, PurgeReceiptStatement } from './fields.ts'
 
 const Instant = z.iso.datetime()
 const Digest = z.string().regex(/^[\da-f]{64}$/)
@@ -120,9 +120,12 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     .describe(
       'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
     ),
-  statement: DeletionStatement.nullable().describe(
-    'Of the records with the result deleted: that they were, and when personal data is purged by the word of the service; null if there is none.',
-  ),
+  statement: z
+    .union([DeletionStatement, PurgeReceiptStatement])
+    .nullable()
+    .describe(
+      'Of the records with the result deleted: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it; receipts of purges by earlier versions have the statement of the erasure.',
+    ),
   records: z.array(ErasedRecord),
   account_id: z
     .string()
@@ -142,7 +145,7 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     })
     .optional()
     .describe(
-      'Only in the receipt of a purge: the personal data of all records with the result deleted was purged, by the certificates. All other fields but number and previous repeat those of the receipt that it names, and are of its time.',
+      'Only in the receipt of a purge: the personal data of all records with the result deleted was purged, by the certificates. All other fields but number, previous, key_id and statement repeat those of the receipt that it names, and are of its time.',
     ),
   near_matches: Count.nullable()
     .optional()
@@ -156,4 +159,13 @@ export type ErasureReceipt = z.output<typeof ErasureReceipt>
 export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & {
   readonly version: 1 | 2
   readonly statement: string | null
+}
+
+/** Returns the ids of the records that the erasure deleted, and that its purge is of. */
+export function deletedIds({
+  records,
+}: {
+  readonly records: readonly Pick<ErasedRecord, 'id' | 'result'>[]
+}): string[] {
+  return records.filter(({ result }) => result === 'deleted').map(({ id }) => id)
 }

@@ -13,7 +13,7 @@ export interface DocumentKind {
   readonly title: string
   /** Versions 1, 2 …, without the signature. Only the last is written; all verify. */
   readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
-  /** Name of the field with the time of signing. */
+  /** Name of the field with the time of signing; that of a `purge` counts instead. */
   readonly issuedAt: string
   /** Owner of the key. */
   readonly signer: 'service' | 'profile'

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { run, useFolder } from '../../support/cli.ts'
@@ -94,9 +96,32 @@ describe('consentctl subject purge', () => {
       purge: { receipt: { number: 1 }, certificates: [expect.stringContaining(id)] },
     })
     expect(receipt.purge.receipt.sha256).toBe(receipt.previous.sha256)
-    expect((await cli('subject', 'receipts', '2', '--format', 'md')).stdout).toContain(
-      'what receipt 1 says was deleted',
+    const [{ purged_at }] = JSON.parse(receipt.purge.certificates[0]).records
+    const statement = `ersonal data of 1 record purged by ${purged_at}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
+    expect(receipt.statement).toBe(`p${statement}`)
+    const page = (await cli('subject', 'receipts', '2', '--format', 'md')).stdout.split('\n\n')
+    expect(page[0]).toBe('# Purge receipt 2: T-1')
+    expect(page[1]).toBe(`P${statement}. All else on this page repeats receipt 1, of the erasure, and is of its time.`)
+    expect(page.join('')).not.toMatch(/to be purged|until they are purged/)
+    const [erased, purged] = await Promise.all(
+      ['1', '2'].map(async number => {
+        const path = join(folder.path, `${number}.json`)
+        writeFileSync(path, (await cli('subject', 'receipts', number)).stdout)
+        return JSON.parse((await cli('verify', path, '-o', 'json')).stdout)
+      }),
     )
+    expect(erased).toMatchObject({ issued_at: receipt.finished_at, detail: 'the key is that of the profile default' })
+    expect(purged).toMatchObject({
+      result: 'valid',
+      issued_at: receipt.purge.finished_at,
+      detail: `the key is that of the profile default; it is the receipt of a purge, and says: p${statement}`,
+    })
+    const list = JSON.parse((await cli('subject', 'receipts', '--ticket', 'T-1', '--json')).stdout)
+    expect(list).toMatchObject([
+      { number: 2, finished_at: receipt.purge.finished_at, result: 'purged' },
+      { number: 1, finished_at: receipt.finished_at, result: 'erased' },
+    ])
+    expect((await verify('last')).checks['form'].detail).toContain('receipt 2 of a purge, for T-1, job ')
     expect(await cli('restore', id, '--despite-erasure')).toMatchObject({ code: 5 })
 
     const again = await cli('subject', 'purge', '1', '--confirm', '0')

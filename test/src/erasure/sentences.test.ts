@@ -109,8 +109,20 @@ function receipt(
   { live = 0, deleted = null }: { live?: number; deleted?: number | null } = {},
 ) {
   const verification = { checked_at: '2026-01-31T00:00:00.000Z', live, deleted, remaining: [] }
-  return { result, counts: { ...none, ...counts }, verification, statement, account_id } as const
+  return { result, counts: { ...none, ...counts }, verification, statement, account_id, records: [] } as const
 }
+
+const purgedAt = ['2026-02-03T09:30:00.000Z', '2026-02-04T09:30:00.000Z']
+const certificate = (id: string, purged_at = '') => JSON.stringify({ records: [{ id, purged_at }] })
+
+/** The receipt of a purge, as earlier versions wrote it too: with the statement of the erasure. */
+function purgeOf(certificates: readonly string[]) {
+  const records = ['r-1', 'r-2'].map(id => ({ id, result: 'deleted' }))
+  const purge = { receipt: { number: 1, sha256: '' }, finished_at: '2026-02-05T09:30:00.000Z', who: 'jo', host: 'desk' }
+  return { ...receipt('erased', { deleted: 2 }), records, purge: { ...purge, certificates } } as never
+}
+const certificates = purgedAt.map((at, index) => certificate(`r-${index + 1}`, at))
+const ofItsTime = 'All else on this page repeats receipt 1, of the erasure, and is of its time.'
 
 const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
@@ -171,6 +183,21 @@ const told: Told[] = [
     page: `1 record was ${statement}. ${audit} **2 records of this person remained or were created meanwhile.**`,
     terminal: `erased 1 record on x: ${statement}; 2 records of the subject remained or were created meanwhile`,
   },
+  {
+    receipt: purgeOf(certificates),
+    holding: ['purged'],
+    page: `Personal data of 2 records purged by 2026-02-04T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered. ${ofItsTime}`,
+    terminal:
+      'personal data of 2 records purged by 2026-02-04T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
+  },
+  ...[['{}'], certificates.slice(1), [certificate('r-1'), certificate('r-2')]].map(
+    (each): Told => ({
+      receipt: purgeOf(each),
+      holding: ['purgeNotCertified'],
+      page: `Personal data of 2 records was purged by 2026-02-05T09:30:00.000Z by the word of who signed this: its certificates do not say it of each. ${ofItsTime}`,
+      terminal: 'personal data of 2 records purged, and not certified for each',
+    }),
+  ),
 ]
 
 describe('sentences about a receipt', () => {
@@ -188,9 +215,12 @@ describe('sentences about a receipt', () => {
 
   it('the number of deleted records only if the instance showed them', () => {
     const seen = receipt('erased', {}, { live: 1, deleted: 2 }).verification
-    expect(describeVerification(seen)).toBe('1 live; 2 deleted, which hold data until they are purged')
-    expect(describeVerification({ ...seen, deleted: null })).toBe('1 live; deleted ones were not shown')
-    expect(Object.keys(verificationSentences)).toEqual(['live', 'deleted', 'notShown'])
+    const tell = (fields: object, isPurge = false) => describeVerification({ ...seen, ...fields, isPurge })
+    expect(tell({})).toBe('1 live; 2 deleted, which hold data until they are purged')
+    expect(tell({}, true)).toBe('1 live; 2 deleted, which held data then')
+    for (const isPurge of [true, false])
+      expect(tell({ deleted: null }, isPurge)).toBe('1 live; deleted ones were not shown')
+    expect(Object.keys(verificationSentences)).toEqual(['live', 'deleted', 'heldThen', 'notShown'])
   })
 })
 

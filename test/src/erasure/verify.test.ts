@@ -1,18 +1,24 @@
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { judge } from '../../../src/commands/verify/judge.ts'
+import { formatPage } from '../../../src/erasure/page.ts'
 import { readReceipt } from '../../../src/erasure/receipts.ts'
 import { describeOnTerminal } from '../../../src/erasure/sentences.ts'
 import { trustKeys } from '../../../src/evidence/key-chain.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
+import { examples, profileKey, purgeReceipt } from '../evidence/examples.ts'
 import { machineError, useCli } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
+const otherRecord = JSON.parse(examples['erasure receipt'] ?? '').records.map((record: object) => ({
+  ...record,
+  id: '019c1363-49c0-7c3e-9a51-2f6a1f0d9b12',
+}))
 
 describe('verify, for documents that a profile has signed', () => {
   it('accepts receipts and manifests without any request, and elsewhere with the public key', async () => {
@@ -89,15 +95,55 @@ describe('verify, for documents that a profile has signed', () => {
   })
 })
 
+function trust(keys: readonly KeyObject[]) {
+  const byId = trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
+  return { byId, sourceOf: () => 'given', none: 'none' }
+}
+
+describe('the receipt of a purge', () => {
+  const before = 'logically deleted; personal data to be purged after 30 days'
+  const said =
+    'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
+  const verify = (text: string) => judge('r', Buffer.from(text), async () => trust([createPublicKey(profileKey)]))
+
+  it.each([
+    ['the statement of earlier versions, which is that of the erasure', before],
+    ['its own statement', said],
+  ])('with %s is told from that of the erasure, and has its own time', async (_, statement) => {
+    const text = purgeReceipt(statement)
+    expect(schemaProblems(text)).toEqual([])
+    expect(await verify(text)).toMatchObject({
+      ...{ result: 'valid', issued_at: '2026-02-04T09:30:01.000Z' },
+      detail: `the key is given; it is the receipt of a purge, and says: ${said}`,
+    })
+    const page = formatPage(readReceipt('r', Buffer.from(text)))
+    expect(page).toMatch(/^# Purge receipt 3: PRIV-123\n\nPersonal data of 1 record purged by 2026-02-03T09:30/)
+    expect(page).not.toContain('to be purged')
+    expect(await verify(examples['erasure receipt'] ?? '')).toMatchObject({
+      ...{ issued_at: '2026-02-02T09:30:01.000Z', detail: 'the key is given' },
+    })
+  })
+
+  it.each<[string, Parameters<typeof purgeReceipt>]>([
+    ['more records than its certificates', [said.replace('1 record', '2 records')]],
+    ['another time than its certificates', [said.replace('09:30:00', '09:30:01')]],
+    ['a purge that it does not have', [said, { purge: undefined }]],
+    ['a record that its certificates do not name', [said, { records: otherRecord }]],
+  ])('is refused if it says %s', async (_, args) => {
+    const detail = 'it is signed, but contradicts its purge certificates'
+    expect(await verify(purgeReceipt(...args))).toMatchObject({ result: 'not_valid', detail })
+  })
+})
+
 describe('documents of version 1', () => {
   const texts = splitDocuments(readFileSync(new URL('../../fixtures/documents-v1.txt', import.meta.url), 'utf8'))
   const keys = [1, 2].map(byte => createPublicKey(signingKeyOf(Buffer.alloc(32, byte))))
-  const byId = trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
+  const given = trust(keys)
 
   it.each(texts.map(text => [JSON.parse(text).type, text]))('verify as before: %s', async (type, text) => {
     expect(JSON.parse(text).version).toBe(1)
     expect(schemaProblems(text)).toEqual([])
-    const verdict = await judge('document.json', Buffer.from(text), async () => ({ byId, sourceOf: () => 'given', none: '' }))
+    const verdict = await judge('document.json', Buffer.from(text), async () => given)
     expect(verdict).toMatchObject({ type, result: 'valid' })
   })
 

@@ -41,7 +41,7 @@ const sha256 = (data: string | Buffer) => createHash('sha256').update(data).dige
 const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
 const earlierKey = signingKeyOf(Buffer.alloc(32, 4))
 const profileSeed = Buffer.alloc(32, 2)
-const profileKey = signingKeyOf(profileSeed)
+export const profileKey = signingKeyOf(profileSeed)
 
 const account = '01939d2c-0000-7000-8000-00000000000a'
 const site = '01939d2c-0000-7000-8000-00000000000b'
@@ -407,6 +407,14 @@ const secondReceipt = erasureReceipt({
   previous: { number: 1, sha256: sha256(firstReceipt) },
   near_matches: 1,
 })
+
+/** The receipt of the purge of what the first one deleted, with this statement. */
+export function purgeReceipt(statement: string, own: Partial<ErasureReceipt> = {}): string {
+  const receipt = { number: 1, sha256: sha256(firstReceipt) }
+  const certificates = [signed(purgeCertificate, serviceKey)]
+  const purge = { receipt, finished_at: '2026-02-04T09:30:01.000Z', who: 'jo', host: 'desk', certificates }
+  return erasureReceipt({ number: 3, previous: { number: 2, sha256: sha256(secondReceipt) }, statement, purge, ...own })
+}
 
 const importReceipt: Omit<ImportReceipt, 'key_id'> = {
   type: 'import_receipt',

@@ -55,8 +55,17 @@ const statement = 'logically deleted; personal data to be purged after N days'
 
 const ids = ['ID', 'ID']
 const counts = { deleted: 2, already_gone: 2, deleted_in_bulk: 0, unknown: 2 }
-const verification = { checked_at: '', live: 2, deleted: 2, remaining: [] }
-const told = { result: 'erased', counts, verification, statement, account_id: 'A', near_matches: 2 } as const
+const verification = { checked_at: '', live: 2, deleted: 2, remaining: [], isPurge: false }
+const purge = {
+  receipt: { number: 1, sha256: '' },
+  ...{ finished_at: '2026-02-03T09:30:01.000Z', who: 'jo', host: 'desk' },
+  certificates: [JSON.stringify({ records: [{ id: 'ID', purged_at: '2026-02-03T09:30:00.000Z' }] })],
+}
+const told = {
+  ...({ result: 'erased', counts, verification, statement, account_id: 'A', near_matches: 2, purge } as const),
+  records: ids.map(id => ({ id, result: 'deleted' as const })),
+}
+const uncertified = { ...told, purge: { ...purge, certificates: [] } }
 const live = {
   receipt: { account_id: 'A' },
   account_id: 'B',
@@ -176,6 +185,13 @@ const rows: Row[] = [
   },
   {
     by: 'erasure receipt',
+    says: '`statement`, of a purge: personal data of N records purged by INSTANT, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
+    seen: 'certificates of the service, each signed by a key that it publishes, that name all of these records; INSTANT is the latest time of a purge in them',
+    trust: 'the service and the keys that it publishes; the machine and the key of the profile, for who had it purged',
+    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+  },
+  {
+    by: 'erasure receipt',
     says: '`account_id`, `api_key_id`: this account was searched, with this key',
     seen: 'the answer of `GET /api/v1/caller` to the key; null if there is none',
     trust: profile,
@@ -203,7 +219,7 @@ const rows: Row[] = [
   ...rowsOf(phrases, 'page of a receipt, and terminal', {
     trust: profile,
     name: 'sentences about a receipt',
-    tell: ({ page }) => page(told),
+    tell: ({ page }) => page(page === phrases.purgeNotCertified.page ? uncertified : told),
   }),
   ...rowsOf(verificationSentences, 'page of a receipt, `verification`', {
     trust: profile,
@@ -289,7 +305,7 @@ const rows: Row[] = [
   {
     by: '`verify`, of a pack',
     says: '`valid`, of each file: it is as it was written, and fits the others as the page above says',
-    seen: 'the files alone, and the keys that were given, or those in the pack where the detail says so',
+    seen: 'the files alone, and the keys that were given, or those in the pack where the detail and a warning say so',
     trust:
       'those who gave the keys; the service, for what it wrote before its checkpoint; who made the pack, for README.txt and index.html',
     test: ['test/server/evidence/pack.test.ts', 'is refused if it was made anew with %s'],
@@ -316,6 +332,13 @@ const rows: Row[] = [
     test: ['test/src/erasure/verify.test.ts', 'says if the export is missing'],
   },
   {
+    by: '`verify`, of the receipt of a purge',
+    says: '“it is the receipt of a purge, and says: personal data of 2 records purged by INSTANT, certified by the service; …”',
+    seen: 'the certificates in the receipt, which name each record that it says was deleted; their signatures are not verified by it',
+    trust: 'the machine and the key of the profile, which verified the certificates when it signed the receipt',
+    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+  },
+  {
     by: '`get --at`',
     says: '`word`: `importer`, and “ID was imported from SYSTEM at INSTANT: what it was before that is the importer’s word”; else `service`',
     seen: 'that the entry of the state was imported after the moment; else that it was written by then',
@@ -338,6 +361,16 @@ const rows: Row[] = [
     seen: 'a proof of inclusion of one entry, whose hash covers those before it, and of consistency with the newest checkpoint, by the kept checkpoint; later entries are named as not proved, and none of them is dated before the checkpoint',
     trust: 'the keeper of the checkpoint; the service, for what it wrote before',
     test: ['test/src/commands/history-verify.test.ts', 'refuses the history of a log that %s'],
+  },
+  {
+    by: '`history --verify --checkpoint`',
+    says: '`not_covered`: consistent in itself, and newer than the checkpoint, which does not vouch for it',
+    seen: 'the service proves no entry of it, and none is dated more than ten minutes before the checkpoint; the first is of the time in the id of the record, so an old record cannot be passed off as a new one',
+    trust: 'the service, and anyone who can write to its database',
+    test: [
+      'test/src/commands/history-verify.test.ts',
+      'does not take a record that is missing from the log for a new one',
+    ],
   },
   {
     by: '`admin verify`',
