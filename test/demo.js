@@ -83,11 +83,15 @@ async function tour() {
   await show('The newest of them', 'consentctl list --limit 5 -o table')
   await show('Who refused, for another program', 'consentctl list --refused --limit 2 -o tsv --columns id,accepted')
   const held = await show('All that is held on one person', `consentctl list --subject ${subject} -o table`)
-  const [id = '', ...others] = held.match(/^[\da-f]{8}-[\da-f-]{27}/gm) ?? []
-  check(others.length === 6, 'she has seven records')
+  check(held.match(/^[\da-f]{8}-[\da-f-]{27}/gm)?.length === 7, 'she has seven records')
+  const id = /^([\da-f]{8}-[\da-f-]{27}) .* yes /m.exec(held)?.[1] ?? ''
   await show('One record in full', `consentctl get ${id} -o table`, { keep: 20 })
-  await show('She changes her mind', `consentctl update ${id} --accepted --pref marketing=true -q`)
-  await show('Nothing is overwritten: both states are in the history', `consentctl history ${id} -o table`)
+  await show('She withdraws', `consentctl update ${id} --refused --pref sms=false --pref post=false -q`)
+  const states = await show(
+    'Nothing is overwritten: both states are in the history',
+    `consentctl history ${id} -o table`,
+  )
+  check(/created +yes [\s\S]*updated +no /.test(states), 'she had accepted, and withdrew')
   await show('She asks to be erased', `consentctl subject erase ${subject} --ticket DSR-7 --confirm 7 -o table`, {
     keep: 4,
   })
