@@ -221,12 +221,14 @@ export function describePrepared(
   { counts, files, given, undecided }: Prepared,
   refusedOut: string | undefined,
 ): string[] {
-  const { read, records, changes, left_out, refused } = counts
+  const { read, records, changes, merged, duplicates, left_out, refused } = counts
   const rows = `${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`
   const parts = [
     undecided > 0
       ? `${rows}, whose persons are not judged until every value is decided`
       : `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${rows}`,
+    ...(undecided === 0 && merged > 0 ? [`${formatCount(merged, 'row')} part of another row's answer`] : []),
+    ...(undecided === 0 && duplicates > 0 ? [`${formatCount(duplicates, 'row')} repeated`] : []),
     ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
     ...(refused > 0 ? [describeRefusedRows(refused, refusedOut)] : []),
   ]
