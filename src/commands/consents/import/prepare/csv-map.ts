@@ -75,7 +75,7 @@ function makeMap(samples: readonly Sample[]) {
     Object.fromEntries(chosen.flatMap(({ cells }) => filled(cells)).map(word => [word, null]))
   const notUsed = others.filter(sample => !answers.includes(sample)).map(({ column }) => column)
   return {
-    about: [...about, `Not used: ${notUsed.join(', ') || 'no column'}.`],
+    about: [...about, ...answers.flatMap(tellUnnamed), `Not used: ${notUsed.join(', ') || 'no column'}.`],
     system: '',
     container: { kind: 'csv' },
     rows: 'answer',
@@ -101,6 +101,15 @@ function isPurpose({ column, cells }: Sample): boolean {
 /** A column that also has other words may not be a purpose. */
 function suggestName({ column, cells }: Sample): [column: string, name: string | null] {
   return [column, filled(cells).every(isYesOrNo) ? column.replace(purposePrefix, '') || column : null]
+}
+
+/** Says why `suggestName` leaves a name to the user. */
+function tellUnnamed({ column, cells }: Sample): string[] {
+  const other = filled(cells).find(cell => !isYesOrNo(cell))
+  if (other === undefined) return []
+  return [
+    `The name of ${column} is null, because it has "${other}", which is no plain yes or no: it may be no purpose.`,
+  ]
 }
 
 /** Excludes formats with an ambiguous order of day and month. */

@@ -35,7 +35,11 @@ describe('import --from csv --map-out', () => {
     const file = write('E-Mail;Purpose: News;Purpose: Ads;Page\na@x.example;Yes;No;/\nb@x.example;No;Maybe;/b\n')
     const path = join(state(), '..', 'purposes.json')
     expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(0)
-    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+    const map = JSON.parse(readFileSync(path, 'utf8'))
+    expect(map.about.filter((line: string) => line.startsWith('The name of'))).toEqual([
+      'The name of Purpose: Ads is null, because it has "Maybe", which is no plain yes or no: it may be no purpose.',
+    ])
+    expect(map).toMatchObject({
       names: { 'Purpose: News': 'News', 'Purpose: Ads': null },
       values: { Yes: null, No: null, Maybe: null },
     })
