@@ -6,6 +6,7 @@ import {
   type NewAccount,
   type NewPassword,
   OperatorError,
+  planQuotas,
   type QuotaOrder,
   Uuid,
 } from '../../src/contract/index.ts'
@@ -16,9 +17,6 @@ import { newId } from '../ids.ts'
 import { monthOf } from '../quota/quota.ts'
 import { findLogin, setPassword } from '../session/queries.ts'
 import { insertAccount, type QuotaRow, selectQuotas, updateQuota } from './queries.ts'
-
-/** Requests a calendar month; null is unlimited. */
-const planQuota = { unlimited: null, free: 10_000, pro: 1_000_000 } as const
 
 const minPasswordLength = 8
 
@@ -35,7 +33,7 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   const created = await insertAccount(sql, {
     accountId,
     plan,
-    monthlyQuota: draft.monthlyQuota ?? planQuota[plan],
+    monthlyQuota: draft.monthlyQuota ?? planQuotas[plan],
     user: { id: userId, email: email.toLowerCase(), passwordHash: await hashPassword(password) },
     site: { id: siteId, name: siteName, tokenHash: hashOf(token) },
     key: { id: newId(), name: 'first key', keyHash: hashOf(apiKey), hint: hintOf(apiKey) },

@@ -89,6 +89,13 @@ export interface ServeOptions extends DatabaseOptions {
 
 export const plans = ['unlimited', 'free', 'pro'] as const
 
+/** Monthly quota of an account that was given no other; null is unlimited. */
+export const planQuotas: Readonly<Record<(typeof plans)[number], number | null>> = {
+  unlimited: null,
+  free: 10_000,
+  pro: 1_000_000,
+}
+
 export interface AccountDraft {
   readonly email: string
   readonly site?: string | undefined

@@ -4,7 +4,7 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import { many, one, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { AccountRow } from '../../contract/server.ts'
+import { type AccountRow, planQuotas } from '../../contract/server.ts'
 import type { View } from '../../output/index.ts'
 import { field, minute } from '../../views/field.ts'
 
@@ -13,12 +13,18 @@ const accountRowView: View<AccountRow> = {
   columns: [
     field('account_id', { whole: true, rank: 1 }),
     field('email', { rank: 2 }),
-    field('plan', { rank: 6 }),
+    field('plan', { text: describePlan, rank: 6 }),
     field('monthly_quota', { whole: true, rank: 3 }),
     field('used', { whole: true, rank: 4 }),
     field('remaining', { whole: true, rank: 5 }),
     field('created_at', { text: row => minute(row.created_at), rank: 7 }),
   ],
+}
+
+/** An account with another quota than its plan's shows none of the plan: for people the quota counts. */
+function describePlan({ plan, monthly_quota }: AccountRow): string {
+  const quotas: Readonly<Record<string, number | null>> = planQuotas
+  return quotas[plan] === monthly_quota ? plan : 'own quota'
 }
 
 export function accountList(command: Command, ctx: Context): void {

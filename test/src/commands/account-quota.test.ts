@@ -32,3 +32,28 @@ it('admin account quota of an unknown account ends with 3', async () => {
   setQuota.mockRejectedValueOnce(new OperatorError('no account has the id x', { code: 'not_found' }))
   expect(await quota('x', '1')).toMatchObject({ code: 3, stdout: '' })
 })
+
+it.each([
+  [15_000, 'own quota'],
+  [null, 'unlimited'],
+])(
+  'admin account list of an account with a quota of %j shows %s to people, and the plan to programs',
+  async (monthly_quota, shown) => {
+    const row = {
+      account_id: 'a',
+      email: 'maria@example.com',
+      plan: 'unlimited',
+      monthly_quota,
+      used: 0,
+      remaining: monthly_quota,
+    }
+    const loadServer = async () =>
+      ({ listAccounts: async () => [{ ...row, created_at: '2026-01-31T09:30:00.000Z' }] }) as unknown as ServerModule
+    const list = async (format: string) =>
+      (await run(['admin', 'account', 'list', '-o', format], { loadServer })).stdout
+    const table = await list('wide')
+    expect(table).toMatch(new RegExp(` ${shown}( |$)`, 'm'))
+    expect(table.includes('unlimited')).toBe(shown === 'unlimited')
+    expect(await list('tsv')).toContain('\tunlimited\t')
+  },
+)
