@@ -44,7 +44,8 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
     try {
       await addReceipt(ctx, search, requireSigned(stored, key).receipt)
     } catch (error) {
-      if (!(error instanceof CliError)) throw error
+      const isOfReceipt = error instanceof CliError && (error.exit === exit.rejected || error.exit === exit.changed)
+      if (!isOfReceipt) throw error
       isPartial = true
       await report(ctx, error)
     }
