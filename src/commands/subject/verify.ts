@@ -226,6 +226,7 @@ async function checkLive(ctx: Context, receipt: AnyErasureReceipt, { subject, id
   const name = choose(liveSentences, seen)
   const text = liveSentences[name].text(seen)
   if (name === 'gone') return ok('live', text)
-  const remedy = name === 'live' ? 'run consentctl subject erase again' : 'use a key of the account of the receipt'
+  const again = 'run consentctl subject erase again; after a restored backup with --repeat-since TIME'
+  const remedy = name === 'live' ? again : 'use a key of the account of the receipt'
   return fail('live', exit.changed, text, remedy)
 }
