@@ -222,7 +222,7 @@ complete -c consentctl -l profile -s p -x -a '(consentctl completion values prof
 complete -c consentctl -l base-url -x -d 'address of the instance'
 complete -c consentctl -l color -x -a 'auto always never' -d 'when to use colour'
 complete -c consentctl -l timeout -x -d 'timeout of each request'
-complete -c consentctl -l max-wait -x -d 'longest wait before a retry (60)'
+complete -c consentctl -l max-wait -x -d 'longest of the waits before retries (60), not their sum'
 complete -c consentctl -l ca-file -r -F -d 'additional certificate authorities to trust (PEM)'
 complete -c consentctl -l verbose -d 'log settings, requests and retries to stderr'
 complete -c consentctl -l debug -d 'also log headers and bodies; without secrets and personal data'

@@ -17,7 +17,7 @@ import type { Log as AccountLog } from './evidence/log.ts'
 import type { Signer } from './evidence/signer.ts'
 import { healthyState, type NodeState } from './health/state.ts'
 import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } from './http/errors.ts'
-import { installGate, rejectUrl } from './http/gate.ts'
+import { installGate, rejectUrl, unsafeMethods } from './http/gate.ts'
 import { getDiagnostics, type Log, logRequest, type Observer, onRequestEnd } from './http/logging.ts'
 import { installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
 import { isDraining, trackInFlight } from './http/server.ts'
@@ -149,5 +149,8 @@ function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest,
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const failure = toFailure(error)
   getDiagnostics(request).failure = failure
-  return reply.code(toStatus(failure)).headers(failure.headers).send(toErrorBody(failure))
+  const status = toStatus(failure)
+  if (status >= 500 && unsafeMethods.has(request.method) && !request.isHandled)
+    reply.header('request-not-applied', 'true')
+  return reply.code(status).headers(failure.headers).send(toErrorBody(failure))
 }

@@ -109,7 +109,7 @@ Start here:
 function addRequestFlags(program: Command): void {
   program
     .option('--timeout <seconds>', 'timeout of each request')
-    .option('--max-wait <seconds>', 'longest wait before a retry (60)')
+    .option('--max-wait <seconds>', 'longest of the waits before retries (60), not their sum')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')
     .option('--debug', 'also log headers and bodies; without secrets and personal data')

@@ -20,6 +20,8 @@ import { spendForRequest, spendUnit } from './quota.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** True once its handler runs, which may change something. */
+    isHandled: boolean
     /** Null before authentication and on public routes. */
     caller: Caller | null
     releaseSlot: (() => void) | null
@@ -49,6 +51,7 @@ export interface GateDeps extends AuthDeps {
  * it, a read-only node rejects writes (503), and the request waits for a slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
+  app.decorateRequest('isHandled', false)
   app.decorateRequest('caller', null)
   app.decorateRequest('releaseSlot', null)
   app.decorateRequest('units', null)
@@ -112,7 +115,7 @@ export async function runAsNewRequest<T>(
   }
 }
 
-const unsafeMethods = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+export const unsafeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 async function authenticate(deps: GateDeps, request: FastifyRequest): Promise<Caller> {
   const caller = findCachedCaller(deps, request) ?? (await lookUpCaller(deps, request))

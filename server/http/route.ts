@@ -108,6 +108,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
     url,
     config: { access, scope, unit, statesTime, allowsReader, bodyMedia, isRead },
     handler: async (request, reply) => {
+      request.isHandled = true
       const input = {
         params: endpoint.params?.parse(request.params) as z.output<P>,
         query: endpoint.query?.parse(parseQuery(request.raw.url ?? '')) as z.output<Q>,

@@ -31,6 +31,11 @@ export const commonHeaders = {
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
+  'Request-Not-Applied': {
+    description: 'The request changed nothing, so that it can be sent again. Without it, it may have been carried out.',
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+  },
   'WWW-Authenticate': {
     description: 'The scheme of the missing credential.',
     required: true,
@@ -158,7 +163,7 @@ export const errorResponses = {
     code: 'internal_error',
     description: 'The service failed. It takes no unit of the quota.',
     message: 'The service failed to answer; the request id helps to find out why.',
-    headers: [...quotaHeaders, 'Vary'],
+    headers: [...quotaHeaders, 'Request-Not-Applied', 'Vary'],
   },
   Unavailable: {
     code: 'unavailable',
@@ -166,7 +171,7 @@ export const errorResponses = {
     description:
       'The database does not respond, or there are too many requests. With `read_only`: the service only reads at the moment, because its database accepts no writes, or because its clock is wrong; the message says which. It takes no unit of the quota.',
     message: 'The database does not answer at the moment.',
-    headers: [...quotaHeaders, 'Retry-After', 'Vary'],
+    headers: [...quotaHeaders, 'Retry-After', 'Request-Not-Applied', 'Vary'],
   },
 } as const satisfies Record<string, ErrorResponse>
 

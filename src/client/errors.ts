@@ -20,6 +20,8 @@ export interface ResponseHead {
   /** Seconds (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
   readonly location: string | null
+  /** True if the instance says that it changed nothing. */
+  readonly isNotApplied?: boolean
 }
 
 class ResponseError extends Error {
@@ -46,7 +48,7 @@ export class ApiError extends ResponseError {
   constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
     super(call, head, body.message)
     this.code = body.error
-    this.maybeDone = head.status >= 500
+    this.maybeDone = head.status >= 500 && head.isNotApplied !== true
   }
 }
 

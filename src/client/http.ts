@@ -201,6 +201,7 @@ function readHead({ status, headers }: HttpResponse): ResponseHead {
     requestId: readRequestId(headers),
     retryAfter: Number.isNaN(seconds) ? null : Math.max(0, seconds),
     location: header(headers, 'location'),
+    isNotApplied: header(headers, 'request-not-applied') === 'true',
   }
 }
 

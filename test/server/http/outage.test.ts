@@ -75,6 +75,16 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
     await Promise.all(requests.map(([method, path]) => expectUnavailable(method, path, 5500)))
   })
 
+  it('a write says that nothing was applied, and a read does not', async () => {
+    const send = (method: 'GET' | 'POST') =>
+      app.inject({ method, url: consents.create.path, headers: { authorization: `Bearer ${key}` } })
+    const answers = await Promise.all([send('POST'), send('GET')])
+    expect(answers.map(({ statusCode, headers }) => [statusCode, headers['request-not-applied']])).toEqual([
+      [503, 'true'],
+      [503, undefined],
+    ])
+  })
+
   async function expectUnavailable(method: 'GET', url: string, milliseconds: number): Promise<void> {
     const start = performance.now()
     const answer = await app.inject({ method, url, headers: { authorization: `Bearer ${key}` } })

@@ -89,6 +89,17 @@ describe('client › POST › creating a record', () => {
     expect(new Set(posts().map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
   })
 
+  it('after a 503 that says that nothing was applied, is retried without asking for the description', async () => {
+    faulty.script(error(503, 'unavailable', { 'request-not-applied': 'true' }), made)
+    expect(await create()).toMatchObject({ id: uuid(1) })
+    expect(faulty.requests.map(({ method }) => method)).toEqual(['POST', 'POST'])
+  })
+
+  it('keeps the outcome of a lost response unknown, whatever is said of a later attempt', async () => {
+    serve(document(keyParameter), reset, ...Array(3).fill(error(503, 'unavailable', { 'request-not-applied': 'true' })))
+    expect(await exitOf(create())).toBe(11)
+  })
+
   it.each([
     ['does not list the key', document({ name: 'Idempotency-Key', in: 'query' })],
     ['has no list', respond(200, { paths: {} })],

@@ -68,6 +68,7 @@ it.each([
 })
 
 it.each([
+  network('interrupted'),
   network('ENOTFOUND'),
   network('CERT_HAS_EXPIRED'),
   network('DEPTH_ZERO_SELF_SIGNED_CERT'),

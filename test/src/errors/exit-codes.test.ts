@@ -80,6 +80,21 @@ describe('an error of the service', () => {
     }
   })
 
+  it.each([
+    ['unavailable', 503],
+    ['read_only', 503],
+    ['internal_error', 500],
+  ])('%s that says that nothing was applied is safe to try again, a POST too', async (error, status) => {
+    const headers = { 'request-not-applied': 'true' }
+    answering(() => HttpResponse.json({ error, message: 'a sentence' }, { status, headers }))
+    for (const method of methods) {
+      const { code, stderr } = await send(method, '-o', 'json')
+      expect({ method, code }).toEqual({ method, code: 7 })
+      expect(machineError(stderr)).toMatchObject({ exit: 7, retryable: true })
+      expect(stderr).not.toContain('consentctl list')
+    }
+  })
+
   it.each(methods)('is reported in at most four lines, with the request id: %s', async method => {
     failing(500, 'internal_error')
     const { stdout, stderr } = await send(method)
