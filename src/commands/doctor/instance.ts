@@ -5,7 +5,7 @@ import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
 import { type Usage, usage } from '../../contract/usage.ts'
 import { exit, settingsError } from '../../errors/errors.ts'
-import { quotaHint } from '../../errors/explain.ts'
+import { explain, quotaHint } from '../../errors/explain.ts'
 import { maskKey } from '../../settings/key.ts'
 import { proxyFor } from '../../settings/proxy.ts'
 import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
@@ -48,9 +48,22 @@ async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   })
   const answer = probed
   if (!answer) return [key, skip('quota', 'the key was not checked')]
+  return [key, await tried('quota', () => checkQuota(ctx, answer))]
+}
+
+async function checkQuota(ctx: Context, answer: RawResponse): Promise<Checked> {
   const isAsked = answer.status === 200 || answer.status === 429
-  const used = isAsked ? await ctx.api.call(usage.get, {}).catch(() => null) : null // some instances lack it
-  return [key, await tried('quota', () => (used ? checkUsage(used) : checkHeaders(answer)))]
+  const hasHeaders = answer.headers['x-quota-remaining'] !== undefined
+  if (!isAsked && !hasHeaders) return skip('quota', `it was not told: the instance answered ${answer.status}`)
+  try {
+    if (isAsked) return checkUsage(await ctx.api.call(usage.get, {}))
+  } catch (error) {
+    const { status, message } = explain(error)
+    const isOffered = status !== 404
+    if (isOffered && !hasHeaders && !isCode(answer.text, 'quota_exceeded'))
+      return skip('quota', `it could not be read: ${message}`)
+  }
+  return checkHeaders(answer)
 }
 
 function resultOf({ status, text }: RawResponse, key: string, source: string): Checked {
@@ -61,7 +74,8 @@ function resultOf({ status, text }: RawResponse, key: string, source: string): C
     return fail('key', exit.auth, `${key} is rejected (${status})`, remedyFor(source))
   if (isCode(text, 'quota_exceeded')) return ok('key', `${key} is accepted`)
   const code = status === 429 || status >= 500 ? exit.temporary : exit.usage
-  return fail('key', code, `${key}: the instance answered ${status}`, 'check the address of the instance')
+  const remedy = code === exit.temporary ? 'try again later, or ask its operator' : 'check the address of the instance'
+  return fail('key', code, `${key} is not checked: the instance answered ${status}`, remedy)
 }
 
 function remedyFor(source: string): string {

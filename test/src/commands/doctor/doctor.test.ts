@@ -101,6 +101,37 @@ it('an instance that tells nothing but its records has not failed', async () => 
   expect(checks['quota']).toMatchObject({ result: 'skip' })
 })
 
+it.each([
+  [503, 'unavailable'],
+  [403, 'forbidden'],
+  [401, 'unauthorized'],
+])('says of a quota that it did not see only why: %i', async (status, error) => {
+  answering({ list: failure(error, status) })
+  const { checks } = await examine()
+  expect(checks['quota']).toMatchObject({
+    result: 'skip',
+    detail: `it was not told: the instance answered ${status}`,
+  })
+})
+
+it('does not blame the address of an instance that is down', async () => {
+  answering({ ready: failure('unavailable', 503), list: failure('unavailable', 503) })
+  const { code, checks } = await examine()
+  expect(code).toBe(7)
+  expect(checks['key']).toMatchObject({
+    detail: 'sk-…a1b2 from CONSENTCTL_API_KEY is not checked: the instance answered 503',
+    remedy: 'try again later, or ask its operator',
+  })
+})
+
+it('tells the quota of a key that may not read, if its headers do', async () => {
+  const list = () => HttpResponse.json({ error: 'forbidden', message: 'x' }, { status: 403, headers: quota(1000, 900) })
+  answering({ list })
+  const { code, checks } = await examine()
+  expect(code).toBe(0)
+  expect(checks['quota']?.detail).toBe('900 of 1000 requests are left, until 2026-12-01')
+})
+
 it('warns of an instance that only reads', async () => {
   answering({ ready: () => HttpResponse.json({ status: 'read-only', reason: 'x' }) })
   const { code, checks } = await examine()
