@@ -2,18 +2,19 @@ import type { Client } from '../client/client.ts'
 import type { Context } from '../context.ts'
 import type { Site } from '../contract/sites.ts'
 import { isUuid } from '../contract/uuid.ts'
-import { CliError, dataError, exit } from '../errors/errors.ts'
-import { explain } from '../errors/explain.ts'
+import { CliError, dataError, Explained, exit } from '../errors/errors.ts'
+import { explain, lacksScope } from '../errors/explain.ts'
 import { editDistance } from './edit-distance.ts'
 
 /**
  * Resolves a site's exact name or its UUID, which needs no request. If the instance does not list its sites to the key,
  * the text is taken as an id, because ids may be any text.
- * @throws CliError `invalid_data` (exit 5) if no site or several have the name
+ * @throws CliError `invalid_data` (exit 5) if no site or several have the name; ApiError (exit 4) for a key without the scope
+ * to list them
  */
 export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
   if (isUuid(text)) return text
-  const all = await listSites(ctx.api)
+  const all = await listSites(ctx.api, error => lacksScope(error) && explainScope(error, text))
   if (all !== null) return matching(all, text).id
   await ctx.say(`note: the instance does not list its sites to this key, so that the site is taken as an id`)
   return text
@@ -48,15 +49,27 @@ export async function siteIfListed(api: Client, text: string): Promise<Site | nu
 }
 
 /** Returns null if the instance does not list its sites to this key. */
-async function listSites(api: Client): Promise<readonly Site[] | null> {
+async function listSites(
+  api: Client,
+  explained: (error: unknown) => Error | false = () => false,
+): Promise<readonly Site[] | null> {
   const { sites } = await import('../contract/sites.ts')
   try {
     return (await api.call(sites.list, {})).data
   } catch (error) {
+    const other = explained(error)
+    if (other) throw other
     const { status } = explain(error)
     if (status === 403 || status === 404) return null
     throw error
   }
+}
+
+function explainScope(error: unknown, text: string): Explained {
+  return new Explained(error, {
+    why: `"${text}" is the name of a site, and finding its id needs the scope read`,
+    hint: 'use the id of the site, or a key that has this scope too',
+  })
 }
 
 function notListed(): CliError {

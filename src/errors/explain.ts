@@ -121,7 +121,13 @@ function explainApi(error: ApiError): Explanation {
     return { ...shown, why, hint: lost.hint, exit: exit.unknown }
   }
   if (exitCode !== exit.auth) return { ...shown, hint: hintOf(error), exit: exitCode }
+  if (isReaders(error)) return { ...shown, hint: 'sign in as an owner of the account', exit: exitCode }
   return { ...shown, why: whyRejected(call), hint: rejectedHint(error), exit: exitCode }
+}
+
+/** Detects the rejection of a user whose session was accepted. */
+function isReaders({ code, call, message }: ApiError): boolean {
+  return code === 'forbidden' && call.keySource === null && /\ba reader\b/.test(message)
 }
 
 function messageOf({ code, call, message }: ApiError): string {
@@ -137,6 +143,12 @@ function isSignIn({ path }: Call): boolean {
 function whyRejected(call: Call): string | undefined {
   if (call.keySource !== null) return `the key came from ${call.keySource}`
   return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
+}
+
+/** Returns true if the instance accepted the key, but not for this. */
+export function lacksScope(error: unknown): boolean {
+  const { code, message } = explain(error)
+  return code === 'forbidden' && /\blacks the scope\b/.test(message)
 }
 
 const importHint = 'consentctl keys create --name import --scope import,read'
@@ -155,7 +167,7 @@ function rejectedHint({ call, code, message }: ApiError): string {
   if (keySource === null) {
     return isSignIn(call)
       ? 'check the email and the instance: consentctl config list'
-      : `${code === 'forbidden' ? 'sign in as an owner of the account, or ' : ''}check its address, and that no proxy removes cookies or the Origin header`
+      : `check its address, and that no proxy removes cookies or the Origin header`
   }
   if (code === 'forbidden') return scopeHint(message)
   if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'
@@ -179,7 +191,7 @@ function notFoundHint({ path, method, id }: Call): string | undefined {
   if (path.startsWith('/api/v1/consents/:id') && !isUuid(id ?? ''))
     return `${id} is not a UUID, as the ids of records are: consentctl list shows them`
   if (path === '/api/v1/consents/:id')
-    return method === 'GET' ? 'if it was deleted: consentctl get --include-deleted, or consentctl history' : undefined
+    return `if it was deleted: consentctl get --include-deleted, or consentctl history${method === 'DELETE' ? '; --ignore-missing skips it' : ''}`
   if (path.endsWith('/receipt')) return 'a deleted record has no receipt: see consentctl history'
   if (path.startsWith('/api/v1/consents')) return undefined
   if (id === null) return 'this instance may not have this feature; check its address: consentctl config list'

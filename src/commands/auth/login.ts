@@ -9,6 +9,7 @@ import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { usageError } from '../../errors/errors.ts'
+import { lacksScope } from '../../errors/explain.ts'
 import { readText } from '../../io/input.ts'
 import { canPrompt, promptHidden } from '../../io/prompt.ts'
 import { isKey, maskKey } from '../../settings/key.ts'
@@ -113,14 +114,17 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
   await ctx.say(`stored ${maskKey(apiKey)} for ${base_url} in profile ${name.value} (${folder})`)
 }
 
-/** @throws ApiError unless the instance accepts the key */
+/** @throws ApiError unless the instance accepts the key, which may have other scopes than `read` */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<{ value: string; api: Client }> {
   requireBaseUrl(ctx.settings) // reports an invalid address before the prompt
   if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
   if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')
   const api = ctx.apiWith({ value, source: withKey ? 'standard input' : 'the prompt' })
-  await api.consents.list({ query: { limit: 1 } })
+  await api.consents.list({ query: { limit: 1 } }).catch(async (error: unknown) => {
+    if (!lacksScope(error)) throw error
+    await ctx.say('note: the key has no scope read: commands that read records will fail with it')
+  })
   return { value, api }
 }
 

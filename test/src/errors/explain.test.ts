@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { NetworkError } from '../../../src/client/errors.ts'
+import { ApiError, NetworkError } from '../../../src/client/errors.ts'
 import { CliError, Resumable } from '../../../src/errors/errors.ts'
 import { explain } from '../../../src/errors/explain.ts'
 
@@ -25,6 +25,23 @@ it('a create that was not sent can be tried again; one that perhaps was has an u
   for (const method of ['GET', 'PUT', 'DELETE']) {
     expect(network(method, 'ECONNRESET', true)).toMatchObject({ exit: 7 })
   }
+})
+
+it('does not blame the session of a reader, which was accepted', () => {
+  const message = 'This needs an owner of the account; a reader can change nothing.'
+  const head = { status: 403, requestId: null, retryAfter: null, location: null }
+  const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, { error: 'forbidden', message }))
+  expect(told).toMatchObject({ exit: 4, message, hint: 'sign in as an owner of the account' })
+  expect(told.why).toBeUndefined()
+})
+
+it('says of a record that cannot be deleted that it may be already', () => {
+  const head = { status: 404, requestId: null, retryAfter: null, location: null }
+  const ofRecord = (method: string) => ({ ...call(method), path: '/api/v1/consents/:id', id: crypto.randomUUID() })
+  const hint = (method: string) =>
+    explain(new ApiError(ofRecord(method), head, { error: 'not_found', message: 'm' })).hint
+  expect(hint('DELETE')).toMatch(/--include-deleted.*; --ignore-missing skips it$/)
+  expect(hint('PUT')).toMatch(/--include-deleted, or consentctl history$/)
 })
 
 it.each([

@@ -57,6 +57,15 @@ describe('auth login', () => {
     expect(existsSync(folder)).toBe(false)
   })
 
+  it('stores a key without the scope read, and says so', async () => {
+    const message = 'The API key lacks the scope read.'
+    cli.instance.use(http.get(consentsPath, () => fails(403, 'forbidden', message)))
+    const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey)
+    expect(code).toBe(0)
+    expect(stderr).toContain('note: the key has no scope read')
+    expect(stored('credentials.json').default.api_key).toBe(apiKey)
+  })
+
   it('keeps the key there was where a new one is rejected', async () => {
     cli.instance.use(listOf(1))
     await auth(['auth', 'login', '--with-key'], apiKey)

@@ -70,6 +70,19 @@ describe('a site by its name', () => {
     expect(sent().filter(each => each === 'GET /api/v1/sites')).toHaveLength(1)
   })
 
+  it('of a key without the scope to list sites is an error that asks for the id, before anything is sent', async () => {
+    cli.instance.use(
+      answers('get', sitesPath, { error: 'forbidden', message: 'The API key lacks the scope read.' }, 403),
+    )
+    for (const args of [['--refused'], ['--file', '-']]) {
+      const { code, stderr } = await cli.run(['create', '--site', 'Shop', ...args], { stdin: '{}\n' })
+      expect(code).toBe(4)
+      expect(stderr).toContain('why: "Shop" is the name of a site, and finding its id needs the scope read\n')
+      expect(stderr).toContain('try: use the id of the site')
+    }
+    expect(new Set(sent())).toEqual(new Set(['GET /api/v1/sites']))
+  })
+
   it('is the filter of list; a UUID costs no request', async () => {
     listing()
     cli.instance.use(listOf(1))
