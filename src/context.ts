@@ -3,8 +3,9 @@ import { createClient } from './client/connect.ts'
 import type { ServerModule } from './contract/server.ts'
 import type { CommandInfo } from './docs/describe.ts'
 import { type Exit, exit } from './errors/errors.ts'
+import { wantsJson } from './errors/wants-json.ts'
 import { type ColorChoice, type Host, type Io, listenForInterruption } from './io/io.ts'
-import { type FormatName, visible } from './output/index.ts'
+import { type FormatName, safeJson, visible } from './output/index.ts'
 import { type RequestFlags, resolveConnection } from './settings/connection.ts'
 import type { Sourced } from './settings/folders.ts'
 import { type GlobalFlags, requireApiKey, resolveSettings, type Settings } from './settings/settings.ts'
@@ -40,6 +41,8 @@ export interface Context {
   /** Writes to stderr, except with --quiet. */
   say(line: string): Promise<void>
   warn(line: string): Promise<void>
+  /** From now on messages are lines of JSON where errors are, except on a terminal. */
+  useJsonMessages(): void
   /** Ignores the instance and key of the environment. */
   withProfile(name: string): Context
   readonly loadServer: () => Promise<ServerModule>
@@ -66,7 +69,12 @@ const instanceVariables = ['CONSENTCTL_BASE_URL', 'CONSENTCTL_API_KEY', 'CONSENT
 export function createContext(options: ContextOptions): Context {
   const { host, io, globals, loadServer, describeCommands, version } = options
   let settings: Settings | undefined
-  const warn = (line: string) => io.err.write(`${visible(line)}\n`)
+  let isMachineRead = false
+  const tell = (kind: 'warning' | 'note', line: string) => {
+    const isJson = isMachineRead && !io.err.isTerminal && wantsJson(globals(), host)
+    return io.err.write(`${isJson ? safeJson({ [kind]: { message: line } }) : visible(line)}\n`)
+  }
+  const warn = (line: string) => tell('warning', line)
   const clients: Pick<Client, 'close'>[] = []
   let interruption: AbortSignal | undefined
   let isConnected = false
@@ -93,7 +101,10 @@ export function createContext(options: ContextOptions): Context {
     describeCommands,
     warn,
     say: async line => {
-      if (!globals().quiet) await warn(line)
+      if (!globals().quiet) await tell('note', line)
+    },
+    useJsonMessages: () => {
+      isMachineRead = true
     },
     exit: exit.done,
     get isConnected() {

@@ -61,7 +61,7 @@ function toInstant(text: string, ofDay: string, relative: (length: number) => nu
       ? new Date(relative(Number(count) * (units[unit] ?? 0))).toISOString()
       : fromTable(/^\d{4}-\d\d-\d\d$/.test(text) ? text + ofDay : text, ofDay)
   if (parseInstant(instant) !== null) return instant
-  throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 7d or 24h')
+  throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 2026-01-31 09:30Z, 7d or 24h')
 }
 
 /** Completes a time as tables print it with the rest of `ofDay`. */

@@ -57,6 +57,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       '',
       'Errors are text on stderr, or one line of JSON with --json, -o ndjson or CONSENTCTL_ERROR_FORMAT=json:',
       '  {"error":{"code","message","hint","exit","status","request_id","retryable"}}',
+      'Jobs of many lines then write all else there as {"warning":{"message"}} or {"note":{"message"}}, off a terminal.',
     ],
   },
   environment: {

@@ -4,6 +4,7 @@ import { maskKey } from '../settings/key.ts'
 import { exit } from './errors.ts'
 import { explain } from './explain.ts'
 import { openKinds } from './kinds.ts'
+import { wantsJson } from './wants-json.ts'
 
 interface ReportContext {
   readonly io: Io
@@ -56,7 +57,7 @@ export async function report(
   const hint = isHinted ? explained.hint : undefined
   const isNamed = !subject || explained.message.startsWith(subject) || explained.message.endsWith(` ${subject}`)
   const message = isNamed ? explained.message : `${subject}: ${explained.message}`
-  if (wantsJson(ctx)) {
+  if (wantsJson(ctx.globals, ctx.host)) {
     const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
     return await write([safeJson({ error: { ...body, retryable: exitCode === exit.temporary } })])
   }
@@ -67,11 +68,6 @@ export async function report(
   if (hint) lines.push(`try: ${visible(hint)}`)
   if (requestId) lines.push(`request: ${visible(requestId)}`)
   await write(lines)
-}
-
-function wantsJson({ globals, host }: ReportContext): boolean {
-  const format = globals.json === undefined ? globals.output : 'json'
-  return format === 'json' || format === 'ndjson' || host.env['CONSENTCTL_ERROR_FORMAT'] === 'json'
 }
 
 /** An instance may repeat the key that it rejects. */

@@ -30,7 +30,7 @@ export interface JobKind<Header extends JobHeader> {
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
-  /** Returns the command that resumes a job of another profile or instance; otherwise null. */
+  /** Returns the command that resumes a job of another profile or instance, empty if it is of another kind; otherwise null. */
   elsewhere(header: Header): string | null
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
@@ -293,10 +293,13 @@ async function findJob<Header extends JobHeader>(
     if (isOutdated) throw outdated(folder, job)
     const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
     if (command === null) return job
-    other ??= command
+    other ||= command
   }
   if (other !== null)
-    throw usageError('no job of this profile and instance to resume', `the last one of another: ${other}`)
+    throw usageError(
+      'no job of this profile and instance to resume',
+      other === '' ? undefined : `the last one of another: ${other}`,
+    )
   if (isLast) throw usageError('no job to resume: nothing was begun that is not finished')
   throw usageError(`no job ${wanted} to resume`, `unfinished jobs are in ${folder}`)
 }

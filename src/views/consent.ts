@@ -132,6 +132,7 @@ export interface LineResult {
   readonly result: 'created' | 'updated' | 'deleted' | 'imported' | 'unchanged' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null
+  readonly message: string | null
 }
 
 export const importView: View<LineResult> = {
@@ -141,5 +142,6 @@ export const importView: View<LineResult> = {
     stateField('result', { minWidth: 'unchanged'.length, rank: 2 }),
     field('id', { whole: true, rank: 3 }),
     field('error_code', { rank: 4 }),
+    field('message', { rank: 5, onRequest: true }),
   ],
 }

@@ -91,6 +91,7 @@ it(`create --file › when it is killed ${kills} times and resumed, creates one 
         result: 'created',
         id: idOf.get(label),
         error_code: null,
+        message: null,
       })),
     )
     expect(jobsIn(env)).toEqual([])

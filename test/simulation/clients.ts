@@ -453,7 +453,17 @@ export class Importer {
       allowHttp: [],
     }
     const api = createClient(async () => connection(this.#world, interruption))
-    return { host, io, globals: {}, settings, api, interruption, say: warn, warn } as unknown as Context
+    return {
+      host,
+      io,
+      globals: {},
+      settings,
+      api,
+      interruption,
+      say: warn,
+      warn,
+      useJsonMessages: () => {},
+    } as unknown as Context
   }
 
   #hear(text: string): void {

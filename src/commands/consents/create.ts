@@ -22,7 +22,7 @@ const Options = z.strictObject({
   subject: nonEmpty.optional(),
   policyVersion: z
     .string()
-    .regex(/^\d{1,10}$/, 'must be a whole number')
+    .regex(/^\d{1,10}$/, 'must be a whole number from 1')
     .transform(Number)
     .optional(),
   ipAddress: nonEmpty.optional(),

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { addConfirmFlags, confirmOptions, mustPrompt } from '../../cli/confirm.ts'
+import { isInterrupted } from '../../cli/ids.ts'
 import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
@@ -9,6 +10,7 @@ import { PolicyVersion } from '../../contract/values.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
+import { interruptedError } from '../../io/io.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import { requireFree } from '../../io/new-file.ts'
 import { requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
@@ -92,6 +94,7 @@ export function importHistory(command: Command, ctx: Context): void {
 
 async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>> {
   const { resume, dryRun } = options
+  ctx.useJsonMessages()
   if (resume !== undefined) return await resumeImport(ctx, options, resume)
   if (options.from === 'csv' && options.map === undefined && options.mapOut !== undefined)
     return await initMap(ctx, options, options.mapOut)
@@ -111,6 +114,8 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const prepared = await prepareFiles(ctx, options, map, () => {
     opening = openDestination(ctx)
     opening.catch(() => {}) // thrown below
+  }).catch((error: unknown) => {
+    throw isInterrupted(exitOf(error)) ? interruptedError(exitOf(error), ': nothing was sent') : error
   })
   if (prepared.undecided > 0) {
     await ctx.warn(describePrepared(prepared, options.refusedOut).join('; '))

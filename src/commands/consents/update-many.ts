@@ -27,6 +27,7 @@ type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptio
 /** Updates the records of a file or stdin, or those that `--where` finds. */
 export async function updateMany(ctx: Context, options: ManyOptions): Promise<Output<LineResult>> {
   const { where, resume, dryRun = false } = options
+  ctx.useJsonMessages()
   const file = fileOf(options)
   if (file === '-' && options.preferences === '-')
     throw usageError('standard input can be read for the ids or for --preferences, not for both')

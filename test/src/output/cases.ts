@@ -214,7 +214,8 @@ export const cases: readonly Case[] = [
     args: ['update', '-', '--refused'],
     handlers: [answers('get', byId, first), answers('put', byId, first)],
     stdin: `${uuid(1)}\n${uuid(1)}\n`,
-    rows: [1, 2].map(line => ({ line, result: 'updated', id: uuid(1), error_code: null })),
+    rows: [1, 2].map(line => ({ line, result: 'updated', id: uuid(1), error_code: null, message: null })),
+    cells: [1, 2].map(line => ({ line, result: 'updated', id: uuid(1), error_code: null })),
     id: 'id',
   },
   {
@@ -238,7 +239,8 @@ export const cases: readonly Case[] = [
     args: ['create', '--site', uuid(5), '--file', '-'],
     handlers: [answers('post', consentsPath, first, 201)],
     stdin: '{}\n{"accepted":true}\n',
-    rows: [1, 2].map(line => ({ line, result: 'created', id: uuid(1), error_code: null })),
+    rows: [1, 2].map(line => ({ line, result: 'created', id: uuid(1), error_code: null, message: null })),
+    cells: [1, 2].map(line => ({ line, result: 'created', id: uuid(1), error_code: null })),
     id: 'id',
   },
   {

@@ -123,7 +123,7 @@ describe('an invalid choice of fields is a usage error before any request', () =
     ['update 7 --refused --json=nope', `use ${legal}`],
     ['rm 7 --yes --json=nope', `use ${legal}`],
     ['create --site s --json=nope', `use ${legal}`],
-    ['create --file - --json=subject_id', 'use line,result,id,error_code'],
+    ['create --file - --json=subject_id', 'use line,result,id,error_code,message'],
     ['history 7 --columns subject_id', 'use id,consent_id,action'],
     ['usage --columns nope', 'use month,used,limit,remaining,resets_at'],
     ['auth status --columns nope', 'use setting,value,source'],

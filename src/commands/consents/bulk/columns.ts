@@ -163,7 +163,7 @@ function notAWord(word: string, where: string) {
 
 const converters: Readonly<Record<string, (cell: string, where: string) => unknown>> = {
   policy_version: (cell, where) => {
-    if (!/^\d{1,10}$/.test(cell)) throw dataError(`${where} must be a whole number`)
+    if (!/^\d{1,10}$/.test(cell)) throw dataError(`${where} must be a whole number from 1`)
     return Number(cell)
   },
   preferences: (cell, where) => readObject(cell, where),

@@ -10,6 +10,7 @@ import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Jobs, jobsOf } from '../../../jobs/jobs.ts'
 import { commandForOrigin, requireBaseUrl, requireSameOrigin } from '../../../settings/settings.ts'
+import type { LineResult } from '../../../views/consent.ts'
 import type { FailedLines } from './failed-lines.ts'
 import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
 import { ColumnMap, ownColumns, readMap } from './map.ts'
@@ -42,17 +43,17 @@ const Header = z.object({
 type Header = z.output<typeof Header>
 
 /**
- * Validates the file, then creates or resumes its job.
+ * Validates the file, then creates or resumes its job. Yields the results of invalid lines.
  *
  * @throws CliError if a line is invalid, the quota is too small, or the file or settings differ from the job's
  */
-export async function openJob(
+export async function* openJob(
   ctx: Context,
   begun: Operation,
   options: ImportOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
-): Promise<ImportJob> {
+): AsyncGenerator<readonly LineResult[], ImportJob> {
   const jobs = importJobs(ctx, begun.command)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
   const map = await readMap(ctx.io, options, begun.lines.fields)
@@ -67,7 +68,7 @@ export async function openJob(
       if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
       return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0, about: undefined }
     }
-    const extent = await validate(ctx, reader, options, failedLines, signal)
+    const extent = yield* validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
     const before = await readEarlier(jobs, begun, resumed)
     if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, ...before }
@@ -95,7 +96,11 @@ export function importJobs({ settings, host }: Context, command?: Operation['com
     },
     header: Header,
     host,
-    elsewhere: header => commandForOrigin(settings, header, resumeCommand(header)),
+    elsewhere: header => {
+      const resume = commandForOrigin(settings, header, resumeCommand(header))
+      const isOfOther = command !== undefined && command !== (header.command ?? 'create')
+      return resume !== null && isOfOther ? '' : resume
+    },
     hints: {
       damaged:
         (command ?? 'create') === 'create'

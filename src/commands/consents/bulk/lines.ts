@@ -1,4 +1,6 @@
+import { explain } from '../../../errors/explain.ts'
 import type { Line } from '../../../io/input.ts'
+import type { LineResult } from '../../../views/consent.ts'
 import type { ColumnMap } from './map.ts'
 
 export const lineFormats = ['ndjson', 'csv', 'tsv'] as const
@@ -40,4 +42,14 @@ export interface ReaderOptions {
   readonly unguard: boolean
   readonly map: ColumnMap
   readonly isResumed: boolean
+}
+
+export function toLineResult(
+  { number }: Line,
+  result: LineResult['result'],
+  id: string | null,
+  error: unknown,
+): LineResult {
+  const { code, message } = error === null ? { code: null, message: null } : explain(error)
+  return { line: number, result, id, error_code: code, message }
 }

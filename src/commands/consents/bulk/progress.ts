@@ -18,6 +18,8 @@ export interface Progress extends Counts {
   lost: number
   /** Neither done nor rejected: a later run sends them again if there is a job. */
   unfinished: number
+  /** Failed lines among them. */
+  postponed: number
   /** Lines of the groups in flight that were not sent. */
   readonly unsent: number[]
   /** Last reported line; 0 before the first. */
@@ -34,9 +36,18 @@ export interface Progress extends Counts {
 }
 
 export function newProgress(ctx: Context): Progress {
-  const counts = { done: 0, unchanged: 0, unanswered: 0, failed: 0, unknown: 0, lost: 0, unfinished: 0, last: 0 }
+  const counts = { done: 0, unchanged: 0, unanswered: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
   const stops = { stop: null, stopExit: null, broken: null }
-  return { ...counts, ...stops, unsent: [], firstExit: exit.done, signalExit: null, errors: reportsByKind(ctx) }
+  return {
+    ...counts,
+    ...stops,
+    unfinished: 0,
+    postponed: 0,
+    unsent: [],
+    firstExit: exit.done,
+    signalExit: null,
+    errors: reportsByKind(ctx),
+  }
 }
 
 export function countOutcome(progress: Progress, { entry, result, how }: Outcome): void {
@@ -56,12 +67,15 @@ export function countUntaken(progress: Progress, outcomes: readonly Outcome[]): 
 export async function countError(
   progress: Progress,
   operation: Operation,
-  { entry, error }: Outcome,
+  { entry, result, error }: Outcome,
   maxErrors: number,
 ): Promise<void> {
   const { code, exit: exitCode } = explain(error)
   const endsImport = failsAll(operation, error)
-  if (endsImport || exitCode === exit.temporary || exitCode === exit.unknown) progress.unfinished += 1
+  if (endsImport || exitCode === exit.temporary || exitCode === exit.unknown) {
+    progress.unfinished += 1
+    if (result === 'failed') progress.postponed += 1
+  }
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
@@ -147,13 +161,15 @@ export async function printSummary(
 ): Promise<void> {
   const { done, unchanged, failed, unknown, last, stop } = progress
   await progress.errors.finish()
-  await printStop(ctx, progress)
+  await printStop(ctx, progress, job)
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const earlier = job.doneBefore - job.unchangedBefore
   const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
   const { words } = job.operation
   const same = unchanged > 0 ? `${unchanged} already ${words.unchanged}, ` : ''
-  const others = `${same}${failed} failed${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  const later = isDone || !job.state ? 0 : progress.postponed
+  const rest = later > 0 ? `, ${later} not ${job.operation.done} yet` : ''
+  const others = `${same}${failed - later} failed${rest}${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
@@ -165,12 +181,14 @@ export async function printSummary(
   if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
 
-async function printStop(ctx: Context, { broken, signalExit, stop, last, unsent }: Progress): Promise<void> {
+async function printStop(ctx: Context, progress: Progress, { extent }: ImportJob): Promise<void> {
+  const { broken, signalExit, stop, last, unsent } = progress
+  const reported = progress.done + progress.unchanged + progress.failed + progress.unknown
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     await ctx.warn('stopped: the lines that follow were not sent')
   } else if (signalExit !== null) await ctx.say(describeUnsent(last, unsent))
-  else if (stop !== null) await ctx.warn(`stopped after line ${last}: ${stop}`)
+  else if (stop !== null && reported !== extent?.lines) await ctx.warn(`stopped after line ${last}: ${stop}`)
 }
 
 /** Lines are sent concurrently, so that some before the last one sent may not be. */
@@ -200,6 +218,7 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
+/** The resumed run has the results of all lines, so it replaces the file of `--out`. */
 export function resumeCommand(
   ctx: Context,
   { resume, snapshot }: ImportOptions,
@@ -210,7 +229,10 @@ export function resumeCommand(
   if (resumeFlags) return commandLike(ctx, operation.command, '--resume', state.job, ...resumeFlags)
   const more = resume === undefined ? ['--resume', state.job] : []
   const words = ctx.host.argv.slice(2)
-  return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...more].map(quoteForShell).join(' ')
+  const replaces = words.some(word => /^--out(=|$)/.test(word)) && !words.includes('--force') ? ['--force'] : []
+  return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...replaces, ...more]
+    .map(quoteForShell)
+    .join(' ')
 }
 
 /** The job has the ids of the selected records. */

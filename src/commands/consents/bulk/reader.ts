@@ -8,9 +8,10 @@ import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
 import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
 import { fromTsv } from '../../../output/index.ts'
+import type { LineResult } from '../../../views/consent.ts'
 import { readObject } from '../fields.ts'
 import type { FailedLines } from './failed-lines.ts'
-import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
+import { type LineKind, type LineParser, type ReaderOptions, toLineResult } from './lines.ts'
 
 export interface Entry<Fields> {
   readonly line: Line
@@ -182,27 +183,30 @@ interface Limits {
   readonly failedOut: string | undefined
 }
 
-/** Reports and saves up to `maxErrors` invalid lines. @throws CliError invalid_data if there are any */
-export async function validate(
+/** Thrown after the results of the invalid lines. */
+export class InvalidLinesError extends CliError {}
+
+/** Yields, reports and saves up to `maxErrors` invalid lines. @throws InvalidLinesError if there are any */
+export async function* validate(
   ctx: Context,
   reader: Reader<unknown>,
   { maxErrors, failedOut }: Limits,
   failedLines: FailedLines | null,
   signal: AbortSignal,
-): Promise<Extent> {
+): AsyncGenerator<readonly LineResult[], Extent> {
   let [lines, invalid] = [0, 0]
   const errors = reportsByKind(ctx)
   const isEnough = () => invalid >= maxErrors || (invalid > 0 && signal.aborted)
   try {
     for await (const entries of reader.entries()) {
-      for (const { line, error } of entries) {
-        lines += 1
-        if (error === null) continue
-        invalid += 1
+      const rejected = entries.filter(({ error }) => error !== null).slice(0, maxErrors - invalid)
+      for (const { line, error } of rejected) {
         await errors.add(error, `line ${line.number}`)
         await failedLines?.add(rawOf(line), reader.header())
-        if (isEnough()) break
       }
+      invalid += rejected.length
+      lines += invalid >= maxErrors ? entries.indexOf(rejected.at(-1) as Entry<unknown>) + 1 : entries.length
+      if (rejected.length > 0) yield rejected.map(({ line, error }) => toLineResult(line, 'failed', null, error))
       if (isEnough() || signal.aborted) break
     }
   } catch (error) {
@@ -211,10 +215,8 @@ export async function validate(
   await errors.finish()
   if (invalid === 0) return { lines, sha256: reader.digest() }
   const where = failedOut === undefined ? '' : `: ${failedOut} has the lines to correct`
-  throw dataError(
-    `${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`,
-    `correct the file${where}`,
-  )
+  const message = `${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`
+  throw new InvalidLinesError('invalid_data', exit.rejected, message, { hint: `correct the file${where}` })
 }
 
 export function nothingSent(error: unknown): unknown {

@@ -4,7 +4,8 @@ import { isInterrupted } from '../../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
-import { exitOf as exitOfError, explain } from '../../../errors/explain.ts'
+import { exitOf as exitOfError } from '../../../errors/explain.ts'
+import { report } from '../../../errors/report.ts'
 import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
@@ -12,6 +13,7 @@ import { importView, type LineResult } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
 import { type FailedLines, openFailedLines } from './failed-lines.ts'
 import { openJob } from './job.ts'
+import { toLineResult } from './lines.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
@@ -27,7 +29,7 @@ import {
   showProgress,
   warnEmpty,
 } from './progress.ts'
-import { nothingSent, validate } from './reader.ts'
+import { InvalidLinesError, nothingSent, validate } from './reader.ts'
 import { type Outcome, openSender, type Sender } from './sender.ts'
 import { snapshotFolder } from './snapshot.ts'
 
@@ -40,6 +42,7 @@ export function importConsents(
   options: ImportOptions,
   operation: Operation = creates(options.site),
 ): Output<LineResult> {
+  ctx.useJsonMessages()
   requireBaseUrl(ctx.settings)
   if (!options.dryRun) requireApiKey(ctx.settings)
   limitHeapGrowth()
@@ -82,11 +85,15 @@ export async function* sendLines(
   let job: ImportJob | null = null
   try {
     failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
-    job = await openJob(ctx, operation, options, failedLines, interruption.signal)
-    if (options.dryRun) return await preview(ctx, job, options, failedLines, interruption.signal)
+    job = yield* openJob(ctx, operation, options, failedLines, interruption.signal)
+    if (options.dryRun) return yield* preview(ctx, job, options, failedLines, interruption.signal)
     if (interruption.signal.aborted) return await leaveUnsent(ctx, options, job)
     run = { ctx, options, job, progress, sender: openSender(ctx, options, job), failedLines }
     yield* sendAll(run, interruption.signal)
+  } catch (error) {
+    if (!(error instanceof InvalidLinesError)) throw error
+    progress.broken = error // not thrown, so that the results of the lines are complete
+    await report(ctx, error)
   } finally {
     await job?.reader.close()
     if (!job?.state && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
@@ -100,14 +107,14 @@ async function leaveUnsent(ctx: Context, options: ImportOptions, job: ImportJob)
   await ctx.warn(`interrupted: nothing was sent${command === null ? '' : `; to resume: ${command}`}`)
 }
 
-async function preview(
+async function* preview(
   ctx: Context,
   { operation, reader, extent, doneBefore }: ImportJob,
   options: ImportOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
-): Promise<void> {
-  const { lines } = extent ?? (await validate(ctx, reader, options, failedLines, signal))
+): AsyncGenerator<readonly LineResult[], void> {
+  const { lines } = extent ?? (yield* validate(ctx, reader, options, failedLines, signal))
   if (lines === 0) await warnEmpty(ctx, reader)
   await ctx.warn(
     `would ${operation.words.verb} ${formatCount(lines - doneBefore)} on ${instanceLabel(ctx)}; nothing was sent`,
@@ -163,7 +170,7 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
     const { entry, result, id, error } = outcome
     if (result !== 'unsent') {
       countOutcome(run.progress, outcome)
-      page.push({ line: entry.line.number, result, id, error_code: error === null ? null : explain(error).code })
+      page.push(toLineResult(entry.line, result, id, error))
     }
     if (error !== null) await reportError(run, outcome) // only on errors, because awaiting takes longer than the rest
   }

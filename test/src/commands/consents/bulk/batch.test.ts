@@ -93,7 +93,13 @@ function refuseBatches(isRefused: (text: string) => boolean) {
 }
 
 const created = (names: readonly string[]) =>
-  names.map((name, index) => ({ line: index + 1, result: 'created', id: `id-${name}`, error_code: null }))
+  names.map((name, index) => ({
+    line: index + 1,
+    result: 'created',
+    id: `id-${name}`,
+    error_code: null,
+    message: null,
+  }))
 const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
 
 describe('create --file on an instance that takes batches', () => {
@@ -176,7 +182,10 @@ describe('create --file: refused rows of a batch', () => {
     const { code, rows, stderr } = await create('--file', inFile(subjects(1300)), '--failed-out', failedOut())
     expect(code).toBe(8)
     expect(rows.filter(row => row['result'] !== 'created')).toEqual(
-      [7, 1260, 1300].map(line => ({ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] })),
+      [7, 1260, 1300].map(line => ({
+        ...{ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] },
+        message: expect.any(String),
+      })),
     )
     expect(made.size).toBe(1297)
     expect(readFileSync(failedOut(), 'utf8')).toBe(text(['s7', 's1260', 's1300']))

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
-import { answers, consent, consentsPath, fails, site, useCli, uuid } from '../../../support.ts'
+import { answers, consent, consentsPath, fails, site, useCli, uuid, words } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -73,6 +73,32 @@ async function stopped(): Promise<string> {
   cli.instance.requests.length = 0
   return /--resume ([\da-f-]{36})/.exec(ran.stderr)?.[1] ?? 'none'
 }
+
+describe('create --file: a quota that is used up', () => {
+  it('leaves lines that are not created yet, which have not failed, and names none after the last', async () => {
+    serve({ b: [429, 'quota_exceeded'] })
+    const last = await create('--file', write(text('a', 'b')), '--site', site)
+    expect(last.stderr).toMatch(/created 1 record on [^,]*, 0 failed, 1 not created yet"/)
+    expect(last.stderr).not.toContain('stopped after')
+    const more = await create('--file', write(text('a', 'b', 'c')), '--site', site)
+    expect(more.stderr).toContain('stopped after line 2: the lines after it would fail for the same reason')
+    expect(more.stderr).toContain('to resume: consentctl create')
+  })
+
+  it('with --out names a command that replaces the file by the results of all lines', async () => {
+    serve({ b: [429, 'quota_exceeded'] })
+    const out = join(folder.path, 'results.ndjson')
+    const first = await create('--file', write(text('a', 'b')), '--site', site, '--out', out)
+    expect(first.code).toBe(8)
+    const [, command = ''] = /to resume: consentctl (.*?)"\}/.exec(first.stderr) ?? []
+    serve()
+    const resumed = await cli.run(words(command), { env: withoutWaits })
+    expect(resumed).toMatchObject({ code: 0, stdout: '' })
+    const rows = readFileSync(out, 'utf8').trimEnd().split('\n')
+    expect(rows.map(row => JSON.parse(row).id)).toEqual(['a', 'b'])
+    rmSync(out)
+  })
+})
 
 describe('create --resume', () => {
   it('creates what is not created yet, and has a result for every line', async () => {
@@ -241,13 +267,15 @@ describe('create --resume', () => {
     write(text('a', 'b', 'c', 'd'))
     const { code, stderr } = await create('--resume', 'last')
     expect([code, stderr]).toEqual([0, expect.stringContaining('created 4 records on default@')])
-    expect(stderr).toMatch(/^resuming the import of \S*records\.ndjson of 20/)
+    expect(stderr).toMatch(/^\{"note":\{"message":"resuming the import of \S*records\.ndjson of 20/)
     const none = await create('--resume', 'last')
     expect(none.code).toBe(2)
     expect(none.stderr).toContain('no job of this profile and instance')
     const [other = ''] = readdirSync(jobs()).map(name => name.slice(0, 36))
     expect(none.stderr).toContain(`create --resume ${other} -p other --base-url ${cli.instance.url}`)
     expect(other).not.toBe(job)
+    const imported = await cli.run(['import', '--resume', 'last', '--json'])
+    expect([imported.code, imported.stderr]).toEqual([2, expect.not.stringContaining('create --resume')])
   })
 
   it('is a usage error for a job that does not exist', async () => {

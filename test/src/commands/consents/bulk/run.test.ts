@@ -15,6 +15,7 @@ interface Row {
   readonly result: string
   readonly id: string | null
   readonly error_code: string | null
+  readonly message: string | null
 }
 
 type Draft = Record<string, unknown>
@@ -67,7 +68,7 @@ describe('create --file: results', () => {
     const { code, rows, stderr } = await importLines(lines.join('\n'))
     expect(code).toBe(0)
     expect(ids(rows)).toEqual(lines.map((_, index) => [index + 1, String(index)]))
-    expect(rows[0]).toEqual({ line: 1, result: 'created', id: '0', error_code: null })
+    expect(rows[0]).toEqual({ line: 1, result: 'created', id: '0', error_code: null, message: null })
     expect(most.count).toBeLessThanOrEqual(8)
     expect(most.count).toBeGreaterThan(1)
     expect(stderr).toContain('created 40 records on default@')
@@ -189,7 +190,8 @@ describe('create --file -: invalid lines', () => {
     const { code, rows, stderr } = await importLines(`${line('a')}\n\n${bad}\n${line('b')}\n`)
     expect(code).toBe(8)
     expect(rows.map(row => row.result)).toEqual(['created', 'failed', 'created'])
-    expect(rows[1]).toEqual({ line: 3, result: 'failed', id: null, error_code: 'invalid_data' })
+    expect(rows[1]).toMatchObject({ line: 3, result: 'failed', id: null, error_code: 'invalid_data' })
+    expect(rows[1]?.message).toContain(problem)
     expect(stderr).toMatch(/line 3/)
     expect(stderr).toContain(problem.replaceAll('"', '\\"'))
     expect(cli.sent()).toHaveLength(2)
@@ -232,8 +234,27 @@ describe('create --file: errors of the instance', () => {
     creating()
     const { code, rows, stderr } = await importLines([line('a'), line('b', { status: 400 }), line('c')].join('\n'))
     expect(code).toBe(8)
-    expect(rows[1]).toEqual({ line: 2, result: 'failed', id: null, error_code: 'invalid_request' })
+    expect(rows[1]).toEqual({
+      line: 2,
+      result: 'failed',
+      id: null,
+      error_code: 'invalid_request',
+      message: 'it failed',
+    })
     expect(stderr).toContain('created 2 records on ')
+  })
+
+  it('are, like all other messages, lines of JSON with JSON', async () => {
+    creating()
+    const bad = Array.from({ length: 6 }, (_, index) => line(`bad ${index}`, { status: 400 }))
+    const { stderr } = await importLines([line('a'), ...bad].join('\n'), '--concurrency', '1')
+    const told = stderr
+      .trimEnd()
+      .split('\n')
+      .map(each => JSON.parse(each))
+    expect(told.flatMap(each => Object.keys(each))).toEqual(['error', 'error', 'error', 'warning', 'note'])
+    expect(told[3]).toEqual({ warning: { message: 'and 3 more like line 2' } })
+    expect(told[4].note.message).toMatch(/^created 1 record on /)
   })
 
   it('for every line end with the exit code of that error', async () => {
@@ -334,7 +355,7 @@ it('create --file reports three rejected lines of each kind, one hint, and all o
   expect(code).toBe(5)
   expect(rows).toHaveLength(9)
   expect(stderr.match(/"exit":/g)).toHaveLength(3)
-  expect(stderr).toContain('and 6 more like line 1\n')
+  expect(stderr).toContain('{"warning":{"message":"and 6 more like line 1"}}\n')
   expect(readFileSync(failed, 'utf8').trimEnd()).toBe(lines.join('\n'))
 })
 
@@ -381,7 +402,7 @@ describe('create --file PATH', () => {
 
   it('reports every invalid line, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n{"x":1}\n${line('b')}\n[]\n`)
-    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '2\tfailed\t\tinvalid_data\n4\tfailed\t\tinvalid_data\n' })
     expect(stderr).toMatch(/line 2: "x" is not a field/)
     expect(stderr).toContain('line 4 is not a JSON object')
     expect(stderr).toContain('2 lines of 4 cannot be sent, so nothing was')
@@ -413,7 +434,29 @@ describe('create --file PATH', () => {
     expect(stderr.match(/is not a JSON object/g)).toHaveLength(2)
   })
 
-  it('reports three invalid lines of each kind, one hint, and how many more there are', async () => {
+  it('has a result with the reason for each invalid line', async () => {
+    const wrong = Array.from({ length: 5000 }, (_, index) => (index % 2 ? '[]' : `{"x${index}":1}`))
+    const { code, stdout, stderr } = await inFile(wrong.join('\n'), '--json')
+    expect(code).toBe(5)
+    const rows: Row[] = JSON.parse(stdout)
+    expect(rows.map(({ line }) => line)).toEqual(wrong.map((_, index) => index + 1))
+    expect(rows.at(-2)?.message).toBe('line 4999: "x4998" is not a field of a new record')
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .map(each => Object.keys(JSON.parse(each))),
+    ).toContainEqual(['warning'])
+  })
+
+  it('has the results of a file that cannot be sent in the file of --out, with --columns also the reasons', async () => {
+    const out = join(folder.path, 'results.tsv')
+    const { code, stdout } = await inFile('[]\n', '--out', out, '--columns', 'line,message')
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect(readFileSync(out, 'utf8')).toBe('1\tline 1 is not a JSON object\n')
+  })
+
+  it('reports on standard error three invalid lines of each kind, one hint, and how many more there are', async () => {
     const wrong = Array.from({ length: 5000 }, (_, index) => (index % 2 ? '[]' : `{"x${index}":1}`))
     const { code, stderr } = await inFile(wrong.join('\n'))
     expect(code).toBe(5)

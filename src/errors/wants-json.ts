@@ -1,0 +1,12 @@
+import type { Host } from '../io/io.ts'
+
+interface Wishes {
+  readonly json?: string | true
+  readonly output?: string
+}
+
+/** Returns true if errors are lines of JSON. */
+export function wantsJson({ json, output }: Wishes, { env }: Pick<Host, 'env'>): boolean {
+  const format = json === undefined ? output : 'json'
+  return format === 'json' || format === 'ndjson' || env['CONSENTCTL_ERROR_FORMAT'] === 'json'
+}
