@@ -138,7 +138,7 @@ export function describeScope(account_id: string | null): string {
 const certifiedPurge = (receipt: Told) =>
   receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
 const repeats = ({ purge }: Told) =>
-  `All else on this page repeats receipt ${purge?.receipt.number}, of the erasure, and is of its time.`
+  `Apart from the purge, this page repeats receipt ${purge?.receipt.number}, of the erasure, and is of its time.`
 
 /** All that hold are shown, in this order. */
 export const phrases = {

@@ -101,7 +101,9 @@ describe('consentctl subject purge', () => {
     expect(receipt.statement).toBe(`p${statement}`)
     const page = (await cli('subject', 'receipts', '2', '--format', 'md')).stdout.split('\n\n')
     expect(page[0]).toBe('# Purge receipt 2: T-1')
-    expect(page[1]).toBe(`P${statement}. All else on this page repeats receipt 1, of the erasure, and is of its time.`)
+    expect(page[1]).toBe(
+      `P${statement}. Apart from the purge, this page repeats receipt 1, of the erasure, and is of its time.`,
+    )
     expect(page.join('')).not.toMatch(/to be purged|until they are purged/)
     const [erased, purged] = await Promise.all(
       ['1', '2'].map(async number => {

@@ -122,7 +122,7 @@ function purgeOf(certificates: readonly string[]) {
   return { ...receipt('erased', { deleted: 2 }), records, purge: { ...purge, certificates } } as never
 }
 const certificates = purgedAt.map((at, index) => certificate(`r-${index + 1}`, at))
-const ofItsTime = 'All else on this page repeats receipt 1, of the erasure, and is of its time.'
+const ofItsTime = 'Apart from the purge, this page repeats receipt 1, of the erasure, and is of its time.'
 
 const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
