@@ -16,7 +16,7 @@ import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyOfVersions, id, importedFacts } from './chains.ts'
-import { examples, importedReceipt } from './examples.ts'
+import { examples, importedReceipt, purgeReceipt } from './examples.ts'
 
 /** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
 
@@ -94,6 +94,23 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     expect(verify(['imported receipt', 'purged imported history']).status).toBe(0)
     const { lines, stderr } = verify([...Object.keys(forged), 'imported history'])
     expect([stderr, lines.filter(isValid)]).toEqual(['', ['imported history: history is valid']])
+  })
+
+  it('verifies the receipt of a purge, and none that says something else than its certificates', () => {
+    const said =
+      'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
+    const good = [purgeReceipt('logically deleted; personal data to be purged after 30 days'), purgeReceipt(said)]
+    const [, purge] = good.map(text => JSON.parse(text).purge)
+    const forged = { ...purge, certificates: [purge.certificates[0].replace('T09:30:00', 'T09:30:09')] }
+    const bad = [
+      purgeReceipt(said.replace('1 record', '2 records')),
+      purgeReceipt(said.replace('09:30:00', '09:30:01')),
+      purgeReceipt(said, { purge: undefined }),
+      purgeReceipt(said, { purge: forged }),
+    ]
+    for (const [index, text] of [...good, ...bad].entries()) put(`purge ${index}`, text)
+    const { lines, stderr } = verify([0, 1, 2, 3, 4, 5].map(index => `purge ${index}`))
+    expect([stderr, lines.map(isValid)]).toEqual(['', [true, true, false, false, false, false]])
   })
 
   it('verifies documents of earlier versions, and none with another character', () => {
