@@ -72,7 +72,8 @@ function viewOf(options: Options): View<never> {
 
 async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
   if (isOfFile(options)) return (await (await import('./rm-many.ts')).removeLines(ctx, options)) as Output<unknown>
-  if (options.operands.length === 0) throw usageError("missing required argument 'id'")
+  if (options.operands.length === 0)
+    throw usageError("missing required argument 'id'", 'for many records: --file, or - for ids on stdin')
   rejectLineFlags(options)
   return (await removeIds(ctx, options)) as Output<unknown>
 }

@@ -69,7 +69,8 @@ function viewOf(options: Options): View<never> {
 
 async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
   if (isMany(options)) return (await (await import('./update-many.ts')).updateMany(ctx, options)) as Output<unknown>
-  if (options.operands.length === 0) throw usageError("missing required argument 'id'")
+  if (options.operands.length === 0)
+    throw usageError("missing required argument 'id'", 'for many records: --file, --where, or - for ids on stdin')
   rejectLineFlags(options)
   if (options.yes || options.confirm !== undefined) throw usageError('--yes and --confirm go with --where')
   return (await updateOne(ctx, options)) as Output<unknown>

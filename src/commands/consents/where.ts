@@ -35,12 +35,14 @@ export function parseWhere(texts: readonly string[]): ReadonlyMap<Name, string> 
 }
 
 function parseFilter(text: string): [Name, string] {
-  const [, word = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
+  const [, word = '', given] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
   const name = names.find(each => each === word)
   if (!name)
     throw usageError(`--where: unknown filter "${word.split(',').at(-1)}"`, `use ${names.join(', ')}, as with list`)
   const isBare = bareNames.some(each => each === name)
-  if (isBare && value !== undefined) throw usageError(`--where: ${name} takes no value`)
+  const value = isBare && given === 'true' ? undefined : given
+  if (isBare && value !== undefined)
+    throw usageError(`--where: ${name} takes no value`, `use one of ${bareNames.join(', ')}`)
   if (!isBare && !value) throw usageError(`--where: ${name} needs a value`, `${name}=…`)
   return [name, value ?? '']
 }

@@ -124,7 +124,7 @@ describe('update -', () => {
   })
 
   it.each([
-    [['update'], "missing required argument 'id'"],
+    [['update'], 'try: for many records: --file, --where, or - for ids'],
     [['update', '-', '--file', 'x'], 'use one of -, --file and --where'],
     [['update', uuid(1), '--file', 'x', '--refused'], 'unexpected argument'],
     [['update', uuid(1), '--refused', '--failed-out', 'x'], '--failed-out needs --file'],
@@ -295,17 +295,25 @@ describe('update --where', () => {
 
   it.each([
     [['site=Shop,from=2026-01-01'], { site: 'Shop', from: '2026-01-01' }],
+    [['accepted=true,site=a'], { accepted: '', site: 'a' }],
     [['subject=a,b,c', 'refused'], { subject: 'a,b,c', refused: '' }],
     [['consent-id=x=y,accepted,to=7d'], { 'consent-id': 'x=y', accepted: '', to: '7d' }],
   ])('parses %j', (texts, filters) => expect(Object.fromEntries(parseWhere(texts))).toEqual(filters))
 
-  it.each(['', 'site', 'site=', 'color=red', 'accepted=true', 'accepted,refused', 'to=7d,to=8d', 'deleted'])(
-    'refuses %j before any request',
-    async text => {
-      expect(await cli.run(['update', '--where', text, '--refused', '--yes'])).toMatchObject({ code: 2 })
-      expect(cli.sent()).toEqual([])
-    },
-  )
+  it.each([
+    '',
+    'site',
+    'site=',
+    'color=red',
+    'accepted=false',
+    'accepted=',
+    'accepted,refused',
+    'to=7d,to=8d',
+    'deleted',
+  ])('refuses %j before any request', async text => {
+    expect(await cli.run(['update', '--where', text, '--refused', '--yes'])).toMatchObject({ code: 2 })
+    expect(cli.sent()).toEqual([])
+  })
 })
 
 describe('a signal during update --file', () => {
