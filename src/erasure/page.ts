@@ -3,13 +3,13 @@ import { visible } from '../output/index.ts'
 import { markdownTable, markdownText } from '../output/markdown.ts'
 import { sha256 } from '../receipts/store.ts'
 import type { StoredReceipt } from './receipts.ts'
-import { describeOnPage, describeVerification, phrases } from './sentences.ts'
+import { describeOnPage, describeVerification, phrases, purgePhrases } from './sentences.ts'
 
 /** Formats a receipt in GitHub's Markdown. Escapes foreign text, so it cannot add mark-up or HTML. */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
     `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
-    describeOnPage(receipt),
+    describeOnPage(receipt, { ...purgePhrases, ...phrases }),
     ...(receipt.purge ? ['## What was purged', markdownTable(['', ''], purgeRows(receipt.purge))] : []),
     '## What was asked',
     markdownTable(['', ''], requestRows(receipt)),

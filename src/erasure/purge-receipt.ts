@@ -1,5 +1,5 @@
-import { describePurge } from '../contract/documents/deletion-statement.ts'
-import { deletedIds, type ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'

@@ -1,10 +1,5 @@
-import { describePurge } from '../contract/documents/deletion-statement.ts'
-import {
-  type AnyErasureReceipt,
-  deletedIds,
-  type ErasureReceipt,
-  type ErasureResult,
-} from '../contract/documents/erasure-receipt.ts'
+import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
+import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Sentence } from '../receipts/sentence.ts'
 
 /**
@@ -120,8 +115,11 @@ type Told = Pick<
   'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches' | 'purge'
 > & { readonly records: readonly Pick<AnyErasureReceipt['records'][number], 'id' | 'result'>[] }
 
-interface Phrase extends Sentence<Told> {
+interface PagePhrase extends Sentence<Told> {
   page(receipt: Told): string
+}
+
+interface Phrase extends PagePhrase {
   terminal(receipt: Told, where: string): string
 }
 
@@ -140,21 +138,23 @@ const certifiedPurge = (receipt: Told) =>
 const repeats = ({ purge }: Told) =>
   `Apart from the purge, this page repeats receipt ${purge?.receipt.number}, of the erasure, and is of its time.`
 
-/** All that hold are shown, in this order. */
-export const phrases = {
+/** Shown before the others, and apart from them, because the dashboard has no receipts of purges. */
+export const purgePhrases = {
   purged: {
     entitledBy: 'certificates in the receipt of a purge name each record that was deleted, with the time of its purge',
     holds: receipt => certifiedPurge(receipt) !== null,
     page: receipt => `P${certifiedPurge(receipt)?.slice(1)}. ${repeats(receipt)}`,
-    terminal: receipt => `${certifiedPurge(receipt)}`,
   },
   purgeNotCertified: {
     entitledBy: 'the receipt is of a purge, and its certificates do not name each record; none is signed so',
     holds: receipt => receipt.purge !== undefined && certifiedPurge(receipt) === null,
     page: receipt =>
       `Personal data of ${records(deletedIds(receipt).length)} was purged by ${receipt.purge?.finished_at} by the word of who signed this: its certificates do not say it of each. ${repeats(receipt)}`,
-    terminal: receipt => `personal data of ${records(deletedIds(receipt).length)} purged, and not certified for each`,
   },
+} satisfies Readonly<Record<string, PagePhrase>>
+
+/** All that hold are shown, in this order. */
+export const phrases = {
   nothingHeld: {
     entitledBy: 'no record was listed, and the instance shows deleted records',
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted !== null,
@@ -219,21 +219,21 @@ export const phrases = {
   },
 } satisfies Readonly<Record<string, Phrase>>
 
-export function describeOnPage(receipt: Told): string {
-  return holding(receipt)
+export function describeOnPage(receipt: Told, shown: Readonly<Record<string, PagePhrase>> = phrases): string {
+  return holding(receipt, shown)
     .map(phrase => phrase.page(receipt))
     .join(' ')
 }
 
 /** `where` is `profile@host`. */
 export function describeOnTerminal(receipt: Told, where: string): string {
-  return holding(receipt)
+  return holding<Phrase>(receipt, phrases)
     .map(phrase => phrase.terminal(receipt, where))
     .join('; ')
 }
 
-function holding(receipt: Told): Phrase[] {
-  return Object.values<Phrase>(phrases).filter(phrase => phrase.holds(receipt))
+function holding<P extends PagePhrase>(receipt: Told, all: Readonly<Record<string, P>>): P[] {
+  return Object.values(all).filter(phrase => phrase.holds(receipt))
 }
 
 export interface LiveSeen {

@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import { parseInstant } from '../instant.ts'
 
 /** `purgeAfterDays` is null for never, undefined if the service does not say. */
 export function describeDeletion(purgeAfterDays: number | null | undefined): string {
@@ -7,7 +7,14 @@ export function describeDeletion(purgeAfterDays: number | null | undefined): str
   return `logically deleted; personal data to be purged after ${purgeAfterDays} ${purgeAfterDays === 1 ? 'day' : 'days'}`
 }
 
-const Purged = z.object({ records: z.array(z.object({ id: z.string(), purged_at: z.iso.datetime({ precision: 3 }) })) })
+/** Returns the ids of the records that the erasure deleted, and that its purge is of. */
+export function deletedIds({
+  records,
+}: {
+  readonly records: readonly { readonly id: string; readonly result: string }[]
+}): string[] {
+  return records.filter(({ result }) => result === 'deleted').map(({ id }) => id)
+}
 
 /**
  * Describes the purge of these records by the certificates of the service, with the time of the last one. Returns null
@@ -21,11 +28,20 @@ export function describePurge(ids: readonly string[], certificates: readonly str
   return `personal data of ${count} purged by ${last.at(-1)}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
 }
 
+/** Reads without a schema, because the dashboard has none. */
 function readPurged(certificate: string): [id: string, purgedAt: string][] {
   try {
-    const { data } = Purged.safeParse(JSON.parse(certificate))
-    return (data?.records ?? []).map(({ id, purged_at }) => [id, purged_at])
+    const { records } = JSON.parse(certificate) as { records: unknown[] }
+    return records.map(record => {
+      const { id, purged_at } = record as Readonly<Record<string, unknown>>
+      if (typeof id !== 'string' || typeof purged_at !== 'string' || !isInstant(purged_at)) throw new TypeError()
+      return [id, purged_at]
+    })
   } catch {
     return [] // receipts may hold any text
   }
+}
+
+function isInstant(text: string): boolean {
+  return /^.{19}\.\d{3}Z$/.test(text) && parseInstant(text) !== null
 }

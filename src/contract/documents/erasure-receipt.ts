@@ -160,12 +160,3 @@ export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & 
   readonly version: 1 | 2
   readonly statement: string | null
 }
-
-/** Returns the ids of the records that the erasure deleted, and that its purge is of. */
-export function deletedIds({
-  records,
-}: {
-  readonly records: readonly Pick<ErasedRecord, 'id' | 'result'>[]
-}): string[] {
-  return records.filter(({ result }) => result === 'deleted').map(({ id }) => id)
-}

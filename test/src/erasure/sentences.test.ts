@@ -10,6 +10,7 @@ import {
   liveSentences,
   type PurgeSeen,
   phrases,
+  purgePhrases,
   purgeSentences,
   type RecordSeen,
   recordSentences,
@@ -126,9 +127,11 @@ const ofItsTime = 'Apart from the purge, this page repeats receipt 1, of the era
 
 const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
+const all = { ...purgePhrases, ...phrases }
+
 interface Told {
   readonly receipt: ReturnType<typeof receipt> & { readonly near_matches?: number | null }
-  readonly holding: readonly (keyof typeof phrases)[]
+  readonly holding: readonly (keyof typeof all)[]
   readonly page: string
   readonly terminal: string
 }
@@ -187,30 +190,29 @@ const told: Told[] = [
     receipt: purgeOf(certificates),
     holding: ['purged'],
     page: `Personal data of 2 records purged by 2026-02-04T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered. ${ofItsTime}`,
-    terminal:
-      'personal data of 2 records purged by 2026-02-04T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
+    terminal: '',
   },
   ...[['{}'], certificates.slice(1), [certificate('r-1'), certificate('r-2')]].map(
     (each): Told => ({
       receipt: purgeOf(each),
       holding: ['purgeNotCertified'],
       page: `Personal data of 2 records was purged by 2026-02-05T09:30:00.000Z by the word of who signed this: its certificates do not say it of each. ${ofItsTime}`,
-      terminal: 'personal data of 2 records purged, and not certified for each',
+      terminal: '',
     }),
   ),
 ]
 
 describe('sentences about a receipt', () => {
   it.each(told)('say what holds, and nothing else: $holding', ({ receipt, holding, page, terminal }) => {
-    expect(describeOnPage(receipt)).toBe(page)
+    expect(describeOnPage(receipt, all)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
-    for (const [name, phrase] of Object.entries(phrases))
+    for (const [name, phrase] of Object.entries(all))
       expect(phrase.holds(receipt), name).toBe((holding as readonly string[]).includes(name))
   })
 
   it('every sentence of the table somewhere', () => {
     const names = new Set<string>(told.flatMap(({ holding }) => holding))
-    expect(Object.keys(phrases).filter(name => !names.has(name))).toEqual([])
+    expect(Object.keys(all).filter(name => !names.has(name))).toEqual([])
   })
 
   it('the number of deleted records only if the instance showed them', () => {

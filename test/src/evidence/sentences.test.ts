@@ -7,6 +7,7 @@ import {
   certificateSentences,
   liveSentences,
   phrases,
+  purgePhrases,
   purgeSentences,
   recordSentences,
   resultSentences,
@@ -216,10 +217,15 @@ const rows: Row[] = [
     name: 'the result of a record in a receipt',
   }),
   ...rowsOf(resultSentences, 'erasure receipt, `result`', { trust: profile, name: 'the result of a receipt' }),
+  ...rowsOf(purgePhrases, 'page of the receipt of a purge', {
+    trust: profile,
+    name: 'sentences about a receipt',
+    tell: ({ page }) => page(page === purgePhrases.purgeNotCertified.page ? uncertified : told),
+  }),
   ...rowsOf(phrases, 'page of a receipt, and terminal', {
     trust: profile,
     name: 'sentences about a receipt',
-    tell: ({ page }) => page(page === phrases.purgeNotCertified.page ? uncertified : told),
+    tell: ({ page }) => page(told),
   }),
   ...rowsOf(verificationSentences, 'page of a receipt, `verification`', {
     trust: profile,
