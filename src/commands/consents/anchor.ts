@@ -113,14 +113,25 @@ function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntr
     if (endsRun) return { result: 'not_valid', detail }
     return { result: 'unverifiable', detail: `${detail}; the next one of the same run may have it: keep a later one` }
   }
-  if (!proof) {
-    const detail = `it is not in the log under the checkpoint of ${created_at}, and newer than that: the checkpoint does not vouch for it`
-    return { result: 'not_covered', detail }
-  }
+  if (!proof) return verifyNewer(entries, created_at)
   return {
     result: 'ok',
     detail: others.length > 0 ? `versions above ${covered} are not proved by the checkpoint` : null,
   }
+}
+
+/** Clocks differ, so an entry that is dated before the checkpoint is not newer, nor is it certain that it is older. */
+function verifyNewer(entries: readonly AuditEntry[], checkpointAt: string): Verified {
+  const under = `in the log under the checkpoint of ${checkpointAt}`
+  const doubtful = entries.find(each => Date.parse(each.created_at) <= Date.parse(checkpointAt))
+  if (!doubtful)
+    return {
+      result: 'not_covered',
+      detail: `it is not ${under}, and newer than that: the checkpoint does not vouch for it`,
+    }
+  const { version, created_at } = doubtful
+  const detail = `version ${version} is dated ${created_at}, and not ${under}: it may be newer if a clock was slow; keep a later one`
+  return { result: 'unverifiable', detail }
 }
 
 function findInclusionProblem(

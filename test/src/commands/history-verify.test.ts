@@ -143,7 +143,7 @@ describe('with --checkpoint', () => {
 
   it('neither vouches for a record that is newer than the checkpoint, nor fails', async () => {
     instanceOf(12)
-    for (const { created_at } of [minutesAfterRecord(-600), minutesAfterRecord(10)])
+    for (const { created_at } of [minutesAfterRecord(-600), minutesAfterRecord(-0.001)])
       expect(await verify(checkpointOf(2, { created_at }))).toEqual({
         code: 0,
         stderr:
@@ -158,6 +158,18 @@ describe('with --checkpoint', () => {
       stdout: '',
     })
   })
+
+  it.each([0, 0.02, 10])(
+    'does not call a record newer that may be %d minutes older than the checkpoint',
+    async minutes => {
+      instanceOf(12)
+      const { created_at } = minutesAfterRecord(minutes)
+      expect(await verify(checkpointOf(2, { created_at }))).toMatchObject({
+        ...{ code: 5, result: 'unverifiable', basis: null },
+        detail: `version 1 is dated 2026-01-31T09:30:00.000Z, and not in the log under the checkpoint of ${created_at}: it may be newer if a clock was slow; keep a later one`,
+      })
+    },
+  )
 
   it.each([-600, 10])('fails if a record of a new checkpoint was changed (%i minutes after it)', async minutes => {
     instanceOf(12)

@@ -371,7 +371,7 @@ const rows: Row[] = [
   {
     by: '`history --verify --checkpoint`',
     says: '`not_covered`: consistent in itself, and newer than the checkpoint, which does not vouch for it',
-    seen: 'the service proves no entry of it, and none is dated more than ten minutes before the checkpoint; the first is of the time in the id of the record, so an old record cannot be passed off as a new one',
+    seen: 'the service proves no entry of it, and each is dated after the checkpoint; the first is of the time in the id of the record, so an old record cannot be passed off as a new one',
     trust: 'the service, and anyone who can write to its database',
     test: [
       'test/src/commands/history-verify.test.ts',
