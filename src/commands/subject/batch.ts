@@ -71,14 +71,16 @@ async function erasePeople(
   options: BatchOptions & { readonly asks: boolean },
 ): Promise<Output<unknown>> {
   const { dryRun, confirm, asks, showSubject = false } = options
-  const signer = dryRun ? null : await openEraser(ctx)
+  const key = dryRun ? null : await identify(ctx.api)
+  const signer = key && (await openSigner(ctx, undefined, key))
   const plans: Planned[] = []
   for (const asked of people) plans.push({ asked, found: await find(ctx, asked) })
   const total = plans.reduce((sum, { found }) => sum + found.targets.length, 0)
-  if (!signer) {
+  if (!key || !signer) {
     await ctx.say(`${formatPeople(plans.length)}, ${formatCount(total)} on ${instanceLabel(ctx)}: nothing was deleted`)
     return many(personView, pagesOf(plans.map(toPlannedRow))) as Output<unknown>
   }
+  if (total > 0) requireScope(ctx, key, 'erase')
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
   if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(plans)
@@ -99,12 +101,6 @@ async function erasePeople(
     plans.map(({ asked, found }) => toPerson(signer, { ...asked, shows_subject: showSubject }, found, id)),
   )
   return runBatch(ctx, batch, signer)
-}
-
-async function openEraser(ctx: Context): Promise<Signer> {
-  const key = await identify(ctx.api)
-  requireScope(ctx, key, 'erase')
-  return await openSigner(ctx, undefined, key)
 }
 
 /**

@@ -155,9 +155,9 @@ async function runErase(ctx: Context, options: Options): Promise<Output<unknown>
 async function eraseReviewed(ctx: Context, options: Options, order: Order, asks: boolean): Promise<Output<unknown>> {
   const { asked, given, files } = order
   const key = await identify(ctx.api)
-  requireScope(ctx, key, 'erase')
   const request = await openRequest(ctx, asked, options, key)
   const found = await findRecords(ctx, order)
+  if (found.targets.length > 0) requireScope(ctx, key, 'erase')
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
   const isNothing = found.targets.length === 0
   if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(found.near)

@@ -29,23 +29,30 @@ it('subject erase --confirm 0 makes a receipt for a protected profile, without a
 it.each([
   ['one person', ['erase', maria, '--ticket', 'T']],
   ['a file', ['erase', '--file', 'requests.csv']],
-])('subject erase of %s says before it asks that the key lacks the scope', async (_, args) => {
-  const instance = fakeInstance(cli, 2)
-  Object.assign(erasesSubjects(cli, instance), { version: 2 })
-  const identity = { account_id: uuid(800), kind: 'api_key', id: uuid(801), role: null, scopes: ['read', 'write'] }
-  cli.instance.use(answers('get', '*/api/v1/caller', identity))
-  const folders = freshFolders(cli)
-  mkdirSync(folders.state, { recursive: true })
-  const file = join(folders.state, 'requests.csv')
-  writeFileSync(file, `ticket,identifier\nT,${maria}\n`)
-  const env = { ...cli.env(), ...folders.env }
-  const tty = { stdin: true, stdout: true, stderr: true }
-  const words = args.map(word => (word === 'requests.csv' ? file : word))
-  const { code, stderr } = await cli.run(['subject', ...words], { env, tty, stdin: '2\n' })
-  expect([code, stderr]).toEqual([4, expect.stringContaining('The API key lacks the scope erase.')])
-  expect(stderr).not.toContain('Type 2')
-  expect(instance.deletions).toEqual([])
-})
+])(
+  'subject erase of %s says before it asks that the key lacks the scope, which it needs only to delete',
+  async (_, args) => {
+    const instance = fakeInstance(cli, 2)
+    Object.assign(erasesSubjects(cli, instance), { version: 2 })
+    const identity = { account_id: uuid(800), kind: 'api_key', id: uuid(801), role: null, scopes: ['read', 'write'] }
+    cli.instance.use(answers('get', '*/api/v1/caller', identity))
+    const folders = freshFolders(cli)
+    mkdirSync(folders.state, { recursive: true })
+    const file = join(folders.state, 'requests.csv')
+    writeFileSync(file, `ticket,identifier\nT,${maria}\n`)
+    const env = { ...cli.env(), ...folders.env }
+    const tty = { stdin: true, stdout: true, stderr: true }
+    const words = args.map(word => (word === 'requests.csv' ? file : word))
+    const { code, stderr } = await cli.run(['subject', ...words], { env, tty, stdin: '2\n' })
+    expect([code, stderr]).toEqual([4, expect.stringContaining('The API key lacks the scope erase.')])
+    expect(stderr).not.toContain('Type 2')
+    expect(instance.deletions).toEqual([])
+    instance.records.clear()
+    const nothing = await cli.run(['subject', ...words, '--confirm', '0'], { env })
+    expect(nothing.code, nothing.stderr).toBe(0)
+    expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held' })
+  },
+)
 
 it.each([2, 0])(
   'subject erase --plan-out with %d records prints the command that carries the plan out, quoted for a shell',

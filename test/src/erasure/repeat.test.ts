@@ -1,6 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { http } from 'msw'
 import { expect, it } from 'vitest'
-import { answers, useCli, uuid } from '../support.ts'
+import { answers, byId, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -54,5 +56,19 @@ it('subject erase --repeat-since takes no ids from a receipt that was changed', 
   writeFileSync(path, readFileSync(path, 'utf8').replace(uuid(1), uuid(900)))
   const refused = await folders.run(...repeat, '--yes')
   expect(refused).toMatchObject({ code: 8, stderr: expect.stringContaining('receipt 1 is not signed by the key') })
+  expect(instance.deletions).toEqual([])
+})
+
+it('subject erase --repeat-since ends with the signal that comes while it searches, and leaves nobody out', async () => {
+  const { instance, folders } = await erasedAndRestored()
+  const signals = new EventEmitter()
+  cli.instance.use(
+    http.get(byId, async () => {
+      signals.emit('SIGINT')
+      await new Promise(() => {})
+    }),
+  )
+  const { code, stderr } = await cli.run(['subject', ...repeat, '--yes'], { env: folders.env, signals })
+  expect([code, stderr]).toEqual([130, expect.not.stringContaining('left out')])
   expect(instance.deletions).toEqual([])
 })
