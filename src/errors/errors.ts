@@ -17,7 +17,7 @@ export const exit = {
   changed: 10,
   /** Result of `check` without consent, which never exits with `changed`. */
   no: 10,
-  /** The response to a request that is not idempotent was lost. */
+  /** A change may have been applied: its response was lost and it is not idempotent, or the response has no meaning. */
   unknown: 11,
   /** SIGINT, or Ctrl-C at a prompt. */
   interrupted: 130,

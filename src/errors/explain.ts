@@ -223,25 +223,26 @@ function explainNetwork(error: NetworkError): Explanation {
 function explainContract(error: ContractError): Explanation {
   const { call, status, excerpt, message, requestId, retryAfter } = error
   const lost = lostResponse(error.maybeDone, call)
-  const exitCode = status >= 500 ? exit.temporary : (exitByForeignStatus[status] ?? exit.usage)
   const redirect = redirectHint(error)
   const isChange = error.maybeDone && !lost && !call.isRead && !isSignIn(call)
   const effect = isChange ? '; the change may or may not have been applied' : ''
   const answer = redirect?.why ?? (excerpt ? `it begins: ${excerpt}` : '')
+  const isTemporary = status >= 500 || exitByForeignStatus[status] === exit.temporary
+  const checks = `check ${isChange ? 'if it was applied, and ' : ''}the address of the instance: consentctl config list`
   return {
     code: 'unexpected_answer',
     message: `${new URL(call.url).origin} answered ${status}, but ${message}${effect}`,
     why: [lost?.outcome, answer].filter(Boolean).join('; ') || undefined,
-    hint:
-      lost?.hint ??
-      redirect?.hint ??
-      (exitCode === exit.temporary
-        ? retryHint(retryAfter)
-        : 'check the address of the instance: consentctl config list'),
-    exit: lost ? exit.unknown : exitCode,
+    hint: lost?.hint ?? redirect?.hint ?? (isTemporary ? retryHint(retryAfter) : checks),
+    exit: lost ? exit.unknown : foreignExit(status, isChange),
     status,
     requestId,
   }
+}
+
+function foreignExit(status: number, isChange: boolean): Exit {
+  if (status >= 500) return exit.temporary
+  return exitByForeignStatus[status] ?? (isChange ? exit.unknown : exit.usage)
 }
 
 interface Explanation {

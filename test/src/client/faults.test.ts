@@ -210,7 +210,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     expect(performance.now() - began).toBeGreaterThan(990)
   })
 
-  /** A retry would meet each of these again, and a create may have been carried out. */
+  /** A retry would meet each of these again, and a change may have been carried out. */
   const nonsense: [name: string, fault: Fault, said: RegExp][] = [
     ['JSON of another kind', respond(200, { status: 'ok' }), /not of this service/],
     ['a page', respond(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
@@ -230,7 +230,7 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     faulty.script(described(false, fault))
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       const { code, stdout, stderr } = await send(method)
-      expect({ method, code, stdout }).toEqual({ method, code: method === 'POST' ? 11 : 2, stdout: '' })
+      expect({ method, code, stdout }).toEqual({ method, code: method === 'GET' ? 2 : 11, stdout: '' })
       expect(machineError(stderr)).toMatchObject({ message: expect.stringMatching(said), status: 200 })
     }
     expect(faulty.requests).toHaveLength(3)

@@ -155,22 +155,24 @@ describe('an answer that is not of this service', () => {
   it.each(foreign)('%s: its own exit code, the status, nothing on stdout', async (_, answer, exit, ofPost) => {
     answering(answer)
     for (const method of ['GET', 'POST', 'PUT'] as const) {
-      const expected = method === 'POST' ? ofPost : exit
+      const expected = { GET: exit, POST: ofPost, PUT: exit === 7 ? 7 : ofPost }[method] // a PUT is safe to repeat
       const { code, stdout, stderr } = await send(method, '-o', 'json')
       expect({ method, code, stdout }).toEqual({ method, code: expected, stdout: '' })
       expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: answer().status })
     }
   })
 
-  it('to a change with a success says that the change may have been applied', async () => {
+  it('to a change with a success says that the change may have been applied, and ends with 11', async () => {
     answering(() => HttpResponse.html('<p>hello</p>'))
     const said = {
       GET: '',
       PUT: 'the change may or may not have been applied',
+      DELETE: 'the change may or may not have been applied',
       POST: 'may or may not have been created',
     }
-    for (const method of ['GET', 'PUT', 'POST'] as const) {
-      const { stderr } = await send(method)
+    for (const method of methods) {
+      const { code, stderr } = await send(method)
+      expect({ method, code }).toEqual({ method, code: method === 'GET' ? 2 : 11 })
       expect(stderr).toContain(said[method])
       expect(stderr.includes('may or may not')).toBe(method !== 'GET')
     }

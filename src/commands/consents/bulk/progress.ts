@@ -78,7 +78,7 @@ export async function countError(
   }
   if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
-  const isHinted = exitCode !== exit.unknown // the summary has one hint for all lost answers
+  const isHinted = result !== 'unknown' || exitCode !== exit.unknown // the summary has one hint for all lost answers
   if (progress.stop === null || !endsImport)
     await progress.errors.add(error, nameOf(operation, entry, endsImport), { isHinted })
   if (endsImport) {

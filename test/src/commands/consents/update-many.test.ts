@@ -55,13 +55,17 @@ function holding(records: readonly Consent[]) {
 
 const three = () => [1, 2, 3].map(n => consent({ id: uuid(n), accepted: n !== 2, preferences: { a: n, b: true } }))
 /** Does this instead of a write, and loses the answer, until the returned function is called. */
-function losing(method: 'put' | 'delete', act: (id: string) => void): () => void {
+function losing(
+  method: 'put' | 'delete',
+  act: (id: string) => void,
+  lost: () => Response = () => fails(503, 'unavailable'),
+): () => void {
   let isLosing = true
   cli.instance.use(
     http[method](byId, ({ params: { id } }) => {
       if (!isLosing) return undefined
       act(String(id))
-      return fails(503, 'unavailable')
+      return lost() as HttpResponse<string>
     }),
   )
   return () => {
@@ -198,15 +202,18 @@ describe('update --resume', () => {
     expect(writes).toEqual([uuid(9)])
   })
 
-  it('sends a line whose answer was lost again, unless its record was changed since', async () => {
+  it.each([
+    ['was lost', () => fails(503, 'unavailable'), 7],
+    ['had no meaning', () => HttpResponse.html('<p>hello</p>'), 11],
+  ] as const)('sends a line whose answer %s again, unless its record was changed since', async (_, lost, exit) => {
     const { held, writes, happened } = holding(three())
     happened(uuid(1), 'created', Date.now() - 60_000)
     happened(uuid(3), 'created', Date.now() - 60_000)
-    const stopLosing = losing('put', id => id === uuid(1) && happened(id, 'updated'))
+    const stopLosing = losing('put', id => id === uuid(1) && happened(id, 'updated'), lost)
     const file = fileOf('ids', `${[1, 3].map(n => uuid(n)).join('\n')}\n`)
     const first = await cli.run(['update', '--file', file, '--refused'])
     const job = /--resume (\S+)/.exec(first.stderr)?.[1] ?? ''
-    expect([first.code, held.get(uuid(1))?.accepted]).toEqual([7, true])
+    expect([first.code, held.get(uuid(1))?.accepted]).toEqual([exit, true])
     stopLosing()
     const resumed = await cli.run(['update', '--resume', job])
     expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([11, ['unknown', 'updated']])
