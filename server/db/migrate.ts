@@ -25,8 +25,9 @@ import indexes from './migrations/0020_indexes.sql'
 type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
 /**
- * A released file is never edited. A step is a transaction of its own. `oldest` is the oldest schema whose programs may start
- * after the migration, stored in the database for them. Without it, only programs that know the migration start.
+ * A released file is never edited. A step is a transaction of its own, and each but the last may run again: after a kill, or on
+ * another node. `oldest` is the oldest schema whose programs may start after the migration, stored in the database for them.
+ * Without it, only programs that know the migration start.
  */
 const migrations: readonly Migration[] = [
   ['0001_tables', [tables]],
@@ -46,7 +47,7 @@ const migrations: readonly Migration[] = [
   ['0017_record_notices', [recordNotices], '0010_usage'],
   ['0018_timestamps', [timestamps], '0010_usage'],
   ['0019_imports', [imports], '0010_usage'],
-  ['0020_indexes', indexes.trim().split(/(?<=;)\n/), '0010_usage'],
+  ['0020_indexes', indexes.trim().split('\n\n'), '0010_usage'],
 ]
 
 /** Writes the first administrators' entry of each account without one. */
@@ -69,20 +70,29 @@ interface Applied {
   readonly oldest: string | null
 }
 
-/** Longest wait for a lock. Every request would queue behind a longer one. */
+/** Longest wait for a lock that stops requests: they queue behind it. */
 const lockTimeoutMs = 300
+
+/** Longest wait for a lock that stops none. Longer than `deadlock_timeout`, after which autovacuum gives way. */
+const weakLockTimeoutMs = 1500
 
 const lockPauseMs = 2000
 
-type OnWait = (what: string | null) => void
+interface Waiting {
+  /** Called with the reason for a wait, and with null at its end. */
+  readonly onWait?: ((what: string | null) => void) | undefined
+  /** Ends the migration before its next step. */
+  readonly signal?: AbortSignal | undefined
+}
 
 /**
  * Migrates a new database in one transaction, and any other step by step beside nodes of the version before.
  * @throws PostgresError, with the step undone; the next call continues with it
  * @throws OperatorError if a newer version has migrated it and does not allow this one beside it
+ * @throws the reason of the signal
  */
-export async function migrate(sql: Sql, onWait?: OnWait): Promise<void> {
-  const missing = await runAlone(sql, onWait, async (tx, applied) => {
+export async function migrate(sql: Sql, waiting: Waiting = {}): Promise<void> {
+  const missing = await runAlone(sql, waiting, async (tx, applied) => {
     const found = migrations.filter(([name]) => !applied.has(name))
     if (applied.size > 0 && found.length > 0) return found
     for (const [name, steps, oldest] of found) {
@@ -92,15 +102,16 @@ export async function migrate(sql: Sql, onWait?: OnWait): Promise<void> {
     await distribute(tx)
     return []
   })
-  for (const migration of missing) await migrateBesideNodes(sql, onWait, migration)
-  if (missing.length > 0) await runAlone(sql, onWait, distribute)
+  for (const migration of missing) await migrateBesideNodes(sql, waiting, migration)
+  if (missing.length > 0) await runAlone(sql, waiting, distribute)
 }
 
-async function migrateBesideNodes(sql: Sql, onWait: OnWait | undefined, migration: Migration): Promise<void> {
+async function migrateBesideNodes(sql: Sql, waiting: Waiting, migration: Migration): Promise<void> {
   const [name, steps, oldest] = migration
   for (const [index, step] of steps.entries()) {
-    await runAlone(sql, onWait, async (tx, applied) => {
+    await runAlone(sql, waiting, async (tx, applied) => {
       if (applied.has(name)) return // by another node
+      await stopVacuum(tx, step)
       await runStatements(tx, step)
       if (index === steps.length - 1) await record(tx, name, oldest)
     })
@@ -110,26 +121,56 @@ async function migrateBesideNodes(sql: Sql, onWait: OnWait | undefined, migratio
 /** Runs a transaction while no other node migrates. Repeats it until no lock takes long. */
 async function runAlone<T>(
   sql: Sql,
-  onWait: OnWait | undefined,
+  { onWait, signal }: Waiting,
   work: (tx: TransactionSql, applied: ReadonlySet<string>) => Promise<T>,
 ): Promise<T> {
-  for (;;) {
-    try {
-      const done = await sql.begin(async tx => {
-        await tx`set local statement_timeout = 0`
-        await lockSchema(tx)
-        // biome-ignore lint/plugin: SET takes no parameters.
-        await tx.unsafe(`set local lock_timeout = ${lockTimeoutMs}`)
-        return [await work(tx, await findApplied(tx))] as const
-      })
-      return done[0]
-    } catch (error) {
-      if (!isLocked(error)) throw error
-      onWait?.('waiting until nothing holds a lock on the tables, such as a backup')
-      await delay(lockPauseMs)
-      onWait?.(null)
+  try {
+    for (let round = 1; ; round += 1) {
+      signal?.throwIfAborted()
+      try {
+        return await runOnce(sql, work)
+      } catch (error) {
+        if (!isLocked(error)) throw error
+        if (round === 1)
+          onWait?.('waiting for a lock on the tables, which a backup may hold, or the migration of another node')
+        await delay(lockPauseMs, undefined, { signal }).catch(() => {})
+      }
     }
+  } finally {
+    onWait?.(null)
   }
+}
+
+async function runOnce<T>(
+  sql: Sql,
+  work: (tx: TransactionSql, applied: ReadonlySet<string>) => Promise<T>,
+): Promise<T> {
+  const done = await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    await limitLocks(tx, weakLockTimeoutMs)
+    await lockSchema(tx)
+    await limitLocks(tx, lockTimeoutMs)
+    return [await work(tx, await findApplied(tx))] as const
+  })
+  return done[0]
+}
+
+async function limitLocks(tx: TransactionSql, ms: number): Promise<void> {
+  // biome-ignore lint/plugin: SET takes no parameters.
+  await tx.unsafe(`set local lock_timeout = ${ms}`)
+}
+
+/** Locks the tables that a step names, against vacuum alone: reads and writes go on. */
+async function stopVacuum(tx: TransactionSql, step: string): Promise<void> {
+  const words = step.replace(/--.*/g, '').match(/\w+/g) ?? []
+  const tables = await tx<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname in ${tx(words)}
+    order by relname`
+  if (tables.length === 0) return
+  await limitLocks(tx, weakLockTimeoutMs)
+  await tx`lock table ${tx(tables.map(({ name }) => name))} in share update exclusive mode`
+  await limitLocks(tx, lockTimeoutMs)
 }
 
 /** Returns true also for a deadlock with a request. */

@@ -22,6 +22,8 @@ export interface Database {
 
 interface OpenOptions extends EmbeddedOptions {
   readonly share?: boolean
+  /** Ends a migration before its next step: its reason is thrown. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const maxConnections = 10
@@ -33,22 +35,22 @@ const maxMonitorConnections = 2
 
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
-  const { onWait } = options
-  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl, onWait })
+  const { onWait, signal } = options
+  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl, onWait, signal })
   // The embedded database has one backend: a second connection would wait.
   const connection = { target: { folder }, max: 1 }
-  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait })
-  return await openMigrated(connection, { onWait, embedded: await startEmbedded(folder, options) })
+  if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait, signal })
+  return await openMigrated(connection, { onWait, signal, embedded: await startEmbedded(folder, options) })
 }
 
-interface MigratedOptions extends Pick<OpenOptions, 'onWait'> {
+interface MigratedOptions extends Pick<OpenOptions, 'onWait' | 'signal'> {
   readonly readDatabaseUrl?: string | null
   readonly embedded?: EmbeddedDatabase
 }
 
 async function openMigrated(
   connection: ConnectOptions,
-  { readDatabaseUrl, embedded, onWait }: MigratedOptions,
+  { readDatabaseUrl, embedded, onWait, signal }: MigratedOptions,
 ): Promise<Database> {
   const pools: Sql[] = []
   const close = async () => {
@@ -63,7 +65,7 @@ async function openMigrated(
   const openReplica = (url: string) => open({ target: { url }, max: maxReplicaConnections, isReplica: true })
   try {
     const sql = open(connection)
-    await migrate(sql, onWait)
+    await migrate(sql, { onWait, signal })
     const openMore = (max: number) => ('url' in connection.target ? open({ ...connection, max }) : sql)
     const publicSql = openMore(maxPublicConnections)
     const monitorSql = openMore(maxMonitorConnections)
@@ -71,7 +73,8 @@ async function openMigrated(
     return { sql, publicSql, monitorSql, replicas: replicas.length > 0 ? new Replicas(replicas) : undefined, close }
   } catch (cause) {
     await close()
-    throw cause instanceof OperatorError ? cause : toOperatorError(cause, 'url' in connection.target ? 'url' : 'folder')
+    if (cause instanceof OperatorError || cause === signal?.reason) throw cause
+    throw toOperatorError(cause, 'url' in connection.target ? 'url' : 'folder')
   }
 }
 

@@ -3,41 +3,42 @@ import { expect, it } from 'vitest'
 import { adoptAccounts, migrate, schemaVersion } from '../../../server/db/migrate.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
 import { onCitus, useDatabase } from '../../support/database.ts'
+import { emptyDatabase, readSchema } from './schema-lines.ts'
 
 const folder = new URL('../../../server/db/migrations/', import.meta.url)
 const database = useDatabase()
 
 it('migrate › changes nothing in a migrated database', async () => {
-  const before = await schema()
+  const before = await readSchema(database.sql)
   expect(before.length).toBeGreaterThan(50)
   await migrate(database.sql)
   await migrate(database.sql)
-  expect(await schema()).toEqual(before)
+  expect(await readSchema(database.sql)).toEqual(before)
 })
 
 it('migrate › migrates an empty database once when eight nodes start at the same time', async () => {
-  const before = await schema()
-  await empty()
+  const before = await readSchema(database.sql)
+  await emptyDatabase(database.sql)
   await Promise.all(Array.from({ length: 8 }, () => migrate(database.sql)))
-  expect(await schema()).toEqual(before)
+  expect(await readSchema(database.sql)).toEqual(before)
   const names = await database.sql`select name from migrations order by name`
   expect(names.map(({ name }) => `${name}.sql`)).toEqual(readdirSync(folder).sort())
 })
 
 it('migrate › leaves the schema as it was when a migration fails, and succeeds afterwards', async () => {
-  const before = await schema()
-  await empty()
+  const before = await readSchema(database.sql)
+  await emptyDatabase(database.sql)
   await database.sql`create table secrets ()` // in the way of the last table
   await expect(migrate(database.sql)).rejects.toMatchObject({ code: '42P07' })
-  expect(await schema()).toEqual([])
+  expect(await readSchema(database.sql)).toEqual([])
   await database.sql`drop table secrets`
   await migrate(database.sql)
-  expect(await schema()).toEqual(before)
+  expect(await readSchema(database.sql)).toEqual(before)
 })
 
 it('migrate › keeps every row of the first version', async () => {
   const { sql } = database
-  await empty()
+  await emptyDatabase(database.sql)
   await sql.unsafe(readFileSync(new URL('0001_tables.sql', folder), 'utf8'))
   await sql`create table migrations (name text primary key, applied_at timestamptz not null)`
   await sql`insert into migrations values ('0001_tables', now())`
@@ -103,24 +104,7 @@ it('migrate › refuses a schema of a newer version, unless that allows this ver
 
 it('migrate › adds the column of compatible versions to a database of the first version', async () => {
   await database.sql`alter table migrations drop column oldest`
-  const before = await schema()
+  const before = await readSchema(database.sql)
   await migrate(database.sql)
-  expect(await schema()).toEqual([...before, 'migrations oldest text YES'].sort())
+  expect(await readSchema(database.sql)).toEqual([...before, 'migrations oldest text YES'].sort())
 })
-
-async function empty(): Promise<void> {
-  const tables = await database.sql<{ name: string }[]>`
-    select tablename as name from pg_tables where schemaname = 'public'`
-  for (const { name } of tables) await database.sql`drop table ${database.sql(name)} cascade`
-}
-
-/** Every column and index, and when each migration was applied but for the clock. */
-async function schema(): Promise<string[]> {
-  const rows = await database.sql<{ line: string }[]>`
-    select concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default) as line
-    from information_schema.columns where table_schema = 'public'
-      and table_name in (select tablename from pg_tables)
-    union all select indexdef from pg_indexes where schemaname = 'public'
-    order by 1`
-  return rows.map(({ line }) => line)
-}
