@@ -49,7 +49,10 @@ const minuteMs = 60 * 1000
 const memoryFlags = '--heap-growing-percent=60'
 
 /** @throws OperatorError if the operator can fix the problem */
-export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: ServerHost): Promise<RunningServer> {
+export async function serve(
+  options: ServeOptions,
+  { env, onWait, onEmbedded, signal }: ServerHost,
+): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
   if (!config.databaseUrl) onEmbedded?.(describeEmbedded(config))
@@ -71,7 +74,7 @@ export async function serve(options: ServeOptions, { env, onWait, onEmbedded }: 
     await watchdog?.stop()
   }
   try {
-    database = await openDatabase(config, { workerFile, onWait, onTrouble })
+    database = await openDatabase(config, { workerFile, onWait, onTrouble, signal })
     const { sql, publicSql, monitorSql, replicas } = database
     const state = await explainLoss(config, () => Monitor.start(monitorSql, logger))
     monitor = state

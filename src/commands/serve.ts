@@ -44,10 +44,14 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   const stop = stopSignal(ctx)
   const { serve } = await ctx.loadServer()
   const onEmbedded = (what: string) => void ctx.io.out.write(`opening ${what}\n`).catch(() => {})
-  const server = await serve(options, { ...serverHost(ctx), onEmbedded })
+  const { signal } = stop
+  const server = await serve(options, { ...serverHost(ctx), onEmbedded, signal }).catch(error => {
+    if (error !== signal.reason) throw error
+  })
+  if (!server) return
   try {
-    const hints = folder && !stop.isAsked() ? await welcome(ctx, server, folder) : ''
-    const serving = stop.isAsked() ? '' : `consentctl is serving on ${server.url}\n`
+    const hints = folder && !signal.aborted ? await welcome(ctx, server, folder) : ''
+    const serving = signal.aborted ? '' : `consentctl is serving on ${server.url}\n`
     await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // the reader of stdout may never read
     await stop.asked
     stop.onInsistence(() => server.abortRequests())
@@ -56,8 +60,9 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   }
 }
 
-/** The first SIGINT or SIGTERM stops the server. A later one aborts its requests. */
+/** The first SIGINT or SIGTERM stops the server, or its start. A later one aborts its requests. */
 function stopSignal({ host }: Context) {
+  const controller = new AbortController()
   let askedAt: number | undefined
   let insist = () => {}
   const asked = new Promise<void>(resolve => {
@@ -65,6 +70,7 @@ function stopSignal({ host }: Context) {
       // The file writer of conf raises a signal again at once.
       if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
       askedAt ??= Date.now()
+      controller.abort()
       resolve()
     }
     host.on('SIGINT', onSignal)
@@ -72,7 +78,7 @@ function stopSignal({ host }: Context) {
   })
   return {
     asked,
-    isAsked: () => askedAt !== undefined,
+    signal: controller.signal,
     onInsistence: (action: () => void) => {
       insist = action
     },

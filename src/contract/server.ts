@@ -199,6 +199,8 @@ export interface ServerHost {
   readonly onDefault?: (what: string) => void
   /** Called with the embedded database before `serve` opens it. */
   readonly onEmbedded?: (what: string) => void
+  /** Ends the migration of `serve`, which then rejects with its reason. */
+  readonly signal?: AbortSignal
 }
 
 /** The executable loads it; the client never imports it. */

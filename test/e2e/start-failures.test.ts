@@ -2,19 +2,21 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import postgres from 'postgres'
 import { describe, expect, inject, it } from 'vitest'
 import { binary, quote, useFolder } from '../support/cli.ts'
 import { newDatabase } from './campaign.ts'
 
 const folder = useFolder()
 
-/** Runs `serve` until it ends, or until it serves. */
-async function serve(env: Record<string, string>, limit = '') {
+/** Runs `serve` until it ends, or until it serves. SIGTERM follows `endAfter` on stderr. */
+async function serve(env: Record<string, string>, { limit = '', endAfter = /^$/ } = {}) {
   const command = `${limit} exec ${[process.execPath, binary, 'serve', '--port', '0'].map(quote).join(' ')}`
   const child = spawn('bash', ['-c', command], {
     env: { PATH: process.env['PATH'], HOME: folder.path, LOG_LEVEL: 'silent', ...env },
   })
   child.stdout.once('data', () => child.kill('SIGKILL'))
+  child.stderr.on('data', data => endAfter.test(String(data)) && child.kill('SIGTERM'))
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   return { code: code as number | null, stderr }
 }
@@ -70,9 +72,21 @@ describe.skipIf(!inject('clusterUrl')).concurrent('a first start whose database 
   )
 })
 
+it.skipIf(!inject('clusterUrl'))('a start that waits for the migration of another node ends at SIGTERM', async () => {
+  const url = await newDatabase('consentctl_test_start_wait')
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  await sql`select pg_advisory_lock(7266328)`
+  const start = performance.now()
+  const ended = await serve({ DATABASE_URL: url }, { endAfter: /waiting/ })
+  expect(ended).toEqual({ code: 0, stderr: expect.stringMatching(/^waiting for a lock on the tables, [^\n]* …\n$/) })
+  expect(performance.now() - start).toBeLessThan(6000)
+  expect(await sql`select tablename from pg_tables where schemaname = 'public'`).toEqual([])
+  await sql.end()
+})
+
 describe('a limit of open files that is too low', () => {
   it.each([64, 96])('of %i is named, with what to do', async limit => {
-    const { code, stderr } = await serve({}, `ulimit -n ${limit};`)
+    const { code, stderr } = await serve({}, { limit: `ulimit -n ${limit};` })
     expect(stderr).toMatch(/^error: this process, or the machine, may not open enough files \(open_files\)\n/m)
     expect(stderr).toContain('try: raise the limit: ulimit -n 1024, or LimitNOFILE=')
     expect(code).toBe(1)
