@@ -21,7 +21,7 @@ interface RetryOptions extends Backoff {
  * been carried out.
  *
  * @throws the first error after which the call may have been carried out, if the call is not idempotent: later errors
- *   say nothing about that attempt. Otherwise the last error.
+ *   say nothing about that attempt. Otherwise the last error, but for that of a signal.
  */
 export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
@@ -35,7 +35,7 @@ export async function withRetries<T>(
       lost ??= result
       onLost?.(result)
     }
-    const final = lost && !lost.call.idempotent ? lost : result
+    const final = lost && (!lost.call.idempotent || isInterrupted(result)) ? lost : result
     const seconds = backoffSeconds(result, attempt, maxWait)
     if (seconds === null || (lost && !(await mayRepeat()))) throw final
     onWait(result, seconds, attempt + 1)
@@ -56,6 +56,11 @@ export function backoffSeconds(error: CallError, attempt: number, maxWait: numbe
   const least = 0.5
   const most = Math.min(8, 2 ** attempt)
   return Math.max(asked, Math.min(maxWait, least + Math.random() * (most - least)))
+}
+
+/** A signal ends only the read before a repeated change. */
+function isInterrupted(error: CallError): boolean {
+  return error instanceof NetworkError && error.code === 'interrupted'
 }
 
 function isTemporary(error: CallError): boolean {

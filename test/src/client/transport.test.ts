@@ -4,6 +4,7 @@ import type { Client } from '../../../src/client/client.ts'
 import { createClient } from '../../../src/client/connect.ts'
 import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
 import { log } from '../../../src/contract/log.ts'
+import { interruptedError } from '../../../src/io/io.ts'
 import { freePort } from '../../support/postgres.ts'
 import { answers, apiKey, byId, consent, consentsPath, fails, useCli, uuid } from '../support.ts'
 
@@ -194,4 +195,20 @@ it('client › errors › call every request but POST idempotent', async () => {
     ['/api/v1/consents/:id', true],
     ['/api/v1/consents/:id', true],
   ])
+})
+
+it('when a signal ends the read before a change is sent again, the error is that of the change', async () => {
+  const interruption = new AbortController()
+  instance.use(
+    http.put(byId, () => fails(503, 'unavailable', 'overloaded')),
+    http.get(byId, async () => {
+      interruption.abort(interruptedError())
+      await new Promise(() => {})
+    }),
+  )
+  const client = createClient(async () => ({ ...connection(), interruption: interruption.signal }))
+  const error = await client.consents.update({ params: { id: '7' }, body: { accepted: true } }).catch(each => each)
+  client.close()
+  expect(error).toMatchObject({ name: 'ApiError', message: 'overloaded', maybeDone: true })
+  expect(sent().map(({ method }) => method)).toEqual(['PUT', 'GET'])
 })
