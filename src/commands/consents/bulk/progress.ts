@@ -193,7 +193,7 @@ async function printStop(ctx: Context, progress: Progress, { extent }: ImportJob
 
 /** Lines are sent concurrently, so that some before the last one sent may not be. */
 function describeUnsent(last: number, unsent: readonly number[]): string {
-  if (last === 0) return 'no line was sent'
+  if (last === 0) return 'no line was sent in this run'
   const before = unsent.filter(line => line < last).length
   const more = before === 0 ? '' : `, nor ${before === 1 ? 'was one' : `were ${before}`} before it`
   return `the lines after ${last} were not sent${more}`

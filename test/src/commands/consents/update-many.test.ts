@@ -366,6 +366,24 @@ describe('a signal during update --file', () => {
   })
 })
 
+it('update --resume says that it sent no line in this run, if a signal ends it before: an earlier run did', async () => {
+  const { writes } = holding(three())
+  const stopLosing = losing('put', () => {})
+  const file = fileOf('ids', `${uuid(1)}\n`)
+  expect(await cli.run(['update', '--file', file, '--pref', 'b=false'])).toMatchObject({ code: 7 })
+  stopLosing()
+  const signals = new EventEmitter()
+  cli.instance.use(
+    http.get(byId, async () => {
+      signals.emit('SIGINT')
+      await new Promise(() => {})
+    }),
+  )
+  const { code, stderr } = await cli.run(['update', '--resume', 'last'], { signals })
+  expect([code, stderr]).toEqual([130, expect.stringContaining('no line was sent in this run\n')])
+  expect(writes).toEqual([])
+})
+
 describe('rm --file', () => {
   it('deletes the records of a file as a job, once the number of lines is confirmed', async () => {
     const { held, writes } = holding(three())
