@@ -158,12 +158,14 @@ function requireOlder({ number, ticket, finished_at, records }: AnyErasureReceip
   })
 }
 
-/** Merges several receipts of one person, of which the newest comes first. */
+/** Merges all receipts of one person: the newest comes first, and an older one may join several. */
 function addPerson(people: SubjectRequest[], person: SubjectRequest): void {
-  const index = people.findIndex(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
-  const same = people[index]
-  if (same) people[index] = { ...same, subjects: [...new Set([...same.subjects, ...person.subjects])] }
-  else people.push(person)
+  const same = people.filter(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
+  const [newest = person, ...joined] = same
+  for (const each of joined) people.splice(people.indexOf(each), 1)
+  const subjects = [...new Set([...same, person].flatMap(each => each.subjects))]
+  const index = same.length > 0 ? people.indexOf(newest) : people.length
+  people[index] = { ...newest, subjects }
 }
 
 /** Tells that a purge is in no backup of before either. `isErased`: the erasure itself is in the backup. */

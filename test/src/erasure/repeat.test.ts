@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { http } from 'msw'
 import { expect, it } from 'vitest'
-import { answers, byId, useCli, uuid } from '../support.ts'
+import type { Consent } from '../../../src/contract/index.ts'
+import { answers, byId, consent, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -71,4 +72,25 @@ it('subject erase --repeat-since ends with the signal that comes while it search
   const { code, stderr } = await cli.run(['subject', ...repeat, '--yes'], { env: folders.env, signals })
   expect([code, stderr]).toEqual([130, expect.not.stringContaining('left out')])
   expect(instance.deletions).toEqual([])
+})
+
+it('subject erase --repeat-since takes all receipts that share an identifier for those of one person', async () => {
+  const { records } = fakeInstance(cli, 0)
+  cli.instance.use(answers('get', '*/api/v1/requests', { error: 'not_found', message: 'no such route' }, 404))
+  const folders = freshFolders(cli)
+  const held = new Map<string, Consent>()
+  const hold = (n: number, subject_id: string) => {
+    records.set(uuid(n), consent({ id: uuid(n), subject_id }))
+    for (const [id, record] of records) held.set(id, record)
+  }
+  hold(1, 'a')
+  hold(2, 'b')
+  await folders.run('erase', 'a', '--also', 'b', '--ticket', 'DSR-1', '--confirm', '2')
+  hold(3, 'a')
+  await folders.run('erase', 'a', '--ticket', 'DSR-2', '--confirm', '1')
+  hold(4, 'b')
+  await folders.run('erase', 'b', '--ticket', 'DSR-3', '--confirm', '1')
+  for (const [id, record] of held) records.set(id, record)
+  const { stdout } = await folders.run(...repeat, '--dry-run')
+  expect(stdout).toMatch(/^DSR-3\t4\tplanned\t\S*\t\S*\n$/)
 })
