@@ -84,6 +84,11 @@ async function departure(request: Promise<unknown>): Promise<void> {
   await new Promise(setImmediate)
 }
 
+/** Returns each record once, and adds its id to `seen`. */
+export function unseen(records: readonly Consent[], seen: Set<string>): Consent[] {
+  return records.filter(({ id }) => !seen.has(id) && seen.add(id))
+}
+
 /** Detects repeated cursors in constant memory, by comparing with the 1st, 2nd, 4th, 8th … (Brent 1980). */
 function cycleDetector(first: string | undefined): (cursor: string | undefined) => void {
   let kept = first

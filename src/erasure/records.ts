@@ -1,5 +1,6 @@
 import type { Client } from '../client/client.ts'
 import { EndlessListError } from '../client/errors.ts'
+import { unseen } from '../client/pages.ts'
 import { consents } from '../contract/consents.ts'
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
@@ -42,11 +43,6 @@ export async function* recordsOf(
       yield unseen(records, seen).filter(record => deleted || isLive(record))
     }
   }
-}
-
-/** Returns each record once, and adds its id to `seen`. */
-export function unseen(records: readonly Consent[], seen: Set<string>): Consent[] {
-  return records.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
 export async function liveRecords(api: Client, subjects: readonly string[]): Promise<Consent[]> {
