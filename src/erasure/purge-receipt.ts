@@ -1,5 +1,6 @@
 import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { dataError } from '../errors/errors.ts'
 import { signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
@@ -14,7 +15,10 @@ export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt
   return null
 }
 
-/** Appends the erasure's receipt again, with what the purge certificates say. */
+/**
+ * Appends the erasure's receipt again, with what the purge certificates say.
+ * @throws CliError (exit 5) unless they name every record that it deleted
+ */
 export async function makePurgeReceipt(
   { store, key, who, host }: Signer,
   { receipt: erasure, bytes }: StoredReceipt,
@@ -22,7 +26,11 @@ export async function makePurgeReceipt(
 ): Promise<StoredReceipt> {
   const finished_at = new Date().toISOString()
   const statement = describePurge(deletedIds(erasure), certificates)
-  if (statement === null) throw new Error('the certificates do not name every record: nothing is signed')
+  if (statement === null)
+    throw dataError(
+      'the certificates do not name every record: nothing is signed',
+      'report this to the operator of the instance',
+    )
   return await appendReceipt(store, erasure.job, (number, previous) => {
     const { purge: _, ...repeated } = { purge: undefined, ...erasure }
     const receipt: ErasureReceipt = {

@@ -1,7 +1,10 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import { makePurgeReceipt } from '../../../src/erasure/purge-receipt.ts'
+import type { StoredReceipt } from '../../../src/erasure/receipts.ts'
+import type { Signer } from '../../../src/receipts/signer.ts'
 import { consent, fails, useCli, uuid } from '../support.ts'
-import { erasesSubjects, fakeInstance, freshFolders, maria } from './fake-instance.ts'
+import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
@@ -97,4 +100,12 @@ describe('subject verify --live', () => {
       certificates: { detail: expect.stringContaining('publishes no keys') },
     })
   })
+})
+
+it('a purge whose certificates name no record gets no receipt, and ends with 5', async () => {
+  fakeInstance(cli, 2)
+  const folders = freshFolders(cli)
+  expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
+  const stored = { receipt: await lastReceipt(folders), bytes: Buffer.of() } as unknown as StoredReceipt
+  await expect(makePurgeReceipt({} as Signer, stored, [])).rejects.toMatchObject({ code: 'invalid_data', exit: 5 })
 })
