@@ -50,7 +50,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       ['8', 'partial: some items were done and some not; the output says which'],
       ['9', 'declined at the prompt'],
       ['10', 'the state is not what was expected; nothing was done; of check: no'],
-      ['11', 'unknown: a response was lost; look before you do it again'],
+      ['11', 'unknown: a response was lost, or has no meaning; look before you do it again'],
       ['130', 'ended by SIGINT (Ctrl-C)'],
       ['143', 'ended by SIGTERM or SIGHUP'],
       ['137', 'serve: ended by its watchdog, or another SIGKILL'],
