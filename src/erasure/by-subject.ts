@@ -115,6 +115,14 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
   }
 }
 
+/** Returns true if identifiers without live records are marked, because the service has what a mark is for. */
+export async function marksErased(
+  api: Pick<Client, 'supports'>,
+  deletes_by: ErasureState['header']['deletes_by'],
+): Promise<boolean> {
+  return deletes_by === 'subject' && (await api.supports(restore))
+}
+
 /**
  * Marks identifiers that have only deleted records as erased, so that a restore must confirm that it overrides the
  * erasure. Erasing live records marks their identifiers itself.
@@ -125,7 +133,7 @@ export async function markErased(
   { header, targets }: Pick<ErasureState, 'header' | 'targets'>,
   onAnswer = (_certificate: string | null, _isLost: boolean): void => {},
 ): Promise<void> {
-  if (header.deletes_by !== 'subject' || !(await api.supports(restore))) return
+  if (!(await marksErased(api, header.deletes_by))) return
   const isMarked = new Set([...targets.values()].map(({ subject }) => subject))
   for (const [subject, subject_id] of header.subjects.entries()) {
     if (isMarked.has(subject)) continue

@@ -17,10 +17,10 @@ import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireAppendable } from '../../receipts/chain.ts'
-import { identify, openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
+import { identify, openSigner, type Signer } from '../../receipts/signer.ts'
 import { requireBaseUrl, requireSameOrigin } from '../../settings/settings.ts'
 import { type PersonRow, personView } from '../../views/subject.ts'
-import { type Found, findRecords, toHeader } from './found.ts'
+import { type Found, findRecords, requireEraseScope, toHeader } from './found.ts'
 import { rejectOnlyNear } from './near.ts'
 import { readPeople } from './people.ts'
 import { registerReceipt, tellRegistration } from './registration.ts'
@@ -80,7 +80,11 @@ async function erasePeople(
     await ctx.say(`${formatPeople(plans.length)}, ${formatCount(total)} on ${instanceLabel(ctx)}: nothing was deleted`)
     return many(personView, pagesOf(plans.map(toPlannedRow))) as Output<unknown>
   }
-  if (total > 0) requireScope(ctx, key, 'erase')
+  await requireEraseScope(
+    ctx,
+    key,
+    plans.map(({ found }) => found),
+  )
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
   if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(plans)

@@ -26,11 +26,20 @@ import { usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
 import { requireAppendable } from '../../receipts/chain.ts'
-import { findOperator, identify, requireScope } from '../../receipts/signer.ts'
+import { findOperator, identify } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, personView } from '../../views/subject.ts'
-import { type Found, findRecords, type Order, toHeader, toPlanner, toSubjectRequest, warnOfNear } from './found.ts'
+import {
+  type Found,
+  findRecords,
+  type Order,
+  requireEraseScope,
+  toHeader,
+  toPlanner,
+  toSubjectRequest,
+  warnOfNear,
+} from './found.ts'
 import { rejectOnlyNear } from './near.ts'
 import { explainQuota, runJob, tellReceipt } from './run.ts'
 import {
@@ -157,7 +166,7 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   const key = await identify(ctx.api)
   const request = await openRequest(ctx, asked, options, key)
   const found = await findRecords(ctx, order)
-  if (found.targets.length > 0) requireScope(ctx, key, 'erase')
+  await requireEraseScope(ctx, key, [found])
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
   const isNothing = found.targets.length === 0
   if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(found.near)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { quoteForShell } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
+import { marksErased } from '../../erasure/by-subject.ts'
 import type { ExportFiles } from '../../erasure/export.ts'
 import type { ErasureHeader } from '../../erasure/job.ts'
 import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
@@ -10,6 +11,7 @@ import { askForErasable, erasesSubjects, liveRecords, type Target, toTargets } f
 import type { ErasureRequest, SubjectRequest } from '../../erasure/request.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
+import { type IdentifiedKey, requireScope } from '../../receipts/signer.ts'
 import { tellNearMatches } from './near.ts'
 import { quotaError } from './run.ts'
 
@@ -45,6 +47,12 @@ export async function findRecords(ctx: Context, { asked: { subjects }, given, fi
     await ctx.say('quota used up: erasing on the server instead (never refused)')
     return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by, near }
   }
+}
+
+/** @throws CliError `forbidden` (exit 4) if the key may not delete what was found, or mark a person without records */
+export async function requireEraseScope(ctx: Context, key: IdentifiedKey, found: readonly Found[]): Promise<void> {
+  for (const { targets, deletes_by } of found)
+    if (targets.length > 0 || (await marksErased(ctx.api, deletes_by))) requireScope(ctx, key, 'erase')
 }
 
 export async function warnOfNear(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { answers, useCli, uuid, words } from '../support.ts'
-import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
+import { describesCaller, erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
@@ -30,7 +30,7 @@ it.each([
   ['one person', ['erase', maria, '--ticket', 'T']],
   ['a file', ['erase', '--file', 'requests.csv']],
 ])(
-  'subject erase of %s says before it asks that the key lacks the scope, which it needs only to delete',
+  'subject erase of %s says before it asks that the key lacks the scope, which it needs only to delete or to mark',
   async (_, args) => {
     const instance = fakeInstance(cli, 2)
     Object.assign(erasesSubjects(cli, instance), { version: 2 })
@@ -51,6 +51,10 @@ it.each([
     const nothing = await cli.run(['subject', ...words, '--confirm', '0'], { env })
     expect(nothing.code, nothing.stderr).toBe(0)
     expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held' })
+    const marks = { ...describesCaller.paths, '/api/v1/consents/{id}/restore': { post: {} } }
+    cli.instance.use(answers('get', '*/api/v1/openapi.json', { ...describesCaller, paths: marks }))
+    const marking = await cli.run(['subject', ...words], { env, tty, stdin: 'y\n' })
+    expect([marking.code, marking.stderr]).toEqual([4, expect.not.stringContaining('[y/N]')])
   },
 )
 

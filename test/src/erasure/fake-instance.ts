@@ -191,7 +191,7 @@ const describesErasure = {
   components: { schemas: { SubjectErasure: { properties: { ids: {} } } } },
 }
 
-const describesCaller = {
+export const describesCaller = {
   ...describesErasure,
   paths: { ...describesErasure.paths, '/api/v1/caller': { get: {} } },
 }
