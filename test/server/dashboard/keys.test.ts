@@ -82,7 +82,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await dashboard.expectAccessible()
       await page.getByRole('button', { name: 'Older' }).press('Enter')
       await page.getByText('Page 2').waitFor()
-      expect(await rows.last().innerText()).toContain('account created')
+      await rows.last().filter({ hasText: 'account created' }).waitFor()
       await page.getByRole('button', { name: 'Newer' }).press('Enter')
       await page.getByText('key key 54').waitFor()
       expect(await rows.count()).toBe(50)

@@ -218,7 +218,7 @@ async function confirm(ctx: Context, { prepared, site, options }: Sending): Prom
 }
 
 export function describePrepared(
-  { counts, files, given, undecided }: Prepared,
+  { counts, withoutSubject, files, given, undecided }: Prepared,
   refusedOut: string | undefined,
 ): string[] {
   const { read, records, changes, merged, duplicates, left_out, refused } = counts
@@ -227,6 +227,9 @@ export function describePrepared(
     undecided > 0
       ? `${rows}, whose persons are not judged until every value is decided`
       : `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${rows}`,
+    ...(withoutSubject > 0
+      ? [`${formatCount(withoutSubject)} without a subject, which no search for a person finds`]
+      : []),
     ...(undecided === 0 && merged > 0 ? [`${formatCount(merged, 'row')} part of another row's answer`] : []),
     ...(undecided === 0 && duplicates > 0 ? [`${formatCount(duplicates, 'row')} repeated`] : []),
     ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),

@@ -17,6 +17,7 @@ export interface Person {
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
+  readonly hasSubject: boolean
   /** Unix times of the first and last answer, in milliseconds. */
   readonly firstAt: number
   readonly lastAt: number
@@ -168,7 +169,17 @@ function finish(person: OpenPerson, rules: Rules): Person {
   const row = problem ? null : rowOf(history, rules.map.system, originId, subject)
   const [firstAt, lastAt] = [history.first?.state.at ?? 0, history.last?.at ?? 0]
   const counts = { events, answers, merged, duplicates }
-  return { originId, first, others: others ?? noOthers, row, problem, ...counts, firstAt, lastAt }
+  return {
+    originId,
+    first,
+    others: others ?? noOthers,
+    row,
+    problem,
+    ...counts,
+    hasSubject: subject !== undefined,
+    firstAt,
+    lastAt,
+  }
 }
 
 /** Returns null without a contradiction. Rows of complete answers must be identical. */

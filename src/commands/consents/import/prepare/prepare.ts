@@ -185,6 +185,7 @@ function openTally() {
   const counts = { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 }
   const refused: Partial<Record<Reason, number>> = {}
   const leftOut = new Map<string, Prepared['leftOut'][number]>()
+  let withoutSubject = 0
   let [firstAt, lastAt] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   const refuse = (reason: Reason, rows: number) => {
     counts.refused += rows
@@ -201,10 +202,11 @@ function openTally() {
       const key = JSON.stringify([table, value])
       leftOut.set(key, { table, value, count: (leftOut.get(key)?.count ?? 0) + 1 })
     },
-    add: ({ problem, row, events, answers, merged, duplicates, ...times }: Person) => {
+    add: ({ problem, row, events, answers, merged, duplicates, hasSubject, ...times }: Person) => {
       if (problem) return refuse(problem.reason, events)
       if (row === null) return
       counts.records += 1
+      if (!hasSubject) withoutSubject += 1
       counts.changes += answers - 1
       counts.merged += merged
       counts.duplicates += duplicates
@@ -213,6 +215,7 @@ function openTally() {
     },
     result: () => ({
       counts: { ...counts },
+      withoutSubject,
       refused,
       leftOut: [...leftOut.values()].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)),
       given:

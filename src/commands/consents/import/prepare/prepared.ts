@@ -55,6 +55,8 @@ export interface Prepared {
   readonly values: readonly DecidedValue[]
   readonly undecided: number
   readonly counts: Counts
+  /** Records that have no subject, and that no search for one finds. */
+  readonly withoutSubject: number
   readonly refused: Readonly<Partial<Record<Reason, number>>>
   readonly leftOut: readonly { readonly table: DecidedValue['table']; readonly value: string; readonly count: number }[]
   /** RFC 3339 with milliseconds; null without answers. */

@@ -420,5 +420,7 @@ it('import › --dry-run › counts each row that it read once, repeated ones an
   const files = people(3)
   appendFileSync(files, 'person-1,2024-03-01T09:00:00Z,yes\nperson-2,2024-03-02T09:00:00Z,no\n')
   const { stderr } = await run(files, ...flags(), '--dry-run')
-  expect(stderr).toContain('3 records with 1 later answer from 5 rows of 1 file; 1 row repeated; answered')
+  expect(stderr).toContain(
+    '3 records with 1 later answer from 5 rows of 1 file; 3 records without a subject, which no search for a person finds; 1 row repeated; answered',
+  )
 })

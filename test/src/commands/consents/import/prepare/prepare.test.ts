@@ -16,7 +16,7 @@ function sum({ records, changes, merged, duplicates, left_out, refused }: Record
 describe('prepare', () => {
   it('makes one row of a person, whose later answers are changes in the order of time', async () => {
     const csv = `${header}b,2024-03-01T00:00:00Z,no,no\na,2024-02-01T00:00:00+01:00,yes,no\nb,2024-01-01T00:00:00Z,yes,yes\n`
-    const { rows, path, counts, given } = await prepare(write(csv), wholeAnswers)
+    const { rows, path, counts, given, withoutSubject } = await prepare(write(csv), wholeAnswers)
     const sha256 = createHash('sha256').update(csv).digest('hex')
     expect(rows).toEqual([
       {
@@ -45,6 +45,7 @@ describe('prepare', () => {
     ])
     expect(counts).toEqual({ read: 3, records: 2, changes: 1, merged: 0, duplicates: 0, left_out: 0, refused: 0 })
     expect(given).toEqual({ first: '2024-01-01T00:00:00.000Z', last: '2024-03-01T00:00:00.000Z' })
+    expect(withoutSubject).toBe(2)
     expect(statSync(path as string).mode & 0o777).toBe(0o600)
     expect(left().length).toBe(3) // its folder, with its owner
     const site_id = '01890000-0000-7000-8000-000000000000'
