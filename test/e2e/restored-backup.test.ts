@@ -89,7 +89,12 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     )
     expect(again.stderr).toContain('consentctl requests close DSR-2 --outcome done')
 
-    expect(await run('subject', 'purge', 'DSR-3', '--confirm', '1')).toMatchObject({ code: 0 })
+    const toPurge = async () => (await run('subject', 'erase', '--repeat-since', since, '--dry-run')).stderr
+    expect(await toPurge()).toContain(
+      'receipt 3 (DSR-3) was purged, but the instance holds the data again; to purge it again: consentctl subject purge 7',
+    )
+    expect(await run('subject', 'purge', '7', '--confirm', '1')).toMatchObject({ code: 0 })
+    expect(await toPurge()).not.toContain('purged')
     const purged = await run('subject', 'verify', 'DSR-3', '--live', '--purged')
     expect(purged, purged.stdout).toMatchObject({ code: 0 })
     const proof = await run('subject', 'verify', 'DSR-1', '--live', '--subject', 'ada')

@@ -127,7 +127,8 @@ gets a receipt, and subject resume continues the whole file.
 
 --repeat-since is for the day on which a backup was restored: it erases the people of the receipts since then, if their
 records are live again, like --file, with new receipts that name the ones they repeat. Somebody with a record that is
-newer than the erasure, and a receipt that lists no records, are reported and left out (exit 8).
+newer than the erasure, and a receipt that lists no records, are reported and left out (exit 8). It also names
+the purges that the backup undid.
 
 A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
 the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next

@@ -1,4 +1,3 @@
-import { subjectCommand } from '../../cli/messages.ts'
 import { findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
@@ -16,6 +15,7 @@ import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
 import { identify } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
+import { PurgesToRepeat } from './repeat-purge.ts'
 
 export interface Repeated {
   readonly people: readonly SubjectRequest[]
@@ -38,19 +38,32 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
     isHere: await receiptsOfHere(ctx),
     people: [] as SubjectRequest[],
     purged: new Set<number>(),
+    purges: new PurgesToRepeat(),
   }
   let isPartial = false
+  const reported = new Set<string>()
   for await (const stored of allReceipts(store)) {
+    let receipt: AnyErasureReceipt | null = null
     try {
-      await addReceipt(ctx, search, requireSigned(stored, key).receipt)
+      receipt = requireSigned(stored, key).receipt
+      await addReceipt(ctx, search, receipt)
     } catch (error) {
       const isOfReceipt = error instanceof CliError && (error.exit === exit.rejected || error.exit === exit.changed)
       if (!isOfReceipt) throw error
       isPartial = true
-      await report(ctx, error)
+      if (isNews(reported, receipt, error)) await report(ctx, error)
     }
   }
+  await search.purges.tell(ctx, search.people)
   return { people: search.people, isPartial }
+}
+
+/** Returns false if a newer receipt of the person was left out for the same cause. */
+function isNews(reported: Set<string>, receipt: AnyErasureReceipt | null, { code }: CliError): boolean {
+  const causes = (receipt?.subject_hmacs ?? []).map(hmac => `${code} ${hmac}`)
+  const isKnown = causes.some(each => reported.has(each))
+  for (const each of causes) reported.add(each)
+  return !isKnown
 }
 
 interface Search {
@@ -61,19 +74,21 @@ interface Search {
   readonly people: SubjectRequest[]
   /** Numbers of receipts whose purge has a receipt since `since`, which is read before theirs. */
   readonly purged: Set<number>
+  readonly purges: PurgesToRepeat
 }
 
 async function addReceipt(ctx: Context, search: Search, receipt: AnyErasureReceipt): Promise<void> {
-  const { since, people, purged, isHere } = search
+  const { since, people, purged, purges, isHere } = search
   const isSince = (receipt.purge ?? receipt).finished_at >= since
   if (!isHere(receipt)) return
   if (receipt.purge) {
     if (isSince) purged.add(receipt.purge.receipt.number)
     return
   }
+  purges.addErasure(receipt)
   const person = isSince ? await findPerson(ctx, receipt, search) : null
   if (person) addPerson(people, person)
-  if (purged.has(receipt.number)) await tellPurge(ctx, receipt, { isErased: !isSince, person })
+  if (purged.has(receipt.number)) purges.addPurged(receipt, person)
 }
 
 /** Of the account; the address may be another one now. */
@@ -166,15 +181,4 @@ function addPerson(people: SubjectRequest[], person: SubjectRequest): void {
   const subjects = [...new Set([...same, person].flatMap(each => each.subjects))]
   const index = same.length > 0 ? people.indexOf(newest) : people.length
   people[index] = { ...newest, subjects }
-}
-
-/** Tells that a purge is in no backup of before either. `isErased`: the erasure itself is in the backup. */
-async function tellPurge(
-  ctx: Context,
-  { number, ticket }: AnyErasureReceipt,
-  { isErased, person }: { readonly isErased: boolean; readonly person: SubjectRequest | null },
-): Promise<void> {
-  const command = subjectCommand(ctx, 'purge', isErased ? String(number) : ticket)
-  if (isErased) await ctx.say(`receipt ${number} (${ticket}) was purged since; to purge it again: ${command}`)
-  else if (person) await ctx.say(`receipt ${number} (${ticket}) was purged; to purge it after this again: ${command}`)
 }

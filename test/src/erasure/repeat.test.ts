@@ -51,6 +51,20 @@ it('subject erase --repeat-since leaves out receipts of before, and people with 
   expect(instance.deletions).toEqual([])
 })
 
+it('subject erase --repeat-since names somebody left out once, also after a second restore', async () => {
+  const { instance, folders } = await erasedAndRestored()
+  const held = [...instance.records]
+  await folders.run(...repeat, '--yes')
+  for (const [id, record] of held) instance.records.set(id, record)
+  const [, record] = held[0] ?? []
+  if (record) instance.records.set(uuid(77), { ...record, id: uuid(77), updated_at: '2999-01-01T00:00:00.000Z' })
+  const { code, stderr } = await folders.run(...repeat, '--yes')
+  expect([code, stderr.match(/receipt \d \(DSR-7\): .* left out/g)]).toEqual([
+    8,
+    [expect.stringMatching(/^receipt 2 /)],
+  ])
+})
+
 it('subject erase --repeat-since takes no ids from a receipt that was changed', async () => {
   const { instance, folders } = await erasedAndRestored()
   const path = folders.receipt(1)

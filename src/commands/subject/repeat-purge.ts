@@ -1,0 +1,68 @@
+import { subjectCommand } from '../../cli/messages.ts'
+import type { Context } from '../../context.ts'
+import { deletedIds } from '../../contract/documents/deletion-statement.ts'
+import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import { previewPurge } from '../../erasure/purge-calls.ts'
+import type { SubjectRequest } from '../../erasure/request.ts'
+import { explain } from '../../errors/explain.ts'
+
+/** Collects receipts whose purge a restored backup may have undone. They are added newest first. */
+export class PurgesToRepeat {
+  /** The newest erasure that lists a record as deleted, by the id of the record. */
+  readonly #newest = new Map<string, number>()
+  readonly #live: { readonly receipt: AnyErasureReceipt; readonly person: SubjectRequest }[] = []
+  /** By the number of the receipt that lists the records. */
+  readonly #deleted = new Map<number, { readonly receipts: AnyErasureReceipt[]; readonly ids: string[] }>()
+
+  addErasure(receipt: AnyErasureReceipt): void {
+    for (const id of deletedIds(receipt)) if (!this.#newest.has(id)) this.#newest.set(id, receipt.number)
+  }
+
+  /** `person`: null if no record is live. */
+  addPurged(receipt: AnyErasureReceipt, person: SubjectRequest | null): void {
+    if (person) this.#live.push({ receipt, person })
+    else for (const id of deletedIds(receipt)) this.#addDeleted(receipt, id)
+  }
+
+  #addDeleted(receipt: AnyErasureReceipt, id: string): void {
+    const number = this.#newest.get(id) ?? receipt.number
+    const { receipts, ids } = this.#deleted.get(number) ?? { receipts: [], ids: [] }
+    this.#deleted.set(number, { receipts, ids })
+    if (!receipts.includes(receipt)) receipts.push(receipt)
+    ids.push(id)
+  }
+
+  /** Tells which purges are to be repeated: after the erasure of `people`, or now. */
+  async tell(ctx: Context, people: readonly SubjectRequest[]): Promise<void> {
+    for (const { subjects, ticket } of people) {
+      const isOfPerson = (of: SubjectRequest) => of.subjects.some(each => subjects.includes(each))
+      const receipts = this.#live.filter(({ person }) => isOfPerson(person)).map(({ receipt }) => receipt)
+      const [were, them] = describe(receipts)
+      const command = subjectCommand(ctx, 'purge', ticket)
+      if (receipts.length > 0) await ctx.say(`${were} purged; to purge ${them} after this again: ${command}`)
+    }
+    for (const [number, { receipts, ids }] of this.#deleted) {
+      const isUndone = await isSomeUnpurged(ctx, ids)
+      const [were, them] = describe(receipts)
+      const command = subjectCommand(ctx, 'purge', String(number))
+      if (isUndone === null) await ctx.say(`${were} purged; to purge ${them} again, if that is not done: ${command}`)
+      else if (isUndone)
+        await ctx.say(`${were} purged, but the instance holds the data again; to purge ${them} again: ${command}`)
+    }
+  }
+}
+
+function describe(receipts: readonly AnyErasureReceipt[]): readonly [were: string, them: string] {
+  const names = receipts.map(({ number, ticket }) => `receipt ${number} (${ticket})`).join(' and ')
+  return receipts.length > 1 ? [`${names} were`, 'them'] : [`${names} was`, 'it']
+}
+
+/** Returns null if this key or this instance cannot tell. */
+async function isSomeUnpurged({ api }: Context, ids: readonly string[]): Promise<boolean | null> {
+  try {
+    return [...(await previewPurge(api, ids)).values()].includes('deleted')
+  } catch (error) {
+    if (['not_found', 'not_offered', 'forbidden'].includes(explain(error).code)) return null
+    throw error
+  }
+}
