@@ -72,11 +72,12 @@ async function requireSignature(
   kind: DocumentKind,
   findKeys: FindKeys,
 ): Promise<string> {
-  const { byId, sourceOf, none } = await findKeys(kind.signer)
+  const { byId, sourceOf, none, findElsewhere } = await findKeys(kind.signer)
   const { key_id } = document
   const problem = findSignatureProblem({ key_id, time: readTime(document, kind), isSignedBy }, byId)
-  if (problem) throw new NotValid(byId.has(key_id) ? problem : `${problem}: it is ${none}`)
-  return sourceOf(key_id)
+  if (!problem) return sourceOf(key_id)
+  if (byId.has(key_id)) throw new NotValid(problem)
+  throw new NotValid(`${problem}: it is ${none}${(await findElsewhere?.(key_id)) ?? ''}`)
 }
 
 function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {

@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import * as z from 'zod'
-import { callOptional } from '../../cli/messages.ts'
+import { callOptional, quoteForShell } from '../../cli/messages.ts'
 import { NetworkError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
@@ -19,6 +21,8 @@ export interface Keys {
   sourceOf(keyId: string): string
   /** Says of another key that it is none of these. Completes "it is …". */
   readonly none: string
+  /** Returns a suffix for `none`: where the key is. */
+  findElsewhere?(keyId: string): Promise<string>
 }
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
@@ -64,7 +68,23 @@ export function instanceKeys(ctx: Context): FindKeys {
 
 async function profileKeys(ctx: Context): Promise<Keys> {
   const source = `that of the profile ${ctx.settings.profile.value}`
-  return { byId: trusted(await ownKeys(locateReceipts(ctx))), sourceOf: () => source, none: `not ${source}` }
+  return {
+    byId: trusted(await ownKeys(locateReceipts(ctx))),
+    sourceOf: () => source,
+    none: `not ${source}`,
+    findElsewhere: keyId => findOtherProfile(ctx, keyId),
+  }
+}
+
+async function findOtherProfile(ctx: Context, keyId: string): Promise<string> {
+  const { settings } = ctx
+  const files = await readdir(dirname(locateReceipts(ctx).keyFile)).catch(() => [])
+  for (const name of files.filter(file => file.endsWith('.pem')).map(file => basename(file, '.pem'))) {
+    const profile = { ...settings.profile, value: name }
+    const keys = await ownKeys(locateReceipts({ ...ctx, settings: { ...settings, profile } })).catch(() => [])
+    if (keys.some(key => keyIdOf(key) === keyId)) return ` but that of the profile ${name}: -p ${quoteForShell(name)}`
+  }
+  return ''
 }
 
 async function publishedKeys(ctx: Context): Promise<Keys> {

@@ -58,6 +58,13 @@ describe('verify, for documents that a profile has signed', () => {
         .replaceAll('\\n', '\n'),
     )
     expect(await verify(elsewhere.env, '--public-key', key)).toMatchObject({ code: 0 })
+
+    await cli.run(['config', 'set', 'base_url', cli.instance.url, '-p', 'other'], { env: folders.env })
+    const other = await verify(folders.env, '-p', 'other')
+    expect([other.code, other.stdout], other.stderr).toEqual([
+      5,
+      expect.stringContaining('it is not that of the profile other but that of the profile default: -p default'),
+    ])
   })
 
   it('refuses a manifest whose export was changed, and says if the export is missing', async () => {
