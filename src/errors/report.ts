@@ -2,7 +2,7 @@ import type { Host, Io } from '../io/io.ts'
 import { safeJson, visible } from '../output/index.ts'
 import { maskKey } from '../settings/key.ts'
 import { exit } from './errors.ts'
-import { explain } from './explain.ts'
+import { exitOf, explain } from './explain.ts'
 import { openKinds } from './kinds.ts'
 import { wantsJson } from './wants-json.ts'
 
@@ -28,7 +28,7 @@ export function reportsByKind(ctx: ReportContext & { readonly warn: (text: strin
   return {
     add: async (error: unknown, subject: string, { isHinted = true } = {}): Promise<void> => {
       const { code, message } = kindOf(error, subject)
-      const name = `${code} ${message}`
+      const name = `${exitOf(error)} ${code} ${message}` // of one code and message, some may be retried and some not
       const kind = kinds.get(name) ?? { first: subject, count: 0 }
       kinds.set(name, kind)
       kind.count += 1

@@ -45,8 +45,8 @@ that is not given. For a CSV with other columns --map-init writes a map to edit,
 A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
 continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
 twice. "--resume last" is the newest unfinished import of the profile and instance in use, and names its
-file first. Standard input cannot be resumed. Exit code 8: some lines were created and some not. 11: none
-failed, but some answers were lost.
+file first. Standard input cannot be resumed. Exit code 8: some lines were rejected, or some created and some
+not yet. 11: none was rejected, but some answers were lost.
 
 Examples:
   $ consentctl create --site Shop --subject maria@example.com --accepted --pref marketing=true

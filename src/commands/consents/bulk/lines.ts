@@ -50,6 +50,13 @@ export function toLineResult(
   id: string | null,
   error: unknown,
 ): LineResult {
-  const { code, message } = error === null ? { code: null, message: null } : explain(error)
-  return { line: number, result, id, error_code: code, message }
+  if (error === null) return { line: number, result, id, error_code: null, message: null }
+  const { code, message } = explain(error)
+  return { line: number, result, id, error_code: code, message: withoutName(message, `line ${number}`) }
+}
+
+/** Messages of this program begin with the line, which is a field of its own. */
+function withoutName(message: string, name: string): string {
+  const separator = [': ', ' '].find(each => message.startsWith(name + each))
+  return separator === undefined ? message : message.slice(name.length + separator.length)
 }

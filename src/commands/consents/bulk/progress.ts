@@ -18,7 +18,7 @@ export interface Progress extends Counts {
   lost: number
   /** Neither done nor rejected: a later run sends them again if there is a job. */
   unfinished: number
-  /** Failed lines among them. */
+  /** Failed lines that a later run of the job sends again: not done yet, and not rejected. */
   postponed: number
   /** Lines of the groups in flight that were not sent. */
   readonly unsent: number[]
@@ -50,33 +50,35 @@ export function newProgress(ctx: Context): Progress {
   }
 }
 
-export function countOutcome(progress: Progress, { entry, result, how }: Outcome): void {
+export function countOutcome(progress: Progress, { operation, state }: ImportJob, outcome: Outcome): void {
+  const { entry, result, how, error } = outcome
   progress.last = entry.line.number
   progress[result in progress ? (result as 'failed') : 'done'] += 1
   if (how === 'unanswered') progress.unanswered += 1
+  if (error === null) return
+  const { code, exit: exitCode } = explain(error)
+  if (code === 'lost') progress.lost += 1
+  if (!failsAll(operation, error) && exitCode !== exit.temporary && exitCode !== exit.unknown) return
+  progress.unfinished += 1
+  if (result === 'failed' && state) progress.postponed += 1
 }
 
 /** Counts lines that were sent, but whose results cannot be written any more. */
-export function countUntaken(progress: Progress, outcomes: readonly Outcome[]): void {
+export function countUntaken(progress: Progress, job: ImportJob, outcomes: readonly Outcome[]): void {
   const { last } = progress
-  for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, outcome)
+  for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, job, outcome)
   progress.last = last
 }
 
 /** Does not report an error that repeats the one that stopped the import. */
-export async function countError(
+export async function reportError(
   progress: Progress,
   operation: Operation,
   { entry, result, error }: Outcome,
   maxErrors: number,
 ): Promise<void> {
-  const { code, exit: exitCode } = explain(error)
+  const { exit: exitCode } = explain(error)
   const endsImport = failsAll(operation, error)
-  if (endsImport || exitCode === exit.temporary || exitCode === exit.unknown) {
-    progress.unfinished += 1
-    if (result === 'failed') progress.postponed += 1
-  }
-  if (code === 'lost') progress.lost += 1
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = result !== 'unknown' || exitCode !== exit.unknown // the summary has one hint for all lost answers
   if (progress.stop === null || !endsImport)
@@ -85,7 +87,7 @@ export async function countError(
     progress.stop ??= 'the lines after it would fail for the same reason'
     progress.stopExit ??= exitCode
   }
-  if (progress.failed >= maxErrors) progress.stop ??= `${progress.failed} failed, and no more may`
+  if (progress.failed >= maxErrors) progress.stop ??= `${describeFailed(progress, operation)}, and no more may`
 }
 
 /** An error of all records is not attributed to the one whose id its message would show. */
@@ -94,12 +96,19 @@ function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsImpor
   return `line ${entry.line.number}`
 }
 
-/** Returns 8 if some lines are done and some not, 11 if none failed but some answers were lost. */
-export function exitOf({ broken, done, unchanged, failed, unknown, firstExit, signalExit }: Progress): Exit {
+/** Returns for example `2 failed, 5 not created yet`. */
+function describeFailed({ failed, postponed }: Progress, { done }: Operation): string {
+  return `${failed - postponed} failed${postponed > 0 ? `, ${postponed} not ${done} yet` : ''}`
+}
+
+/** The order is in the manual: a rejected line counts before an unknown one, and that before one that is not done yet. */
+export function exitOf(progress: Progress): Exit {
+  const { broken, done, unchanged, failed, postponed, unknown, firstExit, signalExit } = progress
   const some = done + unchanged + unknown
   if (signalExit !== null) return signalExit
   if (broken !== null) return some > 0 ? exit.partial : explain(broken).exit
-  if (failed === 0) return unknown > 0 ? exit.unknown : exit.done
+  if (failed === postponed && unknown > 0) return exit.unknown
+  if (failed === 0) return exit.done
   return some > 0 ? exit.partial : firstExit
 }
 
@@ -136,14 +145,14 @@ export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   }
 }
 
-function progressText(progress: Progress, { extent, doneBefore }: ImportJob, seconds: number): string {
+function progressText(progress: Progress, { extent, doneBefore, operation }: ImportJob, seconds: number): string {
   const total = progress.done + progress.unchanged + progress.failed + progress.unknown
   const sent = Math.max(0, total - doneBefore)
   const left = extent && Math.max(0, extent.lines - Math.max(total, doneBefore))
   const rate = sent / Math.max(seconds, 0.001)
   const rest = left === null || rate === 0 ? '' : `, about ${duration(left / rate)} left`
   const of = left === null ? '' : ` of ${sent + left}`
-  return `${sent}${of} lines sent, ${progress.failed} failed, ${Math.round(rate)}/s${rest}`
+  return `${sent}${of} lines sent, ${describeFailed(progress, operation)}, ${Math.round(rate)}/s${rest}`
 }
 
 function duration(seconds: number): string {
@@ -161,15 +170,13 @@ export async function printSummary(
 ): Promise<void> {
   const { done, unchanged, failed, unknown, last, stop } = progress
   await progress.errors.finish()
-  await printStop(ctx, progress, job)
+  await printStop(ctx, progress, job, isDone)
   if (last === 0 && stop === null) await warnEmpty(ctx, job.reader)
   const earlier = job.doneBefore - job.unchangedBefore
   const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
   const { words } = job.operation
   const same = unchanged > 0 ? `${unchanged} already ${words.unchanged}, ` : ''
-  const later = isDone || !job.state ? 0 : progress.postponed
-  const rest = later > 0 ? `, ${later} not ${job.operation.done} yet` : ''
-  const others = `${same}${failed - later} failed${rest}${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  const others = `${same}${describeFailed(progress, job.operation)}${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
@@ -181,14 +188,24 @@ export async function printSummary(
   if (!isDone) await printResume(ctx, options, job, progress, lost)
 }
 
-async function printStop(ctx: Context, progress: Progress, { extent }: ImportJob): Promise<void> {
+async function printStop(
+  ctx: Context,
+  progress: Progress,
+  { extent, operation }: ImportJob,
+  isDone: boolean,
+): Promise<void> {
   const { broken, signalExit, stop, last, unsent } = progress
-  const reported = progress.done + progress.unchanged + progress.failed + progress.unknown
+  const isAllSent = progress.done + progress.unchanged + progress.failed + progress.unknown === extent?.lines
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
-    await ctx.warn('stopped: the lines that follow were not sent')
-  } else if (signalExit !== null) await ctx.say(describeUnsent(last, unsent))
-  else if (stop !== null && reported !== extent?.lines) await ctx.warn(`stopped after line ${last}: ${stop}`)
+    if (!isAllSent) await ctx.warn('stopped: the lines that follow were not sent')
+  } else if (signalExit !== null && !isAllSent) await ctx.say(describeUnsent(last, unsent))
+  else if (signalExit !== null && !isDone) await ctx.say(`every line was sent${lacksReceipt(progress, operation)}`)
+  else if (stop !== null && !isAllSent) await ctx.warn(`stopped after line ${last}: ${stop}`)
+}
+
+function lacksReceipt({ unfinished }: Progress, { complete }: Operation): string {
+  return complete && unfinished === 0 ? '; only the receipt is missing, which a resumed run makes' : ''
 }
 
 /** Lines are sent concurrently, so that some before the last one sent may not be. */

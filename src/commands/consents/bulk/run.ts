@@ -17,7 +17,6 @@ import { toLineResult } from './lines.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import {
-  countError,
   countOutcome,
   countUntaken,
   exitOf,
@@ -25,6 +24,7 @@ import {
   type Progress,
   type ProgressLine,
   printSummary,
+  reportError,
   resumeCommand,
   showProgress,
   warnEmpty,
@@ -135,7 +135,8 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     if (progress.last === 0) throw nothingSent(error)
   } finally {
     if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
-    countUntaken(progress, run.sender.untaken())
+    countUntaken(progress, job, run.sender.untaken())
+    if (isDone) progress.postponed = 0
     await line.end()
     // Without a job, this file is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
@@ -169,16 +170,16 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
   for (const outcome of outcomes) {
     const { entry, result, id, error } = outcome
     if (result !== 'unsent') {
-      countOutcome(run.progress, outcome)
+      countOutcome(run.progress, run.job, outcome)
       page.push(toLineResult(entry.line, result, id, error))
     }
-    if (error !== null) await reportError(run, outcome) // only on errors, because awaiting takes longer than the rest
+    if (error !== null) await reportFailure(run, outcome) // only on errors, because awaiting takes longer than the rest
   }
   return page
 }
 
 /** If the report cannot be written, the run stops after the lines in flight. */
-async function reportError({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
+async function reportFailure({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
   const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
     progress.broken ??= reason
@@ -190,7 +191,7 @@ async function reportError({ options, job, progress, sender, failedLines }: Run,
     if (!isInterrupted(exitOfError(error))) stop(error)
     return
   }
-  await countError(progress, job.operation, outcome, options.maxErrors).catch(stop)
+  await reportError(progress, job.operation, outcome, options.maxErrors).catch(stop)
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 

@@ -100,6 +100,57 @@ describe('create --file: a quota that is used up', () => {
   })
 })
 
+describe('create --file: lines that are not created', () => {
+  /** `lost` may exist, `later` does not, both with the same message; `bad` is rejected. */
+  const refuse = () => {
+    serve({ bad: [400, 'invalid_request'], lost: [503, 'unavailable'], later: [503, 'unavailable'] })
+    cli.instance.use(
+      http.post(consentsPath, async ({ request }) => {
+        const { subject_id } = (await request.clone().json()) as { subject_id: string }
+        if (subject_id !== 'later') return undefined
+        const headers = { 'Request-Not-Applied': 'true' }
+        return HttpResponse.json({ error: 'unavailable', message: 'it failed' }, { status: 503, headers })
+      }),
+    )
+  }
+
+  it.each([
+    [8, 'a line was rejected', ['lost', 'later', 'bad'], '1 failed, 1 not created yet, 1 unknown'],
+    [11, 'none was, but one is unknown', ['a', 'lost', 'later'], '0 failed, 1 not created yet, 1 unknown'],
+    [8, 'some are created and some not yet', ['a', 'later'], '0 failed, 1 not created yet'],
+    [7, 'none is created yet', ['later', 'later'], '0 failed, 2 not created yet'],
+    [5, 'all were rejected', ['bad', 'bad'], '2 failed'],
+  ])('end with %i if %s', async (code, _, subjects, counts) => {
+    refuse()
+    const ran = await create('--file', write(text(...subjects)), '--site', site)
+    expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(new RegExp(`, ${counts}"`))])
+  })
+
+  it('have examples that tell what may exist from what may be retried', async () => {
+    refuse()
+    const { stderr } = await create('--file', write(text('lost', 'lost', 'lost', 'lost', 'later')), '--site', site)
+    const told = stderr.split('\n').filter(Boolean)
+    const errors = told.flatMap(each => JSON.parse(each).error ?? [])
+    expect(errors.map(({ exit, retryable }) => [exit, retryable])).toEqual([...Array(3).fill([11, false]), [7, true]])
+    expect(stderr).toContain('and 1 more like line 1"')
+  })
+
+  it('count for --fail-fast, which says as the summary that they are not created yet', async () => {
+    refuse()
+    const { stderr } = await create('--file', write(text('a', 'later', 'b')), '--site', site, '--fail-fast')
+    expect(stderr).toContain('stopped after line 2: 0 failed, 1 not created yet, and no more may')
+    expect(stderr).toMatch(/created 1 record on [^,]*, 0 failed, 1 not created yet"/)
+  })
+
+  it('are failed lines for --failed-out, which ends the job', async () => {
+    refuse()
+    const flags = ['--site', site, '--failed-out', failedOut()]
+    const ran = await create('--file', write(text('a', 'later')), ...flags)
+    expect([ran.code, ran.stderr]).toEqual([8, expect.stringMatching(/, 1 failed"/)])
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text('later'))
+  })
+})
+
 describe('create --resume', () => {
   it('creates what is not created yet, and has a result for every line', async () => {
     const job = await stopped()

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import {
   appendFileSync,
   existsSync,
@@ -17,10 +18,12 @@ import { answers, consentsPath, site, useCli, uuid } from '../../../support.ts'
 const cli = useCli()
 const account = uuid(1)
 let [folder, state] = ['', '']
+let signals = new EventEmitter()
 
 beforeEach(() => {
   folder = cli.freshFolder()
   state = join(folder, 'state')
+  signals = new EventEmitter()
   mkdirSync(folder, { recursive: true })
 })
 
@@ -81,6 +84,7 @@ const refused = (status: number, error: string, message: string) => ({ status, e
 function run(...args: string[]) {
   return cli.run(['import', ...args], {
     env: { CONSENTCTL_CONFIG_DIR: join(folder, 'config'), CONSENTCTL_STATE_DIR: state },
+    signals,
   })
 }
 
@@ -357,6 +361,21 @@ it('import › exit 4 › of a key without the scope, with the command that make
   const { code, stderr } = await run(people(2), ...flags(), '--yes')
   expect(code, stderr).toBe(4)
   expect(stderr).toContain('try: make a key for this with consentctl keys create --name import --scope import,read')
+})
+
+it('import › exit 130 › of a signal after every record was sent: only the receipt is missing, which --resume makes', async () => {
+  importing(() => {
+    signals.emit('SIGINT')
+    return made()
+  })
+  const { code, stdout, stderr } = await run(people(1), ...flags(), '--yes')
+  expect([code, stdout], stderr).toEqual([130, ''])
+  expect(stderr).toContain('every line was sent; only the receipt is missing, which a resumed run makes\n')
+  expect(stderr).not.toContain('were not sent')
+  const [, job = ''] = /to resume: consentctl import --resume (\S+)/.exec(stderr) ?? []
+  const resumed = await run('--resume', job, '--json')
+  expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, expect.objectContaining({ job, made: 1 })])
+  expect(posts()).toBe(1)
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
