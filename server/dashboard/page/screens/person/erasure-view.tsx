@@ -55,7 +55,7 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
           ...(outcome
             ? ([
                 ['Finished', <Time at={outcome.finished_at} key="" />],
-                ['Verified then', describeVerification(outcome.verification)],
+                ['Verified then', describeVerification({ ...outcome.verification, isPurge: false })],
               ] as const)
             : []),
         ]}
