@@ -18,7 +18,7 @@ export function readTar(bytes: Buffer): Map<string, Buffer> {
     }
     at += Math.ceil(size / block) * block
   }
-  if (!isZero(bytes.subarray(at))) throw new SyntaxError('goes on after its end')
+  if (!isZero(bytes.subarray(at))) throw new SyntaxError('has data after its end')
   return files
 }
 

@@ -27,12 +27,12 @@ export interface Keys {
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** @throws CliError for a file that is no JWK set */
+/** @throws CliError for a file that is not a JWK set */
 export async function readKeySets({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
   return await fromFiles(files, async file => readKeySet(await readText(io, file), file))
 }
 
-/** @throws CliError for a file that is no key in PEM */
+/** @throws CliError for a file that is not a PEM key */
 export async function readPems({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
   return await fromFiles(files, async file => trusted([readPem(await readText(io, file), file)]))
 }

@@ -108,7 +108,7 @@ function tellUnnamed({ column, cells }: Sample): string[] {
   const other = filled(cells).find(cell => !isYesOrNo(cell))
   if (other === undefined) return []
   return [
-    `The name of ${column} is null, because it has "${other}", which is no plain yes or no: it may be no purpose.`,
+    `The name of ${column} is null, because it has "${other}", which is neither yes nor no: it may not be a purpose.`,
   ]
 }
 

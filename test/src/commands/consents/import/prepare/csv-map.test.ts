@@ -37,7 +37,7 @@ describe('import --from csv --map-out', () => {
     expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(0)
     const map = JSON.parse(readFileSync(path, 'utf8'))
     expect(map.about.filter((line: string) => line.startsWith('The name of'))).toEqual([
-      'The name of Purpose: Ads is null, because it has "Maybe", which is no plain yes or no: it may be no purpose.',
+      'The name of Purpose: Ads is null, because it has "Maybe", which is neither yes nor no: it may not be a purpose.',
     ])
     expect(map).toMatchObject({
       names: { 'Purpose: News': 'News', 'Purpose: Ads': null },
