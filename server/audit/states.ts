@@ -1,5 +1,4 @@
-// Settings in entries of the administrators' log, with digests of secrets. A new setting needs a default in
-// server/verify/replay.ts, because earlier entries lack it.
+// Settings in entries of the administrators' log, with digests of secrets.
 
 import type { Fragment, Sql } from 'postgres'
 import { instant, staticFragment } from '../db/fragments.ts'

@@ -1,28 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ISql, Sql, TransactionSql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
-import adopt from './adopt.sql'
 import { dbErrorCode } from './errors.ts'
-import tables from './migrations/0001_tables.sql'
-import idempotency from './migrations/0002_idempotency.sql'
-import service from './migrations/0003_service.sql'
-import evidence from './migrations/0004_evidence.sql'
-import lists from './migrations/0005_lists.sql'
-import keys from './migrations/0006_keys.sql'
-import keyStatements from './migrations/0008_key_statements.sql'
-import usage from './migrations/0010_usage.sql'
-import statistics from './migrations/0011_statistics.sql'
-import nearSubjectsAndRoles from './migrations/0012_near_subjects_and_roles.sql'
-import restore from './migrations/0013_restore.sql'
-import requests from './migrations/0014_requests.sql'
-import administration from './migrations/0015_administration.sql'
-import notices from './migrations/0016_notices.sql'
-import recordNotices from './migrations/0017_record_notices.sql'
-import timestamps from './migrations/0018_timestamps.sql'
-import imports from './migrations/0019_imports.sql'
-import indexes from './migrations/0020_indexes.sql'
+import accounts from './migrations/0001_baseline/accounts.sql'
+import consents from './migrations/0001_baseline/consents.sql'
+import history from './migrations/0001_baseline/history.sql'
+import notices from './migrations/0001_baseline/notices.sql'
+import requests from './migrations/0001_baseline/requests.sql'
+import signing from './migrations/0001_baseline/signing.sql'
+import statistics from './migrations/0001_baseline/statistics.sql'
 
-type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
+export type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
 /**
  * A released file is never edited. A step is a transaction of its own, and each but the last may run again: after a kill, or on
@@ -30,31 +18,8 @@ type Migration = readonly [name: string, steps: readonly string[], oldest?: stri
  * Without it, only programs that know the migration start.
  */
 const migrations: readonly Migration[] = [
-  ['0001_tables', [tables]],
-  ['0002_idempotency', [idempotency]],
-  ['0003_service', [service]],
-  ['0004_evidence', [evidence]],
-  ['0005_lists', [lists]],
-  ['0006_keys', [keys]],
-  ['0008_key_statements', [keyStatements]],
-  ['0010_usage', [usage]],
-  ['0011_statistics', [statistics], '0010_usage'],
-  ['0012_near_subjects_and_roles', [nearSubjectsAndRoles]],
-  ['0013_restore', [restore], '0010_usage'],
-  ['0014_requests', [requests], '0010_usage'],
-  ['0015_administration', [`${administration}${adopt}`], '0010_usage'],
-  ['0016_notices', [notices], '0010_usage'],
-  ['0017_record_notices', [recordNotices], '0010_usage'],
-  ['0018_timestamps', [timestamps], '0010_usage'],
-  ['0019_imports', [imports], '0010_usage'],
-  ['0020_indexes', indexes.trim().split('\n\n'), '0010_usage'],
+  ['0001_baseline', [accounts, consents, history, notices, requests, statistics, signing]],
 ]
-
-/** Writes the first administrators' entry of each account without one. */
-export async function adoptAccounts(tx: ISql): Promise<void> {
-  // biome-ignore lint/plugin: a file holds several statements; it is never input.
-  await tx.unsafe(adopt)
-}
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
@@ -83,17 +48,20 @@ interface Waiting {
   readonly onWait?: ((what: string | null) => void) | undefined
   /** Ends the migration before its next step. */
   readonly signal?: AbortSignal | undefined
+  /** Those of the program, except in tests of migrations. */
+  readonly known?: readonly Migration[]
 }
 
 /**
  * Migrates a new database in one transaction, and any other step by step beside nodes of the version before.
  * @throws PostgresError, with the step undone; the next call continues with it
- * @throws OperatorError if a newer version has migrated it and does not allow this one beside it
+ * @throws OperatorError if a newer version has migrated it and does not allow this one beside it, or if an unreleased one made it
  * @throws the reason of the signal
  */
 export async function migrate(sql: Sql, waiting: Waiting = {}): Promise<void> {
+  const { known = migrations } = waiting
   const missing = await runAlone(sql, waiting, async (tx, applied) => {
-    const found = migrations.filter(([name]) => !applied.has(name))
+    const found = known.filter(([name]) => !applied.has(name))
     if (applied.size > 0 && found.length > 0) return found
     for (const [name, steps, oldest] of found) {
       for (const step of steps) await runStatements(tx, step)
@@ -121,14 +89,14 @@ async function migrateBesideNodes(sql: Sql, waiting: Waiting, migration: Migrati
 /** Runs a transaction while no other node migrates. Repeats it until no lock takes long. */
 async function runAlone<T>(
   sql: Sql,
-  { onWait, signal }: Waiting,
+  { onWait, signal, known = migrations }: Waiting,
   work: (tx: TransactionSql, applied: ReadonlySet<string>) => Promise<T>,
 ): Promise<T> {
   try {
     for (let round = 1; ; round += 1) {
       signal?.throwIfAborted()
       try {
-        return await runOnce(sql, work)
+        return await runOnce(sql, known, work)
       } catch (error) {
         if (!isLocked(error)) throw error
         if (round === 1)
@@ -143,6 +111,7 @@ async function runAlone<T>(
 
 async function runOnce<T>(
   sql: Sql,
+  known: readonly Migration[],
   work: (tx: TransactionSql, applied: ReadonlySet<string>) => Promise<T>,
 ): Promise<T> {
   const done = await sql.begin(async tx => {
@@ -150,7 +119,7 @@ async function runOnce<T>(
     await limitLocks(tx, weakLockTimeoutMs)
     await lockSchema(tx)
     await limitLocks(tx, lockTimeoutMs)
-    return [await work(tx, await findApplied(tx))] as const
+    return [await work(tx, await findApplied(tx, known))] as const
   })
   return done[0]
 }
@@ -178,13 +147,11 @@ function isLocked(error: unknown): boolean {
   return /^(55P03|40P01)$/.test(dbErrorCode(error) ?? '')
 }
 
-async function findApplied(tx: TransactionSql): Promise<ReadonlySet<string>> {
-  await tx`create table if not exists migrations (name text primary key, applied_at timestamptz not null)`
-  const column = await tx`
-    select from pg_attribute where attrelid = 'migrations'::regclass and attname = 'oldest'`
-  if (column.length === 0) await tx`alter table migrations add column oldest text`
+async function findApplied(tx: TransactionSql, known: readonly Migration[]): Promise<ReadonlySet<string>> {
+  await tx`
+    create table if not exists migrations (name text primary key, applied_at timestamptz not null, oldest text)`
   const rows = await tx<Applied[]>`select name, oldest from migrations order by name`
-  rejectNewer(rows)
+  rejectOthers(rows, known)
   return new Set(rows.map(({ name }) => name))
 }
 
@@ -197,12 +164,18 @@ async function record(tx: TransactionSql, name: string, oldest: string | null = 
   await tx`insert into migrations (name, applied_at, oldest) values (${name}, now(), ${oldest})`
 }
 
-function rejectNewer(applied: readonly Applied[]): void {
-  const known = new Set(migrations.map(([name]) => name))
-  const newer = applied.find(({ name, oldest }) => !known.has(name) && (oldest === null || oldest > schemaVersion))
+function rejectOthers(applied: readonly Applied[], migrations: readonly Migration[]): void {
+  const known = migrations.map(([name]) => name)
+  const [first = ''] = known
+  const last = known.at(-1) ?? ''
+  if (applied.length > 0 && applied.every(({ name }) => name !== first))
+    throw new OperatorError('an unreleased version of consentctl made this database, and this version cannot read it', {
+      hint: 'use a new database: nothing was changed in this one',
+    })
+  const newer = applied.find(({ name, oldest }) => !known.includes(name) && (oldest === null || oldest > last))
   if (!newer) return
   throw new OperatorError(`the database has the schema ${newer.name} of a newer version of consentctl`, {
-    hint: `use that version or a later one: this one knows ${schemaVersion}. To go back, restore a backup from before the upgrade`,
+    hint: `use that version or a later one: this one knows ${last}. To go back, restore a backup from before the upgrade`,
   })
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ISql, Sql } from 'postgres'
 import { type ImportOrder, OperatorError, type Transferred } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { adoptAccounts, lockSchema, schemaVersion } from '../db/migrate.ts'
+import { lockSchema, schemaVersion } from '../db/migrate.ts'
 import {
   type End,
   formatVersion,
@@ -132,7 +132,6 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
       if (entry.kind === 'end') {
         await flush()
         await requireCounts(tx, entry.end, name)
-        await adoptAccounts(tx)
         await recordImport(tx, { exportedAt, sha256: entry.end.sha256 })
       }
     }
@@ -176,28 +175,21 @@ async function requireEmpty(tx: ISql): Promise<void> {
 
 type Columns = Readonly<Record<string, readonly string[]>>
 
-/**
- * Schema of version 0.1.0. Later migrations may only add tables and nullable or defaulted columns, so that older rows can be
- * imported unchanged.
- */
-const oldestSchema = '0006_keys'
-
 /** Returns the export's columns. @throws OperatorError if this database lacks one of them */
 function requireSchema({ schema, columns }: Header, known: Record<TableName, string[]>, name: string): Columns {
-  const hint = 'export it again with this version of consentctl, which migrates that database first'
-  if (schema < oldestSchema || schema > schemaVersion)
+  const hint =
+    'import it with the version of consentctl that exported it, then upgrade; or export it again with this one'
+  if (schema !== schemaVersion)
     throw invalidExport(name, `its schema is ${schema}, and that of this database ${schemaVersion}`, hint)
-  const isOlder = schema < schemaVersion
   const others = Object.keys(columns).filter(table => !(table in known))
-  const different = tableNames.filter(table => !isSame(columns[table], known[table], isOlder))
+  const different = tableNames.filter(table => !isSame(columns[table], known[table]))
   const [table] = [...others, ...different]
   if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
   return columns
 }
 
-function isSame(own: readonly string[] = [], known: readonly string[], isOlder: boolean): boolean {
-  const isKnown = new Set(known)
-  return own.every(column => isKnown.has(column)) && (isOlder || new Set(own).size === known.length)
+function isSame(own: readonly string[] = [], known: readonly string[]): boolean {
+  return own.length === known.length && known.every(column => own.includes(column))
 }
 
 async function requireCounts(tx: ISql, { rows }: End, name: string): Promise<void> {

@@ -3,9 +3,6 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Fields added by later versions, with their values for earlier entries. */
-const defaults: Readonly<Record<string, Values>> = { site: { strict_notices: false } }
-
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
 /** Settings according to the entries, by kind and id: each member's JSON, or the SHA-256 of a longer one. */
@@ -16,7 +13,7 @@ export class Replay {
   apply(entry: object, version: number): string | null {
     const { action, target, before, after } = entry as Values
     if (action === 'records_purged' || action === 'imported') return null
-    if (action === 'adopted' || action === 'account_created') {
+    if (action === 'account_created') {
       this.#begin(asValues(after))
       return null
     }
@@ -48,7 +45,7 @@ export class Replay {
 
   #set(name: string, values: Values): void {
     const state = this.#states.get(name)
-    const next = toState(state ? values : { ...defaults[name.split(' ', 1)[0] ?? ''], ...values })
+    const next = toState(values)
     if (!state) this.#states.set(name, next)
     else for (const [member, value] of next) state.set(member, value)
   }

@@ -3,7 +3,6 @@ import { endpoint, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, Instant, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 export const auditActions = [
-  'adopted',
   'account_created',
   'site_created',
   'site_updated',

@@ -165,57 +165,11 @@ describe('an import', () => {
     const refused = (other: string) => refusedWith(Buffer.from(other))
     expect(await refused(text + text)).toContain('continues after its end')
     expect(await refused(header.replace('"consentctl_export":1', '"consentctl_export":2') + rest)).toContain('format 2')
-    expect(await refused(header.replace(schemaVersion, '0003_service') + rest)).toContain('schema is 0003_service')
+    expect(await refused(header.replace(schemaVersion, '9000_next') + rest)).toContain('schema is 9000_next')
     expect(await refused(header.replace('"session_version"', '"another"') + rest)).toContain('table users')
     expect(await refused(header.replace('"usage":', '"other":') + rest)).toContain('table other')
     expect(await refused('{"id":"1"}\n')).toContain('not an export')
     expect(await refused(`${'x'.repeat(17_000_000)}`)).toContain('longer than any row')
-  })
-
-  it('reads an export of version 0.1.0, which has fewer tables and columns', async () => {
-    const later = {
-      accounts: ['entries', 'entries_head'],
-      account_entries: null,
-      key_statements: null,
-      subject_requests: null,
-      subject_request_entries: null,
-      notices: null,
-      notice_texts: null,
-      sites: ['strict_notices'],
-      timestamp_tokens: null,
-      usage: ['monthly_quota'],
-    }
-    const laterTables = Object.entries(later).flatMap(([table, columns]) => (columns ? [] : table))
-    const isOwn = (row: string) => row.startsWith('{"log_entries":') && row.split(account.accountId).length > 2
-    const isLater = (row: string) => isOwn(row) || laterTables.some(table => row.startsWith(`{"${table}":`))
-    const [first = '', ...rows] = text.split('\n').slice(0, -2)
-    const header = JSON.parse(first)
-    header.schema = '0006_keys'
-    for (const [table, columns] of Object.entries(later)) {
-      if (columns) header.columns[table] = header.columns[table].filter((name: string) => !columns.includes(name))
-      else delete header.columns[table]
-    }
-    const old = rows
-      .filter(row => !isLater(row))
-      .map(row => (row.startsWith('{"usage":') ? row.replace(/,"monthly_quota":(null|\d+)/, '') : row))
-      .map(row => (row.startsWith('{"accounts":') ? row.replace(/,"entries.*"/, '') : row))
-    const sealed = await resealed(`${[JSON.stringify(header), ...old].join('\n')}\n`)
-    const counts = new RegExp(`"(${laterTables.join('|')})":0,`, 'g')
-    const done = await importBytes(target.sql, Buffer.from(sealed.replace(counts, '')))
-    expect(done).toMatchObject({ records: 4, rows: old.length })
-    const entries = await target.sql<{ document: string }[]>`select document from account_entries order by version`
-    expect(entries.map(({ document }) => JSON.parse(document).action)).toEqual(['adopted', 'imported'])
-    const adopted = JSON.parse(entries[0]?.document ?? '').after
-    const [created] = await service.sql<{ document: string }[]>`select document from account_entries`
-    const { sites, ...others } = JSON.parse(created?.document ?? '').after
-    expect(adopted).toEqual({ ...others, sites: [{ ...sites[0], strict_notices: undefined }] })
-    const again = (await exportText(target.sql)).split('\n').slice(1, -2)
-    const isWritten = (row: string) => /^{"(accounts|account_entries)"/.test(row) || isOwn(row)
-    expect(again.filter(row => !isWritten(row))).toEqual(
-      rows
-        .filter(row => !isLater(row) && !isWritten(row))
-        .map(row => (row.startsWith('{"usage":') ? row.replace(/(,"monthly_quota":)\d+/, '$1null') : row)),
-    )
   })
 
   it('rejects rows whose references are missing, and duplicate rows', async () => {

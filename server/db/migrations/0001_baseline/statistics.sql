@@ -1,5 +1,6 @@
--- What the records of a group and a day come to, so that no answer reads the records, and a purge changes none. A background
--- job counts audit entries in the order of the log.
+-- Totals by group and day, so that statistics read no record, and a purge changes none. A background job counts audit entries
+-- in the order of the log.
+
 create table statistics (
   account_id uuid not null,
   kind text not null check (kind in ('all', 'policy', 'country', 'preference')),
@@ -7,6 +8,7 @@ create table statistics (
   value text not null, -- of the kind: a policy version, a country or '', the key of a preference; '' for all
   day date not null, -- of created_at, UTC
   records bigint not null,
+  imported bigint not null default 0,
   deleted bigint not null,
   accepted bigint not null, -- of preferences: true
   withdrawn bigint not null,
@@ -25,6 +27,3 @@ create table statistics_progress (
   leaves bigint not null, -- of the log, from its first: these are counted
   revision bigint not null -- one more with each statement that counts
 );
-
--- True for an entry that is counted although its leaf is not among them yet: its record is about to be purged.
-alter table log_entries add column is_counted boolean;

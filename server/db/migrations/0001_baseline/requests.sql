@@ -1,4 +1,5 @@
--- The register of data subjects' requests.
+-- The register of data subjects' requests, and its history.
+
 create table subject_requests (
   account_id uuid not null references accounts,
   id uuid not null,

@@ -1,4 +1,6 @@
--- The notices of a site by policy version: a draft until `published_entry` names the administrators' entry of its publication.
+-- What people were shown: the notices of a site by policy version, with their texts.
+
+-- A draft until `published_entry` names the administrators' entry of its publication; immutable from then on.
 create table notices (
   account_id uuid not null,
   site_id uuid not null,
@@ -27,5 +29,3 @@ create table notice_texts (
   primary key (account_id, site_id, policy_version, language),
   foreign key (account_id, site_id, policy_version) references notices on delete cascade
 );
--- True if a consent is rejected unless the notice of its policy version is held.
-alter table sites add column strict_notices boolean not null default false;

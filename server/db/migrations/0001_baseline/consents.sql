@@ -1,0 +1,126 @@
+-- Consent records as they are now, the indexes that lists are read from, and what makes a repeated create harmless.
+
+-- id is a UUID version 7 whose millisecond is created_at: this one key serves order, cursor and time range.
+create table consents (
+  account_id uuid not null,
+  id uuid not null,
+  site_id uuid not null,
+  consent_id text,
+  subject_id text,
+  country text,
+  region text,
+  user_agent text,
+  ip_network cidr, -- the address as kept: truncated unless configured otherwise
+  accepted boolean not null,
+  preferences jsonb not null,
+  policy_version integer not null,
+  version integer not null, -- 1 at creation, one more with each change
+  record_hash bytea not null, -- of the fields that no update changes; part of the first entry's payload
+  chain_head bytea not null, -- the hash of the last entry in consent_history
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  deleted_at timestamptz(3),
+  erased boolean, -- of a deleted record: true if an erasure request covers it; null of live records
+  purged_at timestamptz(3), -- when the personal data was removed; the record's skeleton and its hashes stay
+  notice_locale text, -- language of the text that was shown, as reported by the sender; null after a purge
+  notice_entry integer, -- version of the account's entry that published the notice; null if it was not held then
+  expires_at timestamptz(3), -- when the consent ends, by the notice's validity; null without one
+  origin_system text, -- of an imported record: where it comes from
+  origin_id text, -- its id there; null after a purge
+  origin_evidence text, -- null after a purge
+  given_at timestamptz(3), -- when the person last answered there; not null of every imported record
+  gpc boolean, -- true if the last answer came with Sec-GPC: 1, else null
+  primary key (account_id, id),
+  foreign key (account_id, site_id) references sites
+);
+
+-- Lists, newest record first. Live and deleted records are apart, and so are accepted ones from the others: however few match,
+-- a list reads no row that it does not show. A list that asks for both merges them.
+create index consents_live on consents (account_id, accepted, id) where deleted_at is null;
+create index consents_deleted on consents (account_id, accepted, id) where deleted_at is not null;
+create index consents_live_by_site on consents (account_id, site_id, accepted, id) where deleted_at is null;
+create index consents_deleted_by_site on consents (account_id, site_id, accepted, id) where deleted_at is not null;
+
+-- A label may be on few records of a large site, or on all of every site: with a site it needs an index of its own.
+create index consents_live_by_label on consents (account_id, consent_id, accepted, id)
+  where deleted_at is null and consent_id is not null;
+create index consents_deleted_by_label on consents (account_id, consent_id, accepted, id)
+  where deleted_at is not null and consent_id is not null;
+create index consents_live_by_site_label on consents (account_id, site_id, consent_id, accepted, id)
+  where deleted_at is null and consent_id is not null;
+create index consents_deleted_by_site_label on consents (account_id, site_id, consent_id, accepted, id)
+  where deleted_at is not null and consent_id is not null;
+
+-- A subject has few records, so they are together: whether they are live and accepted is read from the index, before any row.
+create index consents_by_subject on consents (account_id, subject_id, id, accepted, deleted_at)
+  where subject_id is not null;
+create index consents_by_subject_site on consents (account_id, subject_id, site_id, id, accepted, deleted_at)
+  where subject_id is not null;
+create index consents_by_subject_label on consents (account_id, subject_id, consent_id, id, accepted, deleted_at)
+  where subject_id is not null and consent_id is not null;
+
+-- What an identifier is compared by to find near matches: without case, blanks around it and differences of Unicode form. The
+-- same on every engine and in every locale, and at most 255 characters, because a key of an index has its limits. An identifier
+-- that is written so already is in the index by subject, so this one has few rows. It is in server/subjects/queries.ts too.
+create index consents_by_near_subject on consents (account_id, (left(lower(btrim(
+    case when octet_length(subject_id) = length(subject_id) then subject_id
+      else translate(normalize(subject_id, NFKD),
+        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
+        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
+    end, E' \t\n\r\f') collate "C"), 255)), id)
+  where subject_id <> left(lower(btrim(
+    case when octet_length(subject_id) = length(subject_id) then subject_id
+      else translate(normalize(subject_id, NFKD),
+        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
+        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
+    end, E' \t\n\r\f') collate "C"), 255);
+-- Otherwise the planner's statistics would keep samples of it after a purge, which refreshes those of columns alone.
+alter index consents_by_near_subject alter column 2 set statistics 0;
+
+-- Only of accepted records: a refusal does not expire.
+create index consents_expiring on consents (account_id, expires_at, id)
+  where expires_at is not null and deleted_at is null and accepted;
+create index consents_expiring_of_site on consents (account_id, site_id, expires_at, id)
+  where expires_at is not null and deleted_at is null and accepted;
+
+-- Lists of imported records, as those of all.
+create index consents_imported on consents (account_id, accepted, id) where given_at is not null and deleted_at is null;
+create index consents_imported_deleted on consents (account_id, accepted, id)
+  where given_at is not null and deleted_at is not null;
+create index consents_imported_by_site on consents (account_id, site_id, accepted, id)
+  where given_at is not null and deleted_at is null;
+create index consents_imported_deleted_by_site on consents (account_id, site_id, accepted, id)
+  where given_at is not null and deleted_at is not null;
+create index consents_imported_by_label on consents (account_id, consent_id, accepted, id)
+  where given_at is not null and deleted_at is null and consent_id is not null;
+create index consents_imported_deleted_by_label on consents (account_id, consent_id, accepted, id)
+  where given_at is not null and deleted_at is not null and consent_id is not null;
+
+-- A subject's answers on a site by the time at which they were given.
+create index consents_imported_by_subject on consents (account_id, subject_id, site_id, given_at, id, deleted_at)
+  where given_at is not null and subject_id is not null;
+
+create index consents_to_purge on consents (account_id, deleted_at) where deleted_at is not null and purged_at is null;
+
+-- The key that a client gave to a create, so that its retry finds the record instead of making another. A row older than 24
+-- hours counts as none. Without a foreign key to accounts: the record's site has the account already, and looking it up again
+-- took as long as storing the key.
+create table idempotency_keys (
+  account_id uuid not null,
+  key text not null, -- its SHA-256 in hexadecimal: it outlives a purge until its 24 hours end
+  body_hash bytea not null, -- SHA-256 of the body as canonical JSON; of a purged record it is empty
+  consent_id uuid not null,
+  created_at timestamptz(3) not null,
+  primary key (account_id, key)
+);
+create index idempotency_keys_by_age on idempotency_keys (created_at);
+
+-- Which origin made which imported record: one each, permanently. After a purge it is the mark that nothing may bring it back.
+create table origins (
+  account_id uuid not null references accounts,
+  origin bytea not null, -- SHA-256 of account id, system, a zero byte and id there
+  consent_id uuid not null,
+  body_hash bytea, -- SHA-256 of what was imported, without its files; null after a purge
+  primary key (account_id, origin),
+  unique (account_id, consent_id)
+);
