@@ -6,6 +6,7 @@ import { usageError } from './errors/errors.ts'
 import { colorChoices } from './io/io.ts'
 import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
+import { suggestCommand } from './suggestions.ts'
 
 /**
  * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander matches each
@@ -100,7 +101,7 @@ Start here:
   $ consentctl list`,
     )
   addRequestFlags(program)
-  await addAll(program, tree, words, context)
+  await addAll(program, [], tree, words, context)
   if (words !== everything && program.commands.some(hasOwnVersion)) leaveVersion(program)
   rejectRepeatedFlags(program)
   return program
@@ -117,7 +118,17 @@ function addRequestFlags(program: Command): void {
     .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }
 
-async function addAll(parent: Command, group: Group, words: Words, context: () => Promise<Context>): Promise<void> {
+async function addAll(
+  parent: Command,
+  path: readonly string[],
+  group: Group,
+  words: Words,
+  context: () => Promise<Context>,
+): Promise<void> {
+  parent.on('command:*', ([word = '']: string[]) => {
+    const hint = word === 'help' ? ['consentctl help', ...path].join(' ') : suggestCommand(path, word)
+    throw usageError(`unknown command "${[...path, word].join(' ')}"`, hint)
+  })
   for (const [name, entry] of Object.entries(group)) {
     const names = [name, ...(entry.aliases ?? [])]
     const isWanted = names.some(word => words.has(word))
@@ -125,7 +136,7 @@ async function addAll(parent: Command, group: Group, words: Words, context: () =
     for (const alias of entry.aliases ?? []) command.alias(alias)
     if ('commands' in entry) {
       command.usage('<command> [options]')
-      if (isWanted) await addAll(command, entry.commands, words, context)
+      if (isWanted) await addAll(command, [...path, name], entry.commands, words, context)
     } else if (isWanted) {
       await define(command, entry, context)
     }

@@ -304,31 +304,7 @@ export function explain(error: unknown): Explanation {
 
 export function fromCommander(error: { readonly message: string }): CliError {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
-  if (message.startsWith("unknown command 'help'"))
-    return usageError(message, 'use consentctl --help, or --help after any command')
-  return usageError(message, suggestion === undefined ? undefined : harmless(suggestion))
-}
-
-const destructive = new Set([
-  'close',
-  'delete',
-  'erase',
-  'purge',
-  'remove',
-  'restart',
-  'revoke',
-  'rm',
-  'rotate-token',
-  'unset',
-])
-
-/** Drops destructive commands, so that `undelete` does not suggest `delete`. */
-function harmless(suggestion: string): string | undefined {
-  const [, names] = /^\(Did you mean (?:one of )?(.*)\?\)$/.exec(suggestion) ?? []
-  if (names === undefined) return suggestion.replace(/^\((.*)\)$/, '$1')
-  const left = names.split(', ').filter(name => !destructive.has(name))
-  if (left.length === 0) return undefined
-  return `Did you mean ${left.length > 1 ? 'one of ' : ''}${left.join(', ')}?`
+  return usageError(message, suggestion?.replace(/^\((.*)\)$/, '$1'))
 }
 
 export function exitOf(error: unknown): Exit {
