@@ -1,10 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
 import { beforeAll, describe, expect, inject, it, type TestContext } from 'vitest'
+import { newApiKey } from '../../server/auth/credential.ts'
 import { binary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { databaseFor } from './campaign.ts'
@@ -59,6 +61,37 @@ const responds = ({ url }: ServerProcess, headersTimeout = 1000) =>
     () => false,
   )
 
+/** A proxy before PostgreSQL that, when told, sends one RowDescription whose names have no end. */
+async function startMalformingProxy(databasePort: number) {
+  let isArmed = false
+  const malformed = (chunk: Buffer) => {
+    for (let at = 0; isArmed && at + 5 < chunk.length; at += 1 + chunk.readUInt32BE(at + 1)) {
+      if (chunk[at] !== 'T'.charCodeAt(0)) continue
+      chunk.fill('x', at + 7)
+      isArmed = false
+    }
+    return chunk
+  }
+  const sockets = new Set<Socket>()
+  const proxy = createServer(socket => {
+    const behind = connect(databasePort, '127.0.0.1')
+    for (const one of [socket, behind]) sockets.add(one.on('error', () => {}))
+    socket.on('close', () => behind.destroy()).pipe(behind)
+    behind.on('close', () => socket.destroy()).on('data', chunk => socket.write(malformed(chunk)))
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    malform: () => {
+      isArmed = true
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    },
+  }
+}
+
 describe.concurrent('watchdog', () => {
   it('when the event loop stands still, ends the process within the timeout and says why', async context => {
     const { server, hang } = await start(context, { WATCHDOG_SECONDS: '2' })
@@ -79,6 +112,27 @@ describe.concurrent('watchdog', () => {
     child.stdout.once('data', hang)
     expect(await once(child, 'exit')).toEqual([1, null])
   })
+
+  it.skipIf(!inject('clusterUrl'))(
+    'when a malformed message of the database makes the driver loop, ends the process, and the next one serves',
+    async context => {
+      const url = new URL(database['DATABASE_URL'] ?? '')
+      const proxy = await startMalformingProxy(Number(url.port))
+      context.onTestFinished(() => proxy.close())
+      url.port = String(proxy.port)
+      const { server } = await start(context, { WATCHDOG_SECONDS: '2', DATABASE_URL: url.href })
+      proxy.malform()
+      const startMs = performance.now()
+      const lost = request(`${server.url}/api/v1/consents`, {
+        headers: { authorization: `Bearer ${newApiKey(crypto.randomUUID())}` },
+      })
+      lost.catch(() => {})
+      expect(await once(server.child, 'exit')).toEqual([null, 'SIGKILL'])
+      const { server: next } = await start(context, { DATABASE_URL: url.href })
+      expect(await responds(next)).toBe(true)
+      expect(performance.now() - startMs).toBeLessThan(10_000)
+    },
+  )
 
   it('when the process was suspended for longer than the timeout, lets it go on', async context => {
     const { server } = await start(context, { WATCHDOG_SECONDS: '2' })

@@ -1,8 +1,5 @@
-import { Socket } from 'node:net'
 import postgres, { type Options, type PostgresType } from 'postgres'
 import type { Open } from './hosts.ts'
-import { CheckedSocket } from './messages.ts'
-import { SecureSocket, type TlsSettings } from './tls.ts'
 
 /** Serializers that can be applied twice, as the driver does when it prepares a statement again (README.md, #1197). */
 const types: Record<string, PostgresType> = {
@@ -42,34 +39,15 @@ export const driverOptions = {
   max_pipeline: 0,
   fetch_types: false,
   types,
-  socket: openSocket(null),
   onnotice: () => {},
-}
-
-interface Target {
-  readonly host: readonly string[]
-  readonly port: readonly number[]
-  readonly path?: string | undefined
-}
-
-function openSocket(tls: TlsSettings | null) {
-  return ({ host: [host = ''], port: [port = 0], path }: Target) => {
-    const to = path ? { path } : { host, port }
-    if (tls) return new SecureSocket(new Socket().connect(to), { ...tls, host, port })
-    // The driver reads the server's name from its socket.
-    return Object.assign(new CheckedSocket(), { host, port }).connect(to)
-  }
 }
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
 /** Reads a URL and its options once, for all connections to it. Each gets what the driver changes during a connection anew. */
 export function prepareDriver(url: string, options: DriverOptions): Open {
-  const parsed = postgres(url, options).options as unknown as Partial<TlsSettings>
-  const { ssl, sslnegotiation } = parsed
-  const tls = ssl ? { ssl, sslnegotiation: sslnegotiation ?? null } : null
   // With `shared`, the driver takes its own options as they are.
-  const own = { ...parsed, ssl: false, socket: openSocket(tls), no_subscribe: true }
+  const own = { ...(postgres(url, options).options as unknown as DriverOptions), no_subscribe: true }
   const fresh = () => ({ parameters: {}, shared: { retries: 0, typeArrayMap: {} } })
   return connection => postgres({ ...own, ...fresh(), ...connection } as DriverOptions)
 }

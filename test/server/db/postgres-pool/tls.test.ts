@@ -1,16 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chownSync, readFileSync } from 'node:fs'
-import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSecureContext, TLSSocket } from 'node:tls'
 import type { Sql } from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../../server/db/connect.ts'
 import { driverOptions, prepareDriver } from '../../../../server/db/postgres-pool/driver.ts'
-import { randomFrom } from '../../../e2e/campaign.ts'
-import { type MutatingProxy, startMutatingProxy } from '../../../e2e/mutating-proxy.ts'
 import { useFolder } from '../../../support/cli.ts'
 import { findPrograms, type PostgresServer, startPostgres, unprivileged } from '../../../support/postgres.ts'
 
@@ -106,72 +101,5 @@ describe.runIf(canRun)('connections over TLS', () => {
       expect(await Promise.all(running)).toEqual(['CONNECTION_CLOSED', 'CONNECTION_CLOSED'])
       expect(await isEncrypted(sql)).toBe(mode === 'require')
     }
-  })
-
-  describe('to something in between', () => {
-    let front: Server
-    let proxy: MutatingProxy
-    const sockets = new Set<Socket>()
-    let injected = ''
-    beforeAll(async () => {
-      proxy = await startMutatingProxy(Number(new URL(url).port), randomFrom(7))
-      const context = { cert: readFileSync(files.cert), key: readFileSync(files.key) }
-      const secureContext = createSecureContext(context)
-      /** Ends TLS as a pooler does, negotiated or at once. */
-      front = createServer(socket => {
-        sockets.add(socket)
-        socket.on('error', () => {})
-        socket.once('data', first => {
-          const isRequest = first.length === 8
-          socket.pause()
-          if (isRequest) socket.write(`S${injected}`)
-          else socket.unshift(first)
-          const secured = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: ['postgresql'] })
-          const behind = createConnection({ port: proxy.port, host: '127.0.0.1' })
-          secured.on('error', () => behind.destroy()).on('close', () => behind.destroy())
-          behind.on('error', () => secured.destroy()).on('close', () => secured.destroy())
-          secured.pipe(behind).pipe(secured)
-        })
-      }).listen(0, '127.0.0.1')
-      await once(front, 'listening')
-    })
-    afterAll(async () => {
-      for (const socket of sockets) socket.destroy()
-      front?.close()
-      await proxy?.close()
-    })
-    const through = (options: string) =>
-      open(`postgres://postgres@localhost:${(front.address() as AddressInfo).port}/postgres?${options}`)
-
-    it('sslnegotiation=direct begins with TLS', async () => {
-      expect(await isEncrypted(through('sslmode=require&sslnegotiation=direct'))).toBe(false) // behind it
-    })
-
-    it('takes nothing that was sent before TLS', async () => {
-      injected = 'Z\0\0\0\x05I'
-      expect(await failure(through('sslmode=require'))).toBe('CONNECTION_MALFORMED')
-      injected = ''
-    })
-
-    it('damaged messages are errors in time, and no success is false', async () => {
-      const sql = through('sslmode=require')
-      proxy.setRate(0.2)
-      const answers = new Map<string, number>()
-      for (let round = 0; round < 80; round += 1) {
-        const isRight = (rows: readonly Record<string, unknown>[]) =>
-          rows[0]?.['n'] === round && rows[0]?.['text'] === 'x'
-        const query = sql`select ${round}::int as n, 'x' as text`
-        const answer = await query.then(
-          rows => (isRight(rows) ? 'right' : 'false'),
-          (error: { code: string }) => error.code,
-        )
-        answers.set(answer, (answers.get(answer) ?? 0) + 1)
-      }
-      proxy.setRate(0)
-      expect(answers.get('false')).toBeUndefined()
-      expect(answers.get('right')).toBeGreaterThan(0)
-      expect(answers.get('CONNECTION_MALFORMED')).toBeGreaterThan(0)
-      await expect.poll(() => isEncrypted(sql)).toBe(false) // the last message that was damaged may end its connection now
-    })
   })
 })
