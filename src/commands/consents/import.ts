@@ -7,7 +7,7 @@ import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { PolicyVersion } from '../../contract/values.ts'
-import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { interruptedError } from '../../io/io.ts'
@@ -52,9 +52,9 @@ An API key needs the scope import: keys create --name import --scope import --sc
 instance it asks, by reads alone, what the import asks before it sends: scope, site, quota.
 
 A value that nothing decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it.
-Rows that cannot be told are refused: --refused-out lists them all. Local times need --timezone. --policy-version is of
-all answers, for files without the version of the policy: nobody may invent one, and with a map that has the version it
-is refused.
+A row that cannot be told refuses its person, with all rows: --refused-out lists them. A row that nobody can read stops
+the import. Local times need --timezone. --policy-version is of all answers, for files without the version of the
+policy: nobody may invent one, and with a map that has the version it is refused.
 
 A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
 --resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
@@ -117,9 +117,9 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   }).catch((error: unknown) => {
     throw isInterrupted(exitOf(error)) ? interruptedError(exitOf(error), ': nothing was sent') : error
   })
-  if (prepared.undecided > 0) {
+  if (isStopped(prepared)) {
     await ctx.warn(describePrepared(prepared, options.refusedOut).join('; '))
-    return await stopUndecided(ctx, options, prepared)
+    return await stop(ctx, options, prepared)
   }
   try {
     const destination = await (opening ?? openDestination(ctx))
@@ -177,16 +177,16 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const prepared = await prepareFiles(ctx, options, map)
   const { describePrepared } = await import('./import/send.ts')
   await discard(prepared)
-  const { counts, undecided, values } = prepared
+  const { counts, values } = prepared
   const asked = await askInstance(ctx, options, prepared)
-  const isTold = counts.refused > 0 && undecided === 0 && !('error' in asked)
+  const isTold = counts.refused > 0 && !isStopped(prepared) && !('error' in asked)
   const told = isTold ? [foretold(counts.records)] : []
   await ctx.warn(
     `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; no record was sent`,
   )
   if ('told' in asked) await ctx.warn(asked.told)
   else await report(ctx, asked.error)
-  if (undecided > 0) return await stopUndecided(ctx, options, prepared)
+  if (isStopped(prepared)) return await stop(ctx, options, prepared)
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : exit.done) })
 }
 
@@ -200,12 +200,13 @@ function foretold(records: number): string {
 async function askInstance(
   ctx: Context,
   options: ImportFlags,
-  { counts, undecided }: Prepared,
+  { counts, undecided, unreadable }: Prepared,
 ): Promise<{ readonly told: string } | { readonly error: unknown }> {
   const { settings } = ctx
   const site = options.site ?? settings.site?.value
   const because = (reason: string) => ({ told: `the instance was not asked: ${reason}` })
   if (undecided > 0) return because('values have no decision')
+  if (unreadable > 0) return because('rows cannot be read')
   if (!settings.baseUrl) return because('no instance is set')
   if (!settings.apiKey) return because('no API key is set')
   if (!site) return because('--site is missing')
@@ -261,8 +262,22 @@ async function prepareFiles(
   }
 }
 
+function isStopped({ undecided, unreadable }: Prepared): boolean {
+  return undecided > 0 || unreadable > 0
+}
+
 /** Shows the values, and writes the undecided ones to `--map-out`. */
-async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { values, undecided }: Prepared) {
+async function stop(ctx: Context, options: ImportFlags, { values, undecided, unreadable }: Prepared) {
+  if (undecided > 0) await reportUndecided(ctx, options, values)
+  if (unreadable > 0) {
+    const list = options.refusedOut ?? '--refused-out FILE'
+    const message = `${formatCount(unreadable, 'row')} cannot be read, and may be a later answer of any person: nothing was sent`
+    await report(ctx, dataError(message, `correct or remove each: ${list} lists all`))
+  }
+  return many(valueView, pagesOf(values), { exit: () => exit.rejected })
+}
+
+async function reportUndecided(ctx: Context, { mapOut, map }: ImportFlags, values: Prepared['values']) {
   const open = values.filter(({ becomes }) => becomes === null)
   if (mapOut !== undefined) {
     const { writeUndecided } = await import('./import/map-undecided.ts')
@@ -272,7 +287,6 @@ async function stopUndecided(ctx: Context, { mapOut, map }: ImportFlags, { value
     mapOut === undefined
       ? 'write them into a map to edit: --dry-run --map-out FILE'
       : `edit ${mapOut}, then use --map ${mapOut}`
-  const message = `${formatCount(undecided, 'value')} of the files ${undecided === 1 ? 'has' : 'have'} no decision: nothing was sent`
+  const message = `${formatCount(open.length, 'value')} of the files ${open.length === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
-  return many(valueView, pagesOf(values), { exit: () => exit.rejected })
 }

@@ -10,7 +10,9 @@ const rows = {
   merged: Sum.describe('Rows that are part of the answer of another row.'),
   duplicates: Sum.describe('Rows that say the same as another one of the same person and time.'),
   left_out: Sum.describe('Rows that the map does not take for the answer of a person.'),
-  refused: Sum.describe('Rows that could not be read as an answer, and were not sent.'),
+  refused: Sum.describe(
+    'Rows that could not be read as an answer, and all other rows of their persons. They were not sent.',
+  ),
 }
 
 const fields = z.strictObject({

@@ -13,7 +13,9 @@ export async function openRefusedRows(ctx: Context, path: string | undefined) {
   return {
     add: async (refused: Refused): Promise<void> => {
       await list?.add(refused)
-      await reports.add(dataError(refused.message), refused.where)
+      const { message, rows, where } = refused
+      const whole = rows > 1 ? `; all ${rows} rows of its person are refused` : ''
+      await reports.add(dataError(message + whole), where)
     },
     /** When this resolves, the file is complete and on the disk. There is none if no row was refused. */
     finish: async (): Promise<void> => {

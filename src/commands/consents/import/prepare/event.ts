@@ -1,3 +1,5 @@
+import type { Reason } from './prepared.ts'
+
 /** Data about the person, identical for all answers. */
 export interface Details {
   readonly consent_id?: string | undefined
@@ -11,7 +13,15 @@ export interface Details {
 /** Pairs of unique source names; null is neither yes nor no. Objects with arbitrary keys would be slow. */
 export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
-export type Event = readonly [
+export interface Problem {
+  readonly reason: Reason
+  readonly message: string
+}
+
+/** Row that refuses its person. Sorted before the person's answers. */
+export type RefusedEvent = readonly [originId: string, at: 0, sequence: number, part: number, line: number, Problem]
+
+export type AnswerEvent = readonly [
   originId: string,
   /** Unix time in milliseconds. */
   at: number,
@@ -27,3 +37,9 @@ export type Event = readonly [
   /** True if no purpose has a yes or a no; the row counts as left out. */
   isSilent: boolean,
 ]
+
+export type Event = AnswerEvent | RefusedEvent
+
+export function isRefused(event: Event): event is RefusedEvent {
+  return event.length === 6
+}

@@ -10,6 +10,7 @@ import type { ImportMap, Source } from './map.ts'
 import type { Columns, Getter, Row } from './paths.ts'
 import type { Reason } from './prepared.ts'
 import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
+import type { ReadRow } from './rows.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
 import { timeReader } from './time.ts'
 
@@ -151,29 +152,41 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   }
 
   const interpret = (getters: Getters, row: Row): Interpretation => {
-    let originId: string | null = null
     try {
       const event = decideText(decisions, 'event', getters.event, row)
       if (event?.decision === 'left_out') return { kind: 'left_out', by: event }
       const accepted = decideText(decisions, 'accepted', getters.accepted, row)
       if (accepted?.decision === 'left_out') return { kind: 'left_out', by: accepted }
-      originId = checked('origin_id', getters.originId(row))
+      const originId = checked('origin_id', getters.originId(row))
       const answer = readAnswer(getters, row, answerOf(accepted?.decision ?? 'derived'), originId)
       const isUndecided = [event, accepted].some(each => each !== null && each.decision === undefined)
       return isUndecided ? { kind: 'undecided' } : answer
     } catch (error) {
       if (!(error instanceof RowProblem)) throw error
-      return { kind: 'refused', originId, reason: error.reason, message: error.message }
+      return { kind: 'refused', originId: findOrigin(getters, row), reason: error.reason, message: error.message }
     }
   }
 
   let present: Columns | null = null
   let getters: Getters | null = null
-  return (columns: Columns): ((row: Row) => Interpretation) => {
+  return (columns: Columns): ((row: ReadRow) => Interpretation) => {
     const own = getters && columns === present ? getters : compile(columns)
     getters = own
     present = columns
-    return row => interpret(own, row)
+    return ({ row, problem }) => {
+      if (row && problem === null) return interpret(own, row)
+      return { kind: 'refused', originId: row && findOrigin(own, row), reason: 'invalid', message: problem ?? '' }
+    }
+  }
+}
+
+/** Returns null if the row does not say whose it is. */
+function findOrigin(getters: Getters, row: Row): string | null {
+  try {
+    return checked('origin_id', getters.originId(row))
+  } catch (error) {
+    if (error instanceof RowProblem) return null
+    throw error
   }
 }
 

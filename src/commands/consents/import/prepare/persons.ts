@@ -1,5 +1,5 @@
 import { Preferences } from '../../../../contract/json.ts'
-import type { Details, Event } from './event.ts'
+import { type AnswerEvent, type Details, type Event, isRefused, type Problem } from './event.ts'
 import type { ImportMap } from './map.ts'
 import type { Reason } from './prepared.ts'
 
@@ -11,7 +11,7 @@ export interface Person {
   readonly others: readonly Position[]
   /** JSON of an `ImportRow` without its site; null if the person is rejected or has no answer. */
   readonly row: string | null
-  readonly problem: { readonly reason: Reason; readonly message: string } | null
+  readonly problem: Problem | null
   /** Excludes events that count as left out. */
   readonly events: number
   readonly answers: number
@@ -106,6 +106,12 @@ function openPerson([originId, , , part, line]: Event): OpenPerson {
 const noPurposes: ReadonlyMap<string, boolean | null> = new Map()
 
 function addEvent(person: OpenPerson, event: Event, rules: Rules): void {
+  if (isRefused(event)) {
+    const [, , , part, line, problem] = event
+    countEvent(person, part, line)
+    person.problem ??= problem
+    return
+  }
   const [, at, , part, line, version, accepted, purposes, details, isSilent] = event
   if (!isSilent) countEvent(person, part, line)
   if (person.problem) return
@@ -141,7 +147,7 @@ function requireSubject(person: OpenPerson, { subject_id: given }: Details): voi
   person.subject ??= given
 }
 
-function combine(person: OpenPerson, before: Answer, event: Event, { isWhole }: Rules): void {
+function combine(person: OpenPerson, before: Answer, event: AnswerEvent, { isWhole }: Rules): void {
   const [, at, , , , version, accepted, purposes, , isSilent] = event
   const clash = clashOf(before, version, accepted, purposes, isWhole)
   if (clash !== null) {
@@ -187,7 +193,7 @@ function clashOf(
   before: Answer,
   version: number,
   accepted: boolean | null,
-  purposes: Event[7],
+  purposes: AnswerEvent[7],
   isWhole: boolean,
 ): string | null {
   if (before.accepted !== accepted) return 'answers'

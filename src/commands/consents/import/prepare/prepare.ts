@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises'
 import type { Host } from '../../../../io/io.ts'
 import { openDraft } from '../../../../io/new-file.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
-import type { Event } from './event.ts'
+import { type Event, isRefused } from './event.ts'
 import { digestOf } from './formats.ts'
-import { type Interpretation, type LeftOut, openInterpreter } from './interpret.ts'
+import { type LeftOut, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
 import { openPersons, type Person } from './persons.ts'
 import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
@@ -29,9 +29,9 @@ export interface PrepareOptions {
   readonly now: Date
   readonly host: Pick<Host, 'pid' | 'kill'>
   readonly signal: AbortSignal
-  /** Called for each rejected row, and once for each rejected person. */
+  /** Called for each rejected row that names no person, and once for each rejected person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Called before the rows are written, if every value is decided. */
+  /** Called before the rows are written, if nothing stops the import. */
   readonly onDecided?: () => void
   readonly onProgress?: (rows: number) => void
 }
@@ -55,11 +55,10 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
-    if (undecided === 0) {
-      options.onDecided?.()
-      await writeRows(work.rows, run)
-    }
-    isKept = undecided === 0 && tally.counts().records > 0
+    const isStopped = undecided > 0 || tally.unreadable() > 0
+    if (!isStopped) options.onDecided?.()
+    await writeRows(work.rows, run)
+    isKept = !isStopped && tally.counts().records > 0
     const path = isKept ? work.rows : null
     return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...tally.result() }
   } finally {
@@ -108,14 +107,17 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
 /** Returns a promise only if the caller must wait. */
 function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>): Promise<void> | null {
   const { tally, decisions, parts, options } = run
-  const read: Interpretation =
-    'problem' in row ? { kind: 'refused', originId: null, reason: 'invalid', message: row.problem } : interpret(row.row)
+  const read = interpret(row)
   tally.read()
+  const sequence = tally.counts().read
+  const part = parts.length - 1
   if (read.kind === 'refused') {
-    tally.refuse(read.reason, 1)
-    const where = `${parts.at(-1)?.name}:${row.number}`
-    const { originId: origin_id, reason, message } = read
-    return Promise.resolve(options.onRefused({ where, rows: 1, origin_id, reason, message, others: [] }))
+    const { originId, reason, message } = read
+    if (originId !== null) return run.sorter.add([originId, 0, sequence, part, row.number, { reason, message }])
+    tally.refuse(reason, 1)
+    if (reason === 'invalid') tally.isUnreadable()
+    const where = `${parts[part]?.name}:${row.number}`
+    return Promise.resolve(options.onRefused({ where, rows: 1, origin_id: null, reason, message, others: [] }))
   }
   if (read.kind === 'left_out') tally.leaveOut(read.by)
   if (read.kind !== 'answer') return null
@@ -123,8 +125,6 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   if (silence) tally.leaveOut(silence)
   // A row without an answer matters only for other rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
-  const sequence = tally.counts().read
-  const part = parts.length - 1
   return run.sorter.add([
     originId,
     at,
@@ -139,7 +139,9 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   ])
 }
 
-async function writeRows(path: string, { map, options, sorter, parts, tally }: Run): Promise<void> {
+/** While values are undecided, judges only persons with refused rows, and by these alone. */
+async function writeRows(path: string, { map, options, decisions, sorter, parts, tally }: Run): Promise<void> {
+  const isDecided = decisions.undecided() === 0
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
   const draft = await openDraft(`${path}.part`)
   try {
@@ -153,6 +155,7 @@ async function writeRows(path: string, { map, options, sorter, parts, tally }: R
     for await (const events of sorter.sorted()) {
       options.signal.throwIfAborted()
       for (const event of events) {
+        if (!isDecided && !isRefused(event)) continue
         const person = persons.add(event)
         const pending = person && take(person)
         if (pending) await pending
@@ -185,7 +188,7 @@ function openTally() {
   const counts = { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 }
   const refused: Partial<Record<Reason, number>> = {}
   const leftOut = new Map<string, Prepared['leftOut'][number]>()
-  let withoutSubject = 0
+  let [withoutSubject, unreadable] = [0, 0]
   let [firstAt, lastAt] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   const refuse = (reason: Reason, rows: number) => {
     counts.refused += rows
@@ -197,6 +200,10 @@ function openTally() {
       counts.read += 1
     },
     refuse,
+    unreadable: () => unreadable,
+    isUnreadable: () => {
+      unreadable += 1
+    },
     leaveOut: ({ table, value }: LeftOut) => {
       counts.left_out += 1
       const key = JSON.stringify([table, value])
@@ -216,6 +223,7 @@ function openTally() {
     result: () => ({
       counts: { ...counts },
       withoutSubject,
+      unreadable,
       refused,
       leftOut: [...leftOut.values()].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)),
       given:

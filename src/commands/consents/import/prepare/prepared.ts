@@ -17,7 +17,7 @@ export interface DecidedValue {
 export interface Refused {
   /** The row, or a person's first by its time: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
-  /** Number of rows: one, or all of a person. */
+  /** Number of rows: one that names no person, or all of a person. */
   readonly rows: number
   /** Null if unreadable. */
   readonly origin_id: string | null
@@ -29,6 +29,8 @@ export interface Refused {
 }
 
 /**
+ * A person with one refused row is refused with all rows.
+ *
  * `invalid`: not readable as a row; `field`: a field is missing or invalid; `time`: missing or ambiguous time; `contradiction`:
  * different answers at one time, or different subjects; `too_large`: does not fit into a record.
  */
@@ -48,12 +50,14 @@ export interface Counts {
 }
 
 export interface Prepared {
-  /** NDJSON of `ImportRow`s without their site. Null if values are undecided or no row can be sent. */
+  /** NDJSON of `ImportRow`s without their site. Null if values are undecided, a row is unreadable, or none can be sent. */
   readonly path: string | null
   readonly files: readonly SourceFile[]
   readonly mapSha256: string
   readonly values: readonly DecidedValue[]
   readonly undecided: number
+  /** Rows that may be answers of any person. Nothing may be sent while there are any. */
+  readonly unreadable: number
   readonly counts: Counts
   /** Records that have no subject, and that no search for one finds. */
   readonly withoutSubject: number

@@ -11,7 +11,13 @@ import type { Container, ImportMap } from './map.ts'
 import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
 import type { Part } from './source.ts'
 
-export type ReadRow = { readonly number: number } & ({ readonly row: Row } | { readonly problem: string })
+export interface ReadRow {
+  readonly number: number
+  /** Null if not even its cells can be told. */
+  readonly row: Row | null
+  /** Null for a row that can be read. */
+  readonly problem: string | null
+}
 
 export interface Batch {
   /** The same object for all rows of a part. */
@@ -45,13 +51,13 @@ async function* jsonRows(batches: AsyncIterable<readonly Line[]>, each: string |
 }
 
 function elementsOf(read: ReadRow, get: Getter): ReadRow[] {
-  const array = 'row' in read ? get(read.row) : undefined
-  if (!('row' in read) || !Array.isArray(array)) return [read]
   const { number, row } = read
+  const array = row && get(row)
+  if (!Array.isArray(array)) return [read]
   return array.map((element: unknown) =>
     isObject(element)
-      ? { number, row: { ...row, ...element } }
-      : { number, problem: 'has an element that is no object' },
+      ? { number, row: { ...row, ...element }, problem: null }
+      : { number, row, problem: 'has an element that is no object' },
   )
 }
 
@@ -106,26 +112,28 @@ function openReading(name: string, { json_columns = [] }: Container, table: Tabl
   const { header } = table
   const jsonCells = new Set(json_columns.map(column => header.findIndex(each => fold(each) === fold(column))))
   jsonCells.delete(-1)
-  const readCell = (cell: string, index: number): unknown => {
-    const text = unguard ? removeGuard(cell) : cell
-    return jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
-  }
+  const readCell = (text: string, index: number): unknown =>
+    jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
   const read = (lines: readonly Line[]): ReadRow[] => {
     const all = table.cellsOfAll(lines)
     const rows: ReadRow[] = []
     for (const [index, line] of lines.entries()) {
-      let isEmpty = false
+      let texts: readonly string[] | null = null
       const row = attempt(line, () => {
         const cells = all?.[index] ?? table.cells(line)
         requireWidth(cells, header, line)
-        isEmpty = cells.every(cell => cell === '')
-        return unguard || jsonCells.size > 0 ? cells.map(readCell) : cells
+        texts = unguard ? cells.map(removeGuard) : cells
+        return jsonCells.size > 0 ? texts.map(readCell) : texts
       })
-      if (!isEmpty) rows.push(row)
+      if (!isEmpty(texts)) rows.push(row.problem === null ? row : { ...row, row: texts })
     }
     return rows
   }
   return { columns: csvColumns(header, jsonCells, name), read }
+}
+
+function isEmpty(cells: readonly string[] | null): boolean {
+  return cells?.every(cell => cell === '') === true
 }
 
 function parseCell(text: string, column: string): unknown {
@@ -138,10 +146,10 @@ function parseCell(text: string, column: string): unknown {
 
 function attempt({ number }: Line, read: () => Row): ReadRow {
   try {
-    return { number, row: read() }
+    return { number, row: read(), problem: null }
   } catch (error) {
     if (error instanceof NoRow && error.isTorn) throw error
-    return { number, problem: (error as Error).message.replace(/^line \d+:? /, '') }
+    return { number, row: null, problem: (error as Error).message.replace(/^line \d+:? /, '') }
   }
 }
 

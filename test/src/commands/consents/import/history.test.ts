@@ -173,13 +173,13 @@ it('import › --refused-out lists every row that the reading refuses, complete 
   const rows = readRefused(list)
   const file = join(folder, 'people.csv')
   const contradicts = 'at 2024-03-01T09:00:00.000Z it has different answers'
-  expect([rows[4], rows[5], rows[6]]).toEqual([
+  expect([rows[0], rows[5], rows[6]]).toEqual([
     {
-      ...{ where: `${file}:306`, rows: 1, origin_id: 'late-4', reason: 'time', message: 'given_at is not there' },
+      ...{ where: `${file}:307`, rows: 1, origin_id: null, reason: 'field', message: 'origin_id is not there' },
       others: [],
     },
     {
-      ...{ where: `${file}:307`, rows: 1, origin_id: null, reason: 'field', message: 'origin_id is not there' },
+      ...{ where: `${file}:306`, rows: 1, origin_id: 'late-4', reason: 'time', message: 'given_at is not there' },
       others: [],
     },
     {
@@ -212,6 +212,19 @@ it('import › --refused-out lists them with --dry-run, and if values stop the i
   const none = await run(people(3), ...flags(), '--dry-run', ...list('none'))
   expect([none.code, readdirSync(folder).filter(name => name.startsWith('none'))]).toEqual([0, []])
 })
+
+it.each(['--yes', '--dry-run'])(
+  'import › exit 5 › of a row that may be of any person, which --refused-out names (%s)',
+  async flag => {
+    importing(made)
+    const [file, list] = [people(3), join(folder, 'refused')]
+    appendFileSync(file, 'person-1,2024-04-01T09:00:00Z\n')
+    const { code, stderr } = await run(file, ...flags(), flag, '--refused-out', list)
+    expect([code, posts(), readRefused(list).map(({ where }) => where)], stderr).toEqual([5, 0, [`${file}:5`]])
+    expect(stderr).toContain('1 row cannot be read, and may be a later answer of any person: nothing was sent')
+    expect(readdirSync(join(state, 'imports'))).toEqual([])
+  },
+)
 
 it('import › leaves no file of --refused-out if the reading fails, and refuses it with --resume', async () => {
   const file = irregular()

@@ -63,7 +63,6 @@ export function c15t(seed: number, rows: number): Fixture {
   book.refuse(file, [row('a', '2018-02-17T23:30:00', {})], 'time') // happened twice, while there was summer time
   book.refuse(file, [row('b', '2018-11-04T00:30:00', {})], 'time') // did not happen
   book.refuse(file, [row('c', '1989-12-31T10:00:00', {})], 'time')
-  book.refuse(file, ['[]'], 'invalid')
   while (book.rows() < rows) person()
   return book.close({ [file]: Buffer.from(`${book.textOf(file).join('\n')}\n`) }, { timezone: zone })
 }

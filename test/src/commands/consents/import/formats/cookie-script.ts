@@ -51,7 +51,6 @@ export function cookieScript(seed: number, rows: number): Fixture {
   book.refuse(day, [row('a', 'accept', '2024-11-03 01:30:00', ['targeting'])], 'time') // happens twice
   book.refuse(day, [row('b', 'accept', '2024-03-10 02:30:00', ['targeting'])], 'time') // does not happen
   book.refuse(day, [row('c', 'accept', '01/05/2024 10:00', ['targeting'])], 'time')
-  book.refuse(day, ['d,accept'], 'invalid')
   while (book.rows() < rows) person()
   const entry = (name: string) => [`${name}.zip`, zip({ [`${name}.csv`]: csvFile(null, book.textOf(name), false) })]
   return book.close({ [archive]: zip(Object.fromEntries(days.map(entry))) }, { policyVersion: 4, timezone: zone })

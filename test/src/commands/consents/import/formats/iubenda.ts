@@ -63,7 +63,6 @@ export function iubenda(seed: number, rows: number): Fixture {
   book.refuse('page-1.json', [consent({ id: 'x'.repeat(300) }, at, { newsletter: true })], 'field')
   book.refuse('page-1.json', [consent({ id: 'no-notice' }, at, { newsletter: true }, { legal_notices: [] })], 'field')
   book.refuse('page-1.json', [consent({ id: 'no-time' }, '', { newsletter: true })], 'time')
-  book.refuse('page-1.json', ['"not a consent"'], 'invalid')
   while (book.rows() < rows) person()
   return book.close(
     Object.fromEntries(pages.map(page => [page, Buffer.from(`[\n${book.textOf(page).join(',\n')}\n]\n`)])),

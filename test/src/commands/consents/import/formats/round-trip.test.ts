@@ -93,6 +93,8 @@ describe('a file of each format', () => {
       expect(prepared.refused).toEqual(fixture.refused)
       expect(refused.reduce((sum, each) => sum + each.rows, 0)).toBe(fixture.counts.refused)
       expect(prepared.counts).toEqual(fixture.counts)
+      expect(fixture.spoiled.length).toBeGreaterThan(rows / 200)
+      expect(refused.map(({ origin_id }) => origin_id)).toEqual(expect.arrayContaining([...fixture.spoiled]))
       expect(prepared.leftOut.reduce((sum, { count }) => sum + count, 0)).toBe(fixture.counts.left_out)
       expect(prepared.files.map(({ sha256 }) => sha256)).toEqual(Object.values(fixture.files).map(sha256))
 

@@ -25,6 +25,8 @@ export interface Fixture {
   readonly policyVersion?: number
   readonly timezone?: string
   readonly persons: readonly Person[]
+  /** Ids of persons with a row that cannot be told, besides their others. */
+  readonly spoiled: readonly string[]
   /** Rows by what is to become of them. */
   readonly counts: Counts
   readonly refused: Partial<Record<Reason, number>>
@@ -80,19 +82,32 @@ export const hostile = [
   'x'.repeat(200),
 ] as const
 
+type Fate = Exclude<keyof Counts, 'read' | 'refused'>
+
 interface Row {
   readonly file: string
-  readonly text: string
+  text: string
+  readonly fate: Fate | null
+}
+
+/** Makes the time of a row one that was not. */
+function spoil(text: string): string {
+  return text
+    .replace(/\b20\d\d-\d\d-\d\d/g, '2024-06-31')
+    .replace(/\b\d\d\/\d\d\/20\d\d\b/g, '31/06/2024')
+    .replace(/\b1[67]\d{11}\b/g, '9999999999999')
 }
 
 /** Collects the rows of a fixture, and what is to become of each. */
 export function openBook(random: Random) {
   const rows: Row[] = []
   const persons: Person[] = []
+  const spoiled: string[] = []
+  let told = 0
   const refused: Partial<Record<Reason, number>> = {}
   const counts = { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 }
-  const add = (file: string, text: string, fate: Exclude<keyof Counts, 'read' | 'refused'>): void => {
-    rows.push({ file, text })
+  const add = (file: string, text: string, fate: Fate): void => {
+    rows.push({ file, text, fate })
     counts.read += 1
     counts[fate] += 1
   }
@@ -106,18 +121,30 @@ export function openBook(random: Random) {
       for (const text of texts) if (random.chance(0.03)) add(file, text, 'duplicates')
     },
     refuse: (file: string, texts: readonly string[], reason: Reason): void => {
-      for (const text of texts) rows.push({ file, text })
+      for (const text of texts) rows.push({ file, text, fate: null })
       counts.read += texts.length
       counts.refused += texts.length
       refused[reason] = (refused[reason] ?? 0) + texts.length
     },
-    person: (person: Person): void => void persons.push(person),
+    /** A person of the rows since the one before. One of ten has a row that cannot be told, and is refused. */
+    person: (person: Person): void => {
+      const own = rows.slice(told).filter(({ fate }) => fate !== null && fate !== 'left_out')
+      told = rows.length
+      if (!random.chance(0.1)) return void persons.push(person)
+      const row = random.pick(own)
+      row.text = spoil(row.text)
+      spoiled.push(person.record.id)
+      counts.refused += own.length
+      refused.time = (refused.time ?? 0) + own.length
+      for (const { fate } of own) counts[fate as Fate] -= 1
+    },
     /** Rows of a file in any order, since no source promises one. */
     textOf: (file: string): string[] => random.shuffle(rows.filter(row => row.file === file)).map(({ text }) => text),
     close: (files: Fixture['files'], options: Pick<Fixture, 'policyVersion' | 'timezone'> = {}): Fixture => ({
       files,
       ...options,
       persons,
+      spoiled,
       counts,
       refused,
     }),

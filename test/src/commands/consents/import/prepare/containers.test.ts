@@ -148,20 +148,20 @@ describe('a container', () => {
     expect(readdirSync(state())).toEqual([])
   })
 
-  it.each([
+  it.each<[string, string, number?]>([
     ['is not JSON', '{"person":'],
     ['has a key twice', '{"person":"a","person":"b","time":"2024-01-01T00:00:00Z"}'],
     ['is deep', `{"person":"a","time":"2024-01-01T00:00:00Z","x":${'['.repeat(5000)}${']'.repeat(5000)}}`],
     ['is no object', '["a"]'],
     ['has a number that would change', '{"person":12345678901234567890,"time":"2024-01-01T00:00:00Z"}'],
-    ['has a lone surrogate', '{"person":"\\ud800","time":"2024-01-01T00:00:00Z","marketing":"yes"}'],
-    ['has an object as a text', '{"person":{"id":1},"time":"2024-01-01T00:00:00Z","marketing":"yes"}'],
-  ])('refuses a row that %s', async (_, line) => {
-    const { refusals, counts } = await prepare(write(`${line}\n${ndjson}`), {
+    ['has a lone surrogate', '{"person":"\\ud800","time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
+    ['has an object as a text', '{"person":{"id":1},"time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
+  ])('refuses a row that %s, and stops if nobody can tell whose it is', async (_, line, made = 0) => {
+    const { refusals, counts, rows } = await prepare(write(`${line}\n${ndjson}`), {
       ...wholeAnswers,
       container: { kind: 'ndjson' },
     })
-    expect([refusals.length, counts.records, counts.read]).toEqual([1, 2, 3])
+    expect([refusals.length, rows.length, counts.read]).toEqual([1, made, 3])
   })
 
   it('refuses elements that no comma separates', async () => {
@@ -180,7 +180,7 @@ describe('a container', () => {
 
   it('takes names of purposes that objects have themselves', async () => {
     const rows =
-      'person,time,purpose,value\na,2024-01-01T00:00:00Z,constructor,yes\na,2024-01-01T00:00:00Z,__proto__,yes\n'
+      'person,time,purpose,value\na,2024-01-01T00:00:00Z,constructor,yes\nb,2024-01-01T00:00:00Z,__proto__,yes\n'
     const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
     expect([made[0]?.preferences, refusals[0]?.message]).toEqual([
       { constructor: true },

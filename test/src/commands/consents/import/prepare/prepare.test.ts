@@ -188,6 +188,45 @@ describe('prepare', () => {
     expect([counts.left_out, counts.refused]).toEqual([3, 2])
   })
 
+  const asLines = (rows: readonly object[]) => rows.map(row => `${JSON.stringify(row)}\n`).join('')
+  const given = (person: string, time: string, marketing: string) => ({ person, time, marketing, analytics: 'no' })
+  const [yes, other] = [given('a', '2024-01-01T00:00:00Z', 'yes'), given('b', '2024-01-01T00:00:00Z', 'yes')]
+  const withdrawn = given('a', '2024-03-01T00:00:00Z', 'no')
+  const asCsv = (...rows: readonly object[]) =>
+    [Object.keys(rows[0] ?? {}), ...rows.map(row => Object.values(row))].map(cells => `${cells.join(',')}\n`).join('')
+  const local = { formats: ['rfc3339', 'YYYY-MM-DD HH:mm:ss'], zone: 'Europe/Paris' }
+  it.each<[string, string, Partial<ImportMapInput>]>([
+    ['31 June', asCsv(yes, { ...withdrawn, time: '2024-06-31T00:00:00Z' }, other), {}],
+    ['an hour that was twice', asCsv(yes, other, { ...withdrawn, time: '2024-10-27 02:30:00' }), { time: local }],
+    ['an hour that was not', asCsv({ ...withdrawn, time: '2024-03-31 02:30:00' }, other, yes), { time: local }],
+    ['no time', asCsv(other, { ...withdrawn, time: '' }, yes), {}],
+    ['a value that is too long', asCsv(yes, { ...withdrawn, marketing: 'x'.repeat(256) }, other), {}],
+    [
+      'a cell that is not JSON',
+      asCsv({ ...yes, more: '' }, { ...other, more: '{}' }, { ...withdrawn, more: '{' }),
+      { container: { kind: 'csv', json_columns: ['more'] } },
+    ],
+    [
+      'an element that is no object',
+      asLines([{ person: 'a', events: [yes, 1] }, other]),
+      { container: { kind: 'ndjson', each: 'events' } },
+    ],
+  ])('refuses a person with all rows if one of them has %s', async (_, file, own) => {
+    const { rows, refusals, counts } = await prepare(write(file), { ...wholeAnswers, ...own })
+    expect(rows.map(({ origin }) => origin.id)).toEqual(['b'])
+    expect(refusals.map(({ origin_id, rows, others }) => [origin_id, rows, others.length])).toEqual([['a', 2, 1]])
+    expect([counts.refused, sum({ ...counts })]).toEqual([2, counts.read])
+  })
+
+  it('names refused rows while values are undecided, and judges no person', async () => {
+    const csv = asCsv(yes, { ...withdrawn, time: 'soon' }, { ...other, marketing: 'seen' })
+    const { refusals, undecided, counts } = await prepare(write(csv), wholeAnswers)
+    expect([undecided, counts.refused, refusals.map(({ origin_id, rows }) => [origin_id, rows])]).toEqual([
+      ...[1, 1],
+      [['a', 1]],
+    ])
+  })
+
   it('takes a row that is there twice once', async () => {
     const row = 'a,2024-01-01T00:00:00Z,yes,no\n'
     const { rows, counts } = await prepare(write(header + row + row), wholeAnswers)
@@ -212,14 +251,14 @@ describe('prepare', () => {
     ['too few cells', 'a,2024-01-01T00:00:00Z,yes', 'invalid'],
     ['a quotation mark within a cell', 'a,2024-01-01T00:00:00Z,y"es",no', 'invalid'],
     ['bytes that are not UTF-8', Buffer.from('a\xff,2024-01-01T00:00:00Z,yes,no', 'latin1'), 'invalid'],
-  ])('refuses a row with %s, by its line', async (_, row, reason) => {
+  ])('refuses a row with %s, by its line, and stops if nobody can tell whose it is', async (_, row, reason) => {
     const csv = Buffer.concat([
       Buffer.from(`${header}x,2024-01-01T00:00:00Z,no,no\n`),
       Buffer.from(row),
       Buffer.from('\n'),
     ])
-    const { refusals, rows } = await prepare(write(csv), wholeAnswers)
+    const { refusals, rows, unreadable } = await prepare(write(csv), wholeAnswers)
     expect(refusals.map(({ where, reason }) => [where.replace(/.*:/, ''), reason])).toEqual([['3', reason]])
-    expect(rows.length).toBe(1)
+    expect([rows.length, unreadable]).toEqual(reason === 'invalid' ? [0, 1] : [1, 0])
   })
 })
