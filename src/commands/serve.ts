@@ -1,3 +1,5 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../cli/action.ts'
@@ -94,9 +96,9 @@ async function welcome(ctx: Context, server: RunningServer, folder: string): Pro
     return `\
 No profile has this address. In another terminal, make a key with the e-mail and the password of the first start:
 
-  ${folderVariable(ctx)}npx consentctl auth login -p ${freeProfile(folder, 'local')} --base-url ${server.url} --email owner@localhost
+  ${folderVariable(ctx)}${programName(ctx)} auth login -p ${freeProfile(folder, 'local')} --base-url ${server.url} --email owner@localhost
 
-If the password is lost: npx consentctl admin user password --email owner@localhost
+If the password is lost: ${programName(ctx)} admin user password --email owner@localhost
 
 `
   }
@@ -122,15 +124,25 @@ In another terminal, try:
 
   ${folderVariable(ctx)}${commandFor(ctx, profile, 'create --subject maria@example.com --accepted')}
   ${commandFor(ctx, profile, 'list')}
-  npx consentctl --help
+  ${programName(ctx)} --help
 
 `
 }
 
-function commandFor({ host, globals }: Context, profile: string, command: string): string {
+function commandFor(ctx: Context, profile: string, command: string): string {
+  const { host, globals } = ctx
   const settings = resolveSettings(globals, { env: host.env, platform: host.platform, warn: () => {} })
   const isDefault = settings.profile.value === profile && settings.profile.source === 'config.json'
-  return `npx consentctl ${isDefault ? '' : `-p ${profile} `}${command}`
+  return `${programName(ctx)} ${isDefault ? '' : `-p ${profile} `}${command}`
+}
+
+/** Only in a clone, where nothing puts the program on the PATH, bin/ has the build. */
+function programName({ host: { argv } }: Context): string {
+  try {
+    return existsSync(join(dirname(realpathSync(argv[1] ?? '')), 'build.js')) ? 'npx consentctl' : 'consentctl'
+  } catch {
+    return 'consentctl'
+  }
 }
 
 /** Returns a command that sets the variable in another terminal. */

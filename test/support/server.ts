@@ -17,8 +17,13 @@ export interface ServerProcess {
 type Env = Record<string, string | undefined>
 
 /** Runs `consentctl serve` with more arguments and resolves when it serves; rejects with its output if it does not. */
-export async function startServer(args: readonly string[], env: Env, lastLine = /serving on/): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [binary, 'serve', ...args], {
+export async function startServer(
+  args: readonly string[],
+  env: Env,
+  lastLine = /serving on/,
+  program = binary,
+): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [program, 'serve', ...args], {
     env: { PATH: process.env['PATH'], ...env },
   })
   let output = ''
