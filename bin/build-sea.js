@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { client } from './bundle.js'
 import { fetchNode, root, run } from './releases.js'
+import { describeBuild } from './version.js'
 
 /** The oldest LTS release with --build-sea. */
 const major = 26
@@ -22,6 +23,7 @@ try {
     target: `node${major}`,
     legalComments: 'eof',
     outfile: main,
+    define: { BUILD: JSON.stringify(`${describeBuild()}\n`) },
   })
   const settings = {
     main,

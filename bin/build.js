@@ -8,6 +8,7 @@ import { build } from 'esbuild'
 import { client, shared } from './bundle.js'
 import { buildDashboard } from './dashboard.js'
 import { emptyDatabase } from './empty-database.js'
+import { describeBuild } from './version.js'
 
 /** Separate files, because reading them at each start would cost more than the rest. */
 const rarelyUsed = ['cli-table3', 'conf', 'ora', 'undici', 'yauzl']
@@ -88,6 +89,7 @@ const require = createRequire(import.meta.url)
 const { man } = await require(join(draft, 'reference.cjs')).generated(require('../package.json').version)
 mkdirSync(join(draft, 'man'))
 for (const [name, page] of Object.entries(man)) writeFileSync(join(draft, 'man', name), page)
+writeFileSync(join(draft, 'version'), `${describeBuild()}\n`)
 replace()
 
 function replace() {

@@ -26,17 +26,21 @@ const digestLength = 40
 
 if (!printVersion()) run()
 
-/** Prints the version before anything is loaded. Returns false for other arguments or if stdout fails. */
+/** Prints the version before anything is loaded. Returns false for other arguments, without a build, or if stdout fails. */
 function printVersion() {
   const [word, ...more] = process.argv.slice(2)
   if ((word !== '--version' && word !== '-V') || more.length > 0) return false
-  const { version } = JSON.parse(readFileSync(join(__dirname, '../package.json'), 'utf8'))
   try {
-    writeSync(1, `${version}\n`)
+    writeSync(1, describeBuild())
     return true
   } catch {
     return false // the program handles a closed pipe and a full disk
   }
+}
+
+/** Returns the version and the commit, which the build wrote. */
+function describeBuild() {
+  return readFileSync(join(__dirname, '../dist/version'))
 }
 
 function run() {
@@ -48,7 +52,7 @@ function run() {
   const { exports: program, keep } = runCached(client)
   process.exitCode = 1 // without pending work Node would exit with 0
   program
-    .main(process, () => import('../dist/server/main.js'), keep)
+    .main(process, () => import('../dist/server/main.js'), keep, describeBuild)
     .then(code => {
       process.exitCode = code
       // A pipe that nobody reads would keep the process alive.

@@ -4,10 +4,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { describeBuild, inputs } from './version.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-
-const inputs = ['bin', 'src', 'server', 'package.json', 'package-lock.json']
 
 /** Kept in dist, because each build removes dist first. */
 const digestFile = join(root, 'dist', 'inputs.sha256')
@@ -23,6 +22,11 @@ if (!existsSync(digestFile) || readFileSync(digestFile, 'utf8') !== digest) {
   if (!existsSync(join(root, 'dist'))) process.stderr.write('Building (some seconds, the first time) …\n')
   run(process.execPath, ['bin/build.js'])
   writeFileSync(digestFile, digest)
+} else {
+  // A commit that changes none of the inputs needs no build.
+  const versionFile = join(root, 'dist', 'version')
+  const line = `${describeBuild()}\n`
+  if (!existsSync(versionFile) || readFileSync(versionFile, 'utf8') !== line) writeFileSync(versionFile, line)
 }
 
 /** Returns 0 for a missing file. */

@@ -7,12 +7,13 @@ import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './pro
 
 /**
  * Resolves to the exit code. Catches and reports every error. `onConnected` is called at the end of a command that connected to
- * an instance.
+ * an instance. `describeBuild` returns the line that --version prints.
  */
 export async function main(
   host: Host,
   loadServer: () => Promise<ServerModule>,
   onConnected = () => {},
+  describeBuild: () => string | Uint8Array = () => `${packageJson.version}\n`,
 ): Promise<number> {
   const argv = host.argv.slice(2)
   const { version } = packageJson
@@ -40,7 +41,7 @@ export async function main(
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {
       if (!isHelp(error)) throw error
-      await io.out.write(await (printed?.() ?? ''))
+      await io.out.write(isVersion(error) ? describeBuild() : await (printed?.() ?? ''))
     })
     return ctx?.exit ?? 0
   } catch (error) {
@@ -61,6 +62,10 @@ export async function main(
 /** A group without a command also prints help. */
 function isHelp(error: unknown): boolean {
   return error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')
+}
+
+function isVersion(error: unknown): boolean {
+  return error instanceof CommanderError && error.code === 'commander.version'
 }
 
 async function helpOf(command: Command, isBare: boolean, host: Host, look: Io['out']): Promise<string> {

@@ -43,10 +43,12 @@ describe('executable › warnings of Node.js', () => {
 
 describe('executable › --version', () => {
   it.each([[['--version']], [['-V']], [['--version', '--color', 'never']]])(
-    'is the one of the package, on the short way and the long one: %j',
+    'is the one of the package and its commit, on the short way and the long one: %j',
     async args => {
-      const ran = await runBinary(args, {})
-      expect(ran).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+      const { stdout, ...ran } = await runBinary(args, {})
+      expect(ran).toEqual({ code: 0, stderr: '' })
+      expect(stdout.split(' (commit ')[0]).toBe(packageJson.version)
+      expect(stdout).toMatch(/^\S+ \(commit .*\)\n$/)
     },
   )
 
@@ -143,7 +145,7 @@ describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('single executable', () =>
     args => {
       const { status, stdout, stderr } = spawnSync(single, args, { input: '' })
       expect({ status, stdout: String(stdout) }).toEqual({ status: 2, stdout: '' })
-      expect(String(stderr)).toMatch(/^error: this executable is the client only.*\ntry: use npx consentctl serve/)
+      expect(String(stderr)).toMatch(/^error: this executable is the client only.*\ntry: install the npm package/)
     },
   )
 
