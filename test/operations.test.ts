@@ -104,6 +104,19 @@ describe('the image', () => {
     expect(all(line, /(\w+)=/g).filter(name => name !== 'NODE_ENV' && !settings.includes(name))).toEqual([])
   })
 
+  it('keeps the data folder in a volume, which its user owns', () => {
+    const data = /CONSENTCTL_DATA_DIR=(\S+)/.exec(dockerfile)?.[1]
+    expect(/^VOLUME (.+)$/m.exec(dockerfile)?.[1]).toBe(data)
+    expect(dockerfile.indexOf(`--mode=700 ${data}`)).toBeGreaterThan(0)
+    expect(dockerfile.indexOf('VOLUME')).toBeGreaterThan(dockerfile.indexOf(`--mode=700 ${data}`)) // later changes are lost
+  })
+
+  it('is built with the name of its commit', () => {
+    expect(dockerfile.indexOf('ARG CONSENTCTL_COMMIT')).toBeGreaterThan(0)
+    expect(dockerfile.indexOf('ARG CONSENTCTL_COMMIT')).toBeLessThan(dockerfile.indexOf('RUN npm run build'))
+    expect(compose).toMatch(/^ +args:\n +CONSENTCTL_COMMIT: /m)
+  })
+
   it('runs as somebody else than root, on a version of Node that the package allows', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(/^USER (.+)$/m.exec(last)?.[1]).toBe('node')
@@ -113,6 +126,18 @@ describe('the image', () => {
 })
 
 describe('the compose file', () => {
+  it('publishes ports on the loopback address unless BIND names another', () => {
+    const ports = /^ {4}ports:\n((?: {6}- .*\n)+)/m.exec(compose)?.[1] ?? ''
+    expect(all(ports, /^ +- (.+)$/gm)).toHaveLength(2)
+    expect(all(ports, /^ +- \$\{BIND:-127\.0\.0\.1\}:(\d+):\d+$/gm)).toHaveLength(2)
+  })
+
+  it('signs with the key of the file SIGNING_KEY, if it is set', () => {
+    const [file] = all(compose, /SIGNING_KEY_FILE: \$\{SIGNING_KEY:\+(\S+)\}/g)
+    expect(file).toBeDefined()
+    expect(all(compose, /- \$\{SIGNING_KEY:-\/dev\/null\}:(\S+):ro/g)).toEqual([file])
+  })
+
   it('sets variables that the server reads', () => {
     const own = /^x-server:.+?^services:/ms.exec(compose)?.[0] ?? ''
     const set = all(own.split('environment:')[1] ?? '', /^ {4}([A-Z_]+):/gm)
