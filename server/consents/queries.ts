@@ -381,7 +381,7 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
       c.notice_locale, c.notice_entry, c.origin_system, c.origin_id, c.origin_evidence, c.version as record_version,
-      c.record_hash, c.chain_head, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
+      c.record_hash, c.chain_head, c.expires_at, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
       h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id

@@ -1,13 +1,15 @@
 import type { Sql } from 'postgres'
 import {
   type ConsentReceipt,
-  type ConsentState,
   consentContext,
   consentSchemaVersion,
+  stateTerms,
+  statusOf,
 } from '../../src/contract/documents/consent-receipt.ts'
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
+import { consentStates } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
 import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
 import { findInclusion } from '../evidence/proofs.ts'
@@ -47,27 +49,28 @@ export async function issueReceipt(
   }
   const entry = { record_id: id, version: last.version, hash: last.hash }
   const inclusion = await findInclusion(sql, caller.accountId, entry, signer.keyId)
-  const states = consentStates(rows)
+  const states = consentStates(rows).map(state => stateTerms[state])
+  const dates = { issued_at: new Date().toISOString(), expires_at: last.expires_at?.toISOString() ?? null }
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
     version: 4,
     '@context': consentContext,
     schema_version: consentSchemaVersion,
     receipt_id: newId(),
-    issued_at: new Date().toISOString(),
+    ...dates,
     record_id: id,
     pii_principal_id: last.subject_id,
     consent_id: last.consent_id,
     privacy_notice: await findPrivacyNotice(sql, caller.accountId, { ...last, record_id: id }),
     country: last.country,
     region: last.region,
-    consent_status: states.at(-1) as ConsentState,
+    consent_status: statusOf(states.at(-1) ?? 'dpv:ConsentRefused', dates),
     preferences: last.preferences,
     events: rows.map((row, index) => ({
       event_id: entryId(row.hash),
       event_time: row.created_at.toISOString(),
       event_type: 'dpv:Consent',
-      event_state: states[index] as ConsentState,
+      event_state: states[index] ?? 'dpv:ConsentRefused',
       entity_id: row.actor_id,
       changed_by: row.changed_by,
       preferences: row.preferences,
@@ -97,14 +100,6 @@ function notVerified(id: string, problem: string): Failure {
 
 function describe({ version, detail }: Finding): string {
   return `${version === null ? '' : `version ${version}: `}${detail}`
-}
-
-function consentStates(rows: readonly EventRow[]): ConsentState[] {
-  let wasGiven = false
-  return rows.map(({ accepted }) => {
-    wasGiven ||= accepted
-    return accepted ? 'dpv:ConsentGiven' : wasGiven ? 'dpv:ConsentWithdrawn' : 'dpv:ConsentRefused'
-  })
 }
 
 function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt['origin'] {

@@ -127,6 +127,7 @@ export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'recor
   record_version: number
   record_hash: Buffer
   chain_head: Buffer
+  expires_at: Date | null
 }
 
 export interface ExpiryFilters {

@@ -1,4 +1,5 @@
 import { verify } from 'node:crypto'
+import { hasOwnStatus, stateTerms } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
@@ -10,6 +11,7 @@ import { leafHash } from './merkle.ts'
 import { listFiles, NotValid, type Pack, type PackFiles, type ProvedEntry, requireFile } from './pack.ts'
 import { formatSums, isDeletion, isEndShown, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
 import { isConsistent, rootOfInclusion } from './proofs.ts'
+import { consentStates } from './state.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
 
@@ -192,6 +194,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   const { record, history, files } = pack
   const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
   need(file, receipt.record_id === record.id, 'is of another record')
+  need(file, hasOwnStatus(receipt), 'contradicts itself on its status')
   requireSameEnd(history, receipt)
   const checkpoint = requireFile(files, 'checkpoint.json').toString('latin1')
   need(file, receipt.inclusion?.checkpoint === checkpoint, 'has another checkpoint than checkpoint.json')
@@ -244,15 +247,16 @@ function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
   return [event_id, event_time, entity_id, changed_by, event_state, preferences]
 }
 
-/** Names events as README.md, "Consent receipts", says. */
+/** Names events as README.md, "Consent receipts", says. What is purged cannot be compared, so it is taken from the receipt. */
 function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
-  let wasGiven = false
-  return history.map((entry, index) => {
-    const state = entry.accepted ? 'Given' : wasGiven ? 'Withdrawn' : 'Refused'
-    wasGiven ||= entry.accepted === true
-    const preferences = entry.salt === null ? events[index]?.preferences : entry.preferences
-    return [entry.id, entry.created_at, entry.actor_id, entry.changed_by, `dpv:Consent${state}`, preferences]
-  })
+  const told = history.map((entry, index) =>
+    entry.salt === null ? { ...entry, preferences: events[index]?.preferences ?? null } : entry,
+  )
+  const states = consentStates(told)
+  return told.map(({ id, created_at, actor_id, changed_by, preferences }, index) => [
+    ...[id, created_at, actor_id, changed_by],
+    ...[stateTerms[states[index] ?? 'refused'], preferences],
+  ])
 }
 
 function checkRecordProof({ history, checkpoint, ...proofs }: Pack, which: 'first' | 'last'): string {

@@ -1,6 +1,6 @@
 import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
-import { describeFiles, describeRecord, listTexts, type PackOrigin, unverified } from './words.ts'
+import { describeAnswers, describeFiles, describeRecord, listTexts, type PackOrigin, unverified } from './words.ts'
 
 /** Allows only the style below: no script, no image, no request. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -18,12 +18,13 @@ export function formatPackPage(pack: PackContent, origin: PackOrigin): string {
     file,
     code(sha256),
   ])
-  const events = pack.history.map(entry => [
+  const answers = describeAnswers(pack.history)
+  const events = pack.history.map((entry, index) => [
     String(entry.version),
     entry.action ?? '',
     entry.given_at ? `${entry.created_at}; answered at ${entry.given_at}, as the importer told it` : entry.created_at,
     `${entry.changed_by ?? ''} ${entry.actor_id ?? ''}`,
-    entry.accepted ? 'accepted' : 'not accepted',
+    answers[index] ?? '',
     JSON.stringify(entry.preferences),
   ])
   const administration = pack.administration.map(({ entry }) => [

@@ -1,5 +1,6 @@
 import { describeOrigin } from '../contract/origin.ts'
 import { textFile } from '../evidence/pack-names.ts'
+import { consentStates } from '../evidence/state.ts'
 import type { PackContent } from './content.ts'
 
 export interface PackOrigin {
@@ -11,6 +12,16 @@ export interface PackOrigin {
 
 export const unverified =
   'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
+
+/** Describes the answers of a history. Of a purged entry the purposes are not known. */
+export function describeAnswers(history: PackContent['history']): string[] {
+  const states = history.some(({ action }) => action === 'purged') ? [] : consentStates(history)
+  return history.map(({ accepted }, index) => {
+    const answer = accepted ? 'accepted' : 'not accepted'
+    const state = states[index]
+    return state ? `${answer}: consent ${state === 'partly' ? 'partly given' : state}` : `${answer}; purposes purged`
+  })
+}
 
 /** Values are foreign text. */
 export function describeRecord({
@@ -30,7 +41,7 @@ export function describeRecord({
     ['Site', record.site_id ?? 'none'],
     ['Person, as the sender named them', record.subject_id ?? 'none'],
     ['Label', record.consent_id ?? 'none'],
-    ['Answer', record.accepted ? 'accepted' : 'not accepted'],
+    ['Answer', describeAnswers(history).at(-1) ?? ''],
     ['Preferences', JSON.stringify(record.preferences)],
     ['State of the record', state],
     ['Made at, by the clock of the service', record.created_at],

@@ -43,6 +43,7 @@ export function receiptOf(fields: object = {}): ConsentReceipt {
     record_version: 1,
     chain_head: '0'.repeat(64),
     inclusion: null,
+    expires_at: null,
     origin: null,
     key_id: keyIdOf(serviceKey),
     ...fields,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { type ConsentReceipt, hasOwnStatus } from '../../contract/documents/consent-receipt.ts'
 import { deletedIds, describePurge } from '../../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { PurgeReceiptStatement } from '../../contract/documents/fields.ts'
@@ -94,6 +94,7 @@ async function requireContent(file: string, document: Claimed['document'], findK
   if (type === 'erasure_receipt' && version > 1) return requirePurge(document as unknown as ErasureReceipt)
   if (type !== 'consent_receipt' || version === 1) return ''
   const receipt = document as unknown as ConsentReceipt
+  if (!hasOwnStatus(receipt)) throw new NotValid('is signed, but contradicts itself on its status')
   return requireOrigin(receipt) + (await requireInclusion(receipt, findKeys))
 }
 

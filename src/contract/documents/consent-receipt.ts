@@ -50,8 +50,29 @@ export const consentContext = {
   given_at: { '@id': 'dct:dateSubmitted', '@type': 'xsd:dateTime' },
 } as const
 
-export const consentStates = ['dpv:ConsentGiven', 'dpv:ConsentRefused', 'dpv:ConsentWithdrawn'] as const
-export type ConsentState = (typeof consentStates)[number]
+/** Terms of the DPV, which has none for a consent to some of the purposes. */
+export const stateTerms = {
+  given: 'dpv:ConsentGiven',
+  partly: 'urn:consentctl:ConsentPartlyGiven',
+  withdrawn: 'dpv:ConsentWithdrawn',
+  refused: 'dpv:ConsentRefused',
+} as const
+const states = z.enum(stateTerms)
+
+/** Returns the status of a consent in this state, which ends or ended at `expires_at`, at the time `issued_at`. */
+export function statusOf(
+  state: z.output<typeof states>,
+  { expires_at, issued_at }: Pick<ConsentReceipt, 'expires_at' | 'issued_at'>,
+): ConsentReceipt['consent_status'] {
+  const isGiven = state === stateTerms.given || state === stateTerms.partly
+  return isGiven && expires_at !== null && expires_at <= issued_at ? 'dpv:ConsentExpired' : state
+}
+
+/** Returns false if a receipt contradicts itself on the status. */
+export function hasOwnStatus({ events, expires_at = null, issued_at, consent_status }: ConsentReceipt): boolean {
+  const last = events.at(-1)
+  return last !== undefined && consent_status === statusOf(last.event_state, { expires_at, issued_at })
+}
 
 export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:4'
 
@@ -64,7 +85,7 @@ const ConsentEvent = z.strictObject({
   event_type: z
     .literal('dpv:Consent')
     .describe('The kind of consent: the general one, for whether it was explicit is not known here.'),
-  event_state: z.enum(consentStates).describe('The state after the event.'),
+  event_state: states.describe('The state after the event, by the purposes.'),
   entity_id: z.uuid().nullable().describe('The key, user or site that told the service; null for the service itself.'),
   changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
   preferences: Preferences.describe('After the event.'),
@@ -91,7 +112,9 @@ export const ConsentReceiptV1 = z.strictObject({
     .describe('What was consented to: the policy of a site, by its version.'),
   country: z.string().nullable().describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
   region: z.string().nullable(),
-  consent_status: z.enum(consentStates).describe('The present one: that of the last event.'),
+  consent_status: z
+    .enum([...states.options, 'dpv:ConsentExpired'])
+    .describe('When it was issued: the state after the last event, or expired.'),
   preferences: Preferences.describe('The present ones.'),
   events: z.array(ConsentEvent).min(1).describe('Oldest first, complete.'),
   record_version: z.int().min(1).describe('How many events there are.'),
@@ -203,6 +226,9 @@ export const ConsentReceipt = ConsentReceiptV3.extend({
     )
     .min(1)
     .describe('Oldest first, complete. Those with a given_at were imported, all at one event_time.'),
+  expires_at: Instant.nullable().describe(
+    'When the consent ends or ended, by the valid_for of its notice; null if it has no end, or nothing was accepted.',
+  ),
   origin: Origin.nullable().describe(
     'What the importer said of an imported record; the service has not seen it happen. Null of one that was not imported.',
   ),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { keyIdOf, newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
@@ -10,6 +10,7 @@ import { readCheckpoint, readSigned } from '../../../src/evidence/signed.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
 import { fileDigest, type Importer, newImporter } from './imports.ts'
+import { publishNotice } from './notices.ts'
 import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
 
 const service = useService()
@@ -93,6 +94,40 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     expect([receipt.consent_status, receipt.record_version]).toEqual([told.at(-1), states.length])
   })
 
+  it('goes by the purposes: a consent is not given if none of them is, though the record is accepted', async () => {
+    const { id } = await owner.create({ accepted: true, preferences: { marketing: true, analytics: true } })
+    await owner.update(id, { preferences: { marketing: true, analytics: false } })
+    await owner.update(id, { preferences: { marketing: false, analytics: false } })
+    const { consent_status, events } = await receiptOf(id)
+    expect(events.map((event: { event_state: string }) => event.event_state)).toEqual([
+      'dpv:ConsentGiven',
+      'urn:consentctl:ConsentPartlyGiven',
+      'dpv:ConsentWithdrawn',
+    ])
+    expect(consent_status).toBe('dpv:ConsentWithdrawn')
+    const refused = await owner.create({ accepted: true, preferences: { marketing: false } })
+    expect((await receiptOf(refused.id)).consent_status).toBe('dpv:ConsentRefused')
+  })
+
+  it('says that a consent is expired from the end of its validity on, unless it was withdrawn', async () => {
+    const own = await newOwner(service)
+    await publishNotice(service, own, { version: 1, languages: ['en'], validFor: 'P1D' })
+    const draft = { accepted: true, preferences: { marketing: true } }
+    const [kept, withdrawn] = [await own.create(draft), await own.create(draft)]
+    await own.update(withdrawn.id, { preferences: { marketing: false } })
+    const expires_at = new Date(Date.parse(kept.created_at) + 86_400_000).toISOString()
+    expect(await receiptOf(kept.id, own)).toMatchObject({ consent_status: 'dpv:ConsentGiven', expires_at })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(expires_at) })
+    try {
+      const receipt = await receiptOf(kept.id, own)
+      expect(receipt).toMatchObject({ consent_status: 'dpv:ConsentExpired', expires_at })
+      expect(receipt.events[0].event_state).toBe('dpv:ConsentGiven')
+      expect((await receiptOf(withdrawn.id, own)).consent_status).toBe('dpv:ConsentWithdrawn')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('keeps the state refused or withdrawn when only preferences change', async () => {
     const refused = await owner.create({ accepted: false })
     await owner.update(refused.id, { preferences: { a: 1 } })
@@ -151,7 +186,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
     expect(told).toEqual([
       ['dpv:ConsentGiven', '2021-03-04T05:06:07.891Z'],
       ['dpv:ConsentWithdrawn', '2022-03-04T05:06:07.000Z'],
-      ['dpv:ConsentGiven', null],
+      ['dpv:ConsentWithdrawn', null],
     ])
     expect(receipt.events.map(({ event_time }: { event_time: string }) => event_time === created_at)).toEqual([
       true,

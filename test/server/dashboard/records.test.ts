@@ -48,7 +48,9 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     })
     await expect
       .poll(() => text('.timeline > li:last-child'))
-      .toMatch(/^updated .* by \S+@example.com\n\naccepted: yes → no\nmarketing: true → false\n/)
+      .toMatch(
+        /^updated .* by \S+@example.com\n\naccepted: yes → no\nmarketing: true → false\n.*consent: given → withdrawn\n/s,
+      )
 
     await button('Delete …').focus()
     await press('Enter')

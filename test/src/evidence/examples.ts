@@ -3,6 +3,7 @@ import {
   type ConsentReceipt,
   consentContext,
   consentSchemaVersion,
+  stateTerms,
 } from '../../../src/contract/documents/consent-receipt.ts'
 import type { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
@@ -31,6 +32,7 @@ import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { listFiles } from '../../../src/evidence/pack.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { consentStates } from '../../../src/evidence/state.ts'
 import { noteText, signedNote, verifierKey } from '../../../src/evidence/tlog.ts'
 import { tlogProof } from '../../../src/evidence/tlog-proof.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
@@ -229,9 +231,9 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   },
   country: identity.country,
   region: identity.region,
-  consent_status: 'dpv:ConsentGiven',
+  consent_status: 'dpv:ConsentWithdrawn',
   preferences: changes[1]?.preferences ?? {},
-  events: history.slice(0, 2).map(toEvent),
+  events: eventsOf(history.slice(0, 2)),
   record_version: 2,
   chain_head: history[1]?.hash ?? '',
   inclusion: {
@@ -239,21 +241,23 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
     path: pathOf(inclusionRanges(2, 3)),
     checkpoint: checkpointOf(3, '2026-02-01T12:00:00.000Z'),
   },
+  expires_at: '2027-02-01T09:30:00.000Z',
   origin: null,
 }
 
-function toEvent(entry: AuditEntry, index: number): ConsentReceipt['events'][number] {
-  return {
+function eventsOf(entries: readonly AuditEntry[]): ConsentReceipt['events'] {
+  const states = consentStates(entries)
+  return entries.map((entry, index) => ({
     event_id: entry.id,
     event_time: entry.created_at,
     event_type: 'dpv:Consent',
-    event_state: entry.accepted ? 'dpv:ConsentGiven' : index > 0 ? 'dpv:ConsentWithdrawn' : 'dpv:ConsentRefused',
+    event_state: stateTerms[states[index] ?? 'refused'],
     entity_id: entry.actor_id,
     changed_by: entry.changed_by as 'api_key',
     preferences: entry.preferences ?? {},
     given_at: entry.given_at ?? null,
     gpc: entry.gpc === true,
-  }
+  }))
 }
 
 const origin = {
@@ -269,7 +273,9 @@ export const importedReceipt = signed(
     ...{ consent_id: null, country: null, region: null, preferences: { analytics: true } },
     privacy_notice: { site_id: site, policy_version: 3, locale: null, notice: 'not held' },
     issued_at: new Date(start + 3 * 86_400_000).toISOString(),
-    events: importedHistory.map(toEvent),
+    events: eventsOf(importedHistory),
+    consent_status: 'urn:consentctl:ConsentPartlyGiven',
+    expires_at: null,
     record_version: importedHistory.length,
     chain_head: importedHistory.at(-1)?.hash ?? '',
     ...{ inclusion: null, origin: receiptOrigin },

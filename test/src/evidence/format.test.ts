@@ -327,10 +327,10 @@ describe('a verifier written from the page', () => {
     const receipt = readSigned(block('consent receipt'))
     const entries = history.slice(0, receipt.record_version)
     expect(receipt.events).toMatchObject(
-      entries.map(entry => ({
+      entries.map((entry, index) => ({
         event_id: entry.id,
         event_time: entry.created_at,
-        event_state: 'dpv:ConsentGiven',
+        event_state: ['urn:consentctl:ConsentPartlyGiven', 'dpv:ConsentWithdrawn'][index],
         entity_id: entry.actor_id,
         changed_by: entry.changed_by,
         preferences: entry.preferences,

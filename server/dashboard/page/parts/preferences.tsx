@@ -1,4 +1,6 @@
+import { type ConsentState, currentState } from '../../../../src/evidence/state.ts'
 import { visible } from '../../../../src/output/safe.ts'
+import { Tag } from './text.tsx'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -20,7 +22,21 @@ export function Preferences({ of }: { readonly of: Values | null | undefined }) 
   )
 }
 
-export function Accepted({ of }: { readonly of: boolean | null | undefined }) {
-  if (of === null || of === undefined) return <span class="none">not known</span>
-  return <span class={`tag ${of ? 'good' : 'bad'}`}>{of ? 'yes' : 'no'}</span>
+interface Answer {
+  readonly accepted?: boolean | null
+  readonly preferences?: Values | null
+}
+
+/** Shows the consent of a record without its history, by its purposes. */
+export function Consented({ of }: { readonly of: Answer }) {
+  const state = currentState({ accepted: of.accepted ?? null, preferences: of.preferences ?? null })
+  const isGiven = state === 'given' || state === 'partly'
+  return <Tag tone={isGiven ? 'good' : 'bad'}>{state === 'given' ? 'yes' : isGiven ? 'partly' : 'no'}</Tag>
+}
+
+export const stateWords: Readonly<Record<ConsentState, string>> = {
+  given: 'given',
+  partly: 'partly given',
+  withdrawn: 'withdrawn',
+  refused: 'refused',
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Consent } from '../../../../../src/contract/index.ts'
 import type { Site } from '../../../../../src/contract/sites.ts'
-import { Accepted } from '../../parts/preferences.tsx'
+import { Consented } from '../../parts/preferences.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import { linkTo } from '../../router.ts'
@@ -43,7 +43,7 @@ export function Records({ label, records, sites, empty }: RecordsProps) {
       title: 'State',
       cell: ({ deleted_at }) => (deleted_at ? <Tag tone="plain">deleted</Tag> : <Tag tone="good">live</Tag>),
     },
-    { title: 'Accepted', cell: ({ accepted }) => <Accepted of={accepted} /> },
+    { title: 'Consent', cell: row => <Consented of={row} /> },
     { title: 'Created', cell: row => <Answered of={row} /> },
     { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
     { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
-import type { Consent } from '../../../../../src/contract/consents.ts'
-import { Accepted, Preferences } from '../../parts/preferences.tsx'
+import type { Consent, History } from '../../../../../src/contract/consents.ts'
+import { consentStates } from '../../../../../src/evidence/state.ts'
+import { Preferences, stateWords } from '../../parts/preferences.tsx'
 import { useSites } from '../../parts/sites.tsx'
 import { Details } from '../../parts/table.tsx'
 import { Id, Tag, Text, Time } from '../../parts/text.tsx'
@@ -18,7 +19,7 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
       rows={[
         ['Id', <Id of={record.id} key="" />],
         ['Subject', <Text of={record.subject_id} key="" />],
-        ['Accepted', <Accepted of={record.accepted} key="" />],
+        ['Consent', stateOf(history)],
         ['Preferences', <Preferences of={record.preferences} key="" />],
         ['Label', <Text of={record.consent_id} key="" />],
         [
@@ -41,6 +42,12 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
       ]}
     />
   )
+}
+
+/** A purge removes the purposes. */
+function stateOf({ data }: History): string {
+  const state = consentStates(data).at(-1)
+  return !state || data.at(-1)?.action === 'purged' ? 'not known' : stateWords[state]
 }
 
 function originRows({ origin, given_at }: Consent): Rows {

@@ -4,7 +4,7 @@ import { parseInstant } from '../../../../../src/contract/instant.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
 import { Field, Form } from '../../parts/form.tsx'
-import { Accepted, Preferences } from '../../parts/preferences.tsx'
+import { Consented, Preferences } from '../../parts/preferences.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 import { Details } from '../../parts/table.tsx'
 import { formatTime, Time } from '../../parts/text.tsx'
@@ -72,7 +72,7 @@ function Row({
       ))}
       <Details
         rows={[
-          ['Accepted', <Accepted of={row.accepted} key="" />],
+          ['Consent', <Consented of={row} key="" />],
           ['Preferences', <Preferences of={row.preferences} key="" />],
           ['Policy version', row.policy_version],
           ['Changed last', <Time at={row.updated_at} key="" />],

@@ -1,6 +1,8 @@
 import type { AuditEntry, History } from '../../../../../src/contract/consents.ts'
+import { type ConsentState, consentStates } from '../../../../../src/evidence/state.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { changesOf } from '../../../../../src/views/changes.ts'
+import { stateWords } from '../../parts/preferences.tsx'
 import { Id, Tag, Text, Time } from '../../parts/text.tsx'
 
 type Entry = History['data'][number]
@@ -13,11 +15,18 @@ interface TimelineProps {
 
 export function Timeline({ entries, onMoment }: TimelineProps) {
   const isPurged = entries.some(({ action }) => action === 'purged')
+  const states = isPurged ? [] : consentStates(entries)
   return (
     <ol class="timeline">
       {entries.map((entry, index) => (
         <li key={entry.id}>
-          <Event entry={entry} before={entries[index - 1]} isPurged={isPurged} onMoment={onMoment} />
+          <Event
+            entry={entry}
+            before={entries[index - 1]}
+            state={states[index]}
+            stateBefore={states[index - 1]}
+            onMoment={onMoment}
+          />
         </li>
       ))}
     </ol>
@@ -27,12 +36,14 @@ export function Timeline({ entries, onMoment }: TimelineProps) {
 interface EventProps {
   readonly entry: Entry
   readonly before: Entry | undefined
-  readonly isPurged: boolean
+  /** Undefined if the record is purged. */
+  readonly state: ConsentState | undefined
+  readonly stateBefore: ConsentState | undefined
   readonly onMoment: (at: string) => void
 }
 
-function Event({ entry, before, isPurged, onMoment }: EventProps) {
-  const changes = describe(entry, before, isPurged)
+function Event({ entry, before, state, stateBefore, onMoment }: EventProps) {
+  const changes = describe(entry, before, { state, stateBefore })
   const at = entry.given_at ?? entry.created_at
   return (
     <>
@@ -108,13 +119,18 @@ function Actor({ of: { changed_by, actor_id, actor_name } }: { readonly of: Entr
   )
 }
 
-/** Leaves out the preferences of a purged record, which its history no longer has. */
-function describe(entry: Entry, before: AuditEntry | undefined, isPurged: boolean): string[] {
-  const preferences = isPurged ? [] : changesOf(entry, before)
+/** Leaves out the preferences of a purged record, which its history no longer has, and the state that follows from them. */
+function describe(
+  entry: Entry,
+  before: AuditEntry | undefined,
+  { state, stateBefore }: Pick<EventProps, 'state' | 'stateBefore'>,
+): string[] {
+  const preferences = state ? changesOf(entry, before) : []
   return [
     ...changeOf('accepted', yesNo(entry.accepted), before && yesNo(before.accepted)),
     ...changeOf('policy version', String(entry.policy_version), before && String(before.policy_version)),
     ...preferences,
+    ...(state ? changeOf('consent', stateWords[state], stateBefore && stateWords[stateBefore]) : []),
     ...(entry.gpc ? ['with Sec-GPC: 1'] : []),
   ]
 }

@@ -1,7 +1,7 @@
 import type { Consent } from '../../../../../src/contract/consents.ts'
 import type { Site } from '../../../../../src/contract/sites.ts'
 import { visible } from '../../../../../src/output/safe.ts'
-import { Accepted, formatValue } from '../../parts/preferences.tsx'
+import { Consented, formatValue } from '../../parts/preferences.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Filters } from './filters.ts'
@@ -13,8 +13,8 @@ export function columnsOf({ end, source }: Filters, sites: readonly Site[]): rea
   return [
     { title: 'Subject', cell: row => (row.subject_id ? <Text of={row.subject_id} /> : <NoSubject id={row.id} />) },
     {
-      title: 'Accepted',
-      cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Accepted of={row.accepted} />),
+      title: 'Consent',
+      cell: row => (row.deleted_at ? <Tag tone="plain">deleted</Tag> : <Consented of={row} />),
     },
     end
       ? { title: 'Valid until', cell: row => <Time at={row.expires_at} /> }

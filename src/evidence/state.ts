@@ -1,0 +1,30 @@
+/** `partly`: given for some of the purposes. */
+export type ConsentState = 'given' | 'partly' | 'withdrawn' | 'refused'
+
+/** State of a record after an event. */
+interface Answer {
+  readonly accepted: boolean | null
+  readonly preferences: Readonly<Record<string, unknown>> | null
+}
+
+/**
+ * Returns the state of the consent after each event of a record, oldest first. Its purposes are the names that were true or false in
+ * the preferences until then: accepting a record gives no consent to a purpose that it does not have as true.
+ */
+export function consentStates(answers: readonly Answer[]): ConsentState[] {
+  const purposes = new Set<string>()
+  let wasGiven = false
+  return answers.map(({ accepted, preferences }) => {
+    const named = Object.entries(preferences ?? {}).filter(([, answer]) => typeof answer === 'boolean')
+    for (const [purpose] of named) purposes.add(purpose)
+    const consented = named.filter(([, answer]) => answer).length
+    if (!accepted || (consented === 0 && purposes.size > 0)) return wasGiven ? 'withdrawn' : 'refused'
+    wasGiven = true
+    return consented < purposes.size ? 'partly' : 'given'
+  })
+}
+
+/** Returns the state of a consent whose history is not known, which cannot tell `withdrawn` from `refused`. */
+export function currentState(record: Answer): ConsentState {
+  return consentStates([record])[0] ?? 'refused'
+}
