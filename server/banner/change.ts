@@ -19,6 +19,11 @@ export interface Visit {
   readonly gpc: boolean
 }
 
+interface TokenVisit extends Visit {
+  /** SHA-256 of the whole request, its token included. */
+  readonly requestHash: Buffer
+}
+
 interface Changed extends ConsentJson {
   readonly version: number
 }
@@ -28,8 +33,8 @@ export interface Predecessor {
 }
 
 /**
- * Changes a token's record from the version in the token to the next. Repeats the response to a change already made, because
- * it may have been lost.
+ * Changes a token's record from the version in the token to the next. Repeats the response if the same request made that
+ * change, because it may have been lost. Any other request with a used token would buy the newest one.
  *
  * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
  * `rejectPartialAnswer` do
@@ -38,22 +43,21 @@ export async function changeByToken(
   deps: Deps,
   caller: Caller,
   token: RecordVersion,
-  { draft, gpc }: Visit,
+  { draft, gpc, requestHash }: TokenVisit,
 ): Promise<Changed | Predecessor> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const row = await findRecord(deps, caller, token)
     rejectOtherPerson(row, draft)
+    if (row.version === token.version + 1 && row.request_hash?.equals(requestHash)) return row
+    requireVersion(row, token)
     if (isOtherNotice(row, draft)) {
-      requireVersion(row, token)
       rejectPartialAnswer(draft)
       return { predecessor: row }
     }
     const next = toNext(row, draft)
-    const isMade = hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)
-    if (isMade && isAnsweredBy(row, token)) return row
-    requireVersion(row, token)
+    if (hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)) return row
     const isSitesPolicy = draft.policy_version === undefined && draft.accepted !== false
-    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy })
+    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy, requestHash })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed at the same time.')
@@ -76,11 +80,6 @@ function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): bo
   return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
 }
 
-/** Returns true for the token's version, and for the next if a page of the site wrote it. */
-function isAnsweredBy({ version, changed_by }: VisitedRecord, token: RecordVersion): boolean {
-  return version === token.version || (version === token.version + 1 && changed_by === 'site_token')
-}
-
 /** @throws Failure `invalid_request` for a deleted record, as for an invalid token */
 async function findRecord({ sql }: Deps, { accountId, id: siteId }: Caller, { id }: RecordVersion) {
   const row = await findVisitedRecord(sql, { accountId, siteId, id })
@@ -92,12 +91,17 @@ async function write(
   deps: Deps,
   caller: Caller,
   row: VisitedRecord,
-  { gpc, isSitesPolicy, ...state }: State & { readonly gpc: boolean; readonly isSitesPolicy: boolean },
+  {
+    gpc,
+    isSitesPolicy,
+    requestHash,
+    ...state
+  }: State & Omit<TokenVisit, 'draft'> & { readonly isSitesPolicy: boolean },
 ) {
   const validFor = await findValidity(deps, caller.accountId, row)
   const link = nextLink(row, caller, { action: 'updated', state, facts: gpc ? { gpc } : undefined })
   const expiresAt = findExpiry(link.at, state.accepted, validFor)
-  const after = { ...state, isSitesPolicy, deleted_at: null, wasErased: null, expiresAt }
+  const after = { ...state, isSitesPolicy, requestHash, deleted_at: null, wasErased: null, expiresAt }
   return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 

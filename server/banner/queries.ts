@@ -1,5 +1,4 @@
 import type { Sql } from 'postgres'
-import type { Actor } from '../../src/evidence/chain.ts'
 import { type LiveState, liveState } from '../consents/queries.ts'
 
 export interface TokenSite {
@@ -27,7 +26,8 @@ export interface VisitedRecord extends LiveState {
   /** Null for a refusal, and if the consent does not end. */
   expires_at: Date | null
   sites_policy: number
-  changed_by: Actor['kind']
+  /** Null unless a page of the site made the last change. */
+  request_hash: Buffer | null
 }
 
 export async function findVisitedRecord(
@@ -35,12 +35,8 @@ export async function findVisitedRecord(
   { accountId, siteId, id }: { accountId: string; siteId: string; id: string },
 ): Promise<VisitedRecord | undefined> {
   const [row] = await sql<VisitedRecord[]>`
-    select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc, expires_at,
-      (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy,
-      (
-        select h.changed_by from consent_history h
-        where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = consents.version
-      ) as changed_by
+    select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc, expires_at, request_hash,
+      (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy
     from consents where account_id = ${accountId} and id = ${id} and site_id = ${siteId} and deleted_at is null`
   return row
 }

@@ -1,4 +1,6 @@
 import type { BannerConsent, BannerDraft, Consent } from '../../src/contract/index.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
+import { canonical } from '../../src/evidence/canonical.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createConsent } from '../consents/create.ts'
 import type { Deps } from '../consents/deps.ts'
@@ -40,7 +42,7 @@ export async function recordVisit(
           draft,
           key: idempotency_key === undefined ? null : `\0${caller.id} ${idempotency_key}`,
         })
-      : await continueVisit(deps, caller, connection, { draft, token, scope })
+      : await continueVisit(deps, caller, connection, { draft, token, scope, key: idempotency_key })
   const { id, consent_id, accepted, preferences, policy_version, created_at } = JSON.parse(json) as Consent
   const consent_token = encodeConsentToken(scope, { id, version }, deps.state.now())
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
@@ -54,11 +56,13 @@ async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
   connection: Connection,
-  { draft, token, scope }: { draft: Visit['draft']; token: string; scope: TokenScope },
+  { draft, token, scope, key }: { draft: Visit['draft']; token: string; scope: TokenScope; key: string | undefined },
 ) {
   const from = decodeConsentToken(scope, token, deps.state.now())
   if (!from) throw invalidToken()
-  const result = await changeByToken(deps, caller, from, { draft, gpc: connection.gpc })
+  const { gpc } = connection
+  const requestHash = sha256(canonical({ ...draft, token, gpc, ...(key !== undefined && { key }) }))
+  const result = await changeByToken(deps, caller, from, { draft, gpc, requestHash })
   if (!('predecessor' in result)) return result
   const { consent_id, subject_id, sites_policy } = result.predecessor
   const { policy_version = sites_policy, notice_locale = '' } = draft

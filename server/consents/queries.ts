@@ -198,6 +198,8 @@ export async function updateConsent(
     readonly expiresAt: Date | null | undefined
     readonly wasErased: boolean | null
     readonly isSitesPolicy?: boolean
+    /** SHA-256 of the page's request that the change answers. */
+    readonly requestHash?: Buffer
   },
   { link, ...entry }: Entry,
 ): Promise<ConsentJson | undefined> {
@@ -212,7 +214,8 @@ export async function updateConsent(
         deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
         chain_head = ${link.hash},
         expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`},
-        gpc = ${entry.action === 'updated' ? sql`${entry.gpc || null}` : sql`gpc`}
+        gpc = ${entry.action === 'updated' ? sql`${entry.gpc || null}` : sql`gpc`},
+        request_hash = ${state.requestHash ?? null}
       where account_id = ${accountId} and id = ${id} and version = ${version}
         and (deleted_at is null or erased is not distinct from ${state.wasErased})
         ${state.isSitesPolicy ? andSitesPolicy(sql) : empty(sql)}

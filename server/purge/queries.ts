@@ -78,7 +78,7 @@ export async function purgeRecords(
     ), changed as (
       update consents c set
         consent_id = null, subject_id = null, user_agent = null, ip_network = null, notice_locale = null,
-        origin_id = null, origin_evidence = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
+        origin_id = null, origin_evidence = null, request_hash = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
         purged_at = case when l.version <= ${reach} then l.at end
       from locked join links l on l.id = locked.id join hashes r on r.id = locked.id
       where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version

@@ -1,11 +1,22 @@
 import * as z from 'zod'
 import { Consent, ConsentDraft } from './consents.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { Preferences } from './json.ts'
 
 export const invalidConsentToken = 'is not valid, or no longer: record the consent without it'
 
+/** Anybody can send them: statistics by preference must not become as large as strangers make them. */
+const maxPreferences = 32
+
 /** The site comes from the token; address and user agent come from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true }).extend({
+  preferences: Preferences.refine(
+    preferences => Object.keys(preferences).length <= maxPreferences,
+    `must have at most ${maxPreferences} keys`,
+  )
+    .meta({ maxProperties: maxPreferences })
+    .optional()
+    .describe('Default: {}.'),
   consent_token: z
     .string(invalidConsentToken)
     .regex(/^ct-[\w-]{60}$/, invalidConsentToken)
@@ -67,7 +78,7 @@ export const bannerDocs: ResourceDocs<typeof banner> = {
   endpoints: {
     create: {
       description:
-        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`. With the `consent_token` of the last answer the visitor’s record is changed instead, as by a PUT: absent fields stay as they are. An acceptance that has expired is renewed if it is given again. With `accepted: false` it is changed under whatever notice, and keeps its own. Else a record never changes its notice: if the policy version (the named one, else that of the site) or `notice_locale` is another than the record’s, a new record is made, of the same `consent_id` and `subject_id`. It takes nothing else from the old one, so `accepted` and `preferences` are both needed: without either it is a 400. Another `consent_id` or `subject_id` than the record’s is a 400. A token is of one version of its record. The same request again gets the same answer, so that it can be sent again if the answer was lost; if the record was changed otherwise, the answer is 409. A token that is malformed, forged, of another site, expired, or of a deleted record is one and the same 400. After either, record the consent without the token.',
+        'Address, user agent and site are those of the connection and the token. Pages may send it from the origins that the site allows: a preflight gets the same response for every origin, and the response to the request has `Access-Control-Allow-Origin`. With the `consent_token` of the last answer the visitor’s record is changed instead, as by a PUT: absent fields stay as they are. An acceptance that has expired is renewed if it is given again. With `accepted: false` it is changed under whatever notice, and keeps its own. Else a record never changes its notice: if the policy version (the named one, else that of the site) or `notice_locale` is another than the record’s, a new record is made, of the same `consent_id` and `subject_id`. It takes nothing else from the old one, so `accepted` and `preferences` are both needed: without either it is a 400. Another `consent_id` or `subject_id` than the record’s is a 400. A token is of one version of its record. The very same request again gets the same answer, so that it can be sent again if the answer was lost; any other request with a used token is a 409. A token that is malformed, forged, of another site, expired, or of a deleted record is one and the same 400. After either, record the consent without the token.',
       success: 'What is recorded now, and the token for the next change.',
     },
     klaro: {

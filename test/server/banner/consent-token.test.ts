@@ -145,12 +145,33 @@ describe('consent_token › update sent again', () => {
     ['with another answer', { accepted: true, preferences: { ads: true } }],
     ['with other preferences', { accepted: false, preferences: { ads: 1 } }],
     ['without preferences that it set', { accepted: true }],
+    ['without anything', {}],
+    ['that has the same effect', { accepted: false }],
+    ['under another key', { accepted: false, preferences: { ads: false }, idempotency_key: 'x'.repeat(16) }],
   ])('%s is a conflict and changes nothing', async (_name, other) => {
     const { id, consent_token } = await visit({ accepted: true })
     await visit({ consent_token, accepted: false, preferences: { ads: false } })
     const answer = await shop.visit({ consent_token, ...other })
     expect([answer.status, answer.body.error, corsOf(answer)]).toEqual([409, 'conflict', cors.readable])
     expect(await states(id)).toHaveLength(2)
+  })
+
+  it('is a conflict with nothing but a token that is one change old, which undoes no withdrawal', async () => {
+    const { id, consent_token } = await visit({ accepted: true, preferences: { ads: true } })
+    await visit({ consent_token, accepted: false, preferences: { ads: false } })
+    for (const body of [{}, { accepted: false }, { preferences: { ads: true } }, { policy_version: 2 }]) {
+      const answer = await shop.visit({ consent_token, ...body })
+      expect([answer.status, answer.body.consent_token]).toEqual([409, undefined])
+    }
+    expect((await shop.get(id)).body.accepted).toBe(false)
+  })
+
+  it('is told from another by its key, and may come with its fields in any order', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    const key = 'k'.repeat(16)
+    const first = await visit({ consent_token, accepted: false, preferences: { a: 1, b: 2 }, idempotency_key: key })
+    const again = await visit({ idempotency_key: key, preferences: { b: 2, a: 1 }, accepted: false, consent_token })
+    expect(again).toEqual({ ...first, consent_token: expect.any(String) })
   })
 
   it('is a conflict once the record was changed again, even back', async () => {

@@ -98,10 +98,18 @@ describe('POST /api/v1/public/consent › 201', () => {
     expect(await sql`select * from usage where account_id = ${shop.accountId}`).toEqual([])
   })
 
+  it('takes 32 preferences', async () => {
+    const { body } = await shop.visit({ preferences: preferencesOf(32) })
+    expect(body.preferences).toEqual(preferencesOf(32))
+  })
+
   it('takes a body of 16 KiB', async () => {
     expect((await shop.visit('{}'.padEnd(16 * 1024))).status).toBe(201)
   })
 })
+
+const preferencesOf = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, true]))
 
 describe('POST /api/v1/public/consent › 400', () => {
   it.each(['site_id', 'ip_address', 'user_agent', 'country', 'region', 'acepted'])(
@@ -120,6 +128,7 @@ describe('POST /api/v1/public/consent › 400', () => {
     ['a version that is none', { policy_version: 0 }],
     ['an empty label', { consent_id: '' }],
     ['preferences that are a list', { preferences: [] }],
+    ['33 preferences', { preferences: preferencesOf(33) }],
     ['a list', []],
     ['null', 'null'],
     ['half of an object', '{"accepted":true'],

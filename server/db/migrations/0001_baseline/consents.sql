@@ -30,6 +30,7 @@ create table consents (
   origin_evidence text, -- null after a purge
   given_at timestamptz(3), -- when the person last answered there; not null of every imported record
   gpc boolean, -- true if the last answer came with Sec-GPC: 1, else null
+  request_hash bytea, -- SHA-256 of the page's request that made the last change, which may be sent again; null after a purge
   primary key (account_id, id),
   foreign key (account_id, site_id) references sites
 );
