@@ -118,7 +118,7 @@ _consentctl() {
       'requests list --kind'|'requests add --kind'|'requests update --kind') words=$'access\nerasure\nrectification\nobjection' ;;
       'requests close --outcome') words=$'done\nrefused\nwithdrawn' ;;
       'sites snippet --for') words=$'cookieconsent\nklaro\nosano\ntarteaucitron\nc15t' ;;
-      'audit list --action') words=$'adopted\naccount_created\nsite_created\nsite_updated\nsite_token_rotated\nkey_created\nkey_revoked\nuser_added\nuser_removed\npassword_changed\nquota_changed\nnotice_published\nrecords_purged\nimported' ;;
+      'audit list --action') words=$'account_created\nsite_created\nsite_updated\nsite_token_rotated\nkey_created\nkey_revoked\nuser_added\nuser_removed\npassword_changed\nquota_changed\nnotice_published\nrecords_purged\nimported' ;;
       'admin user add --role') words=$'owner\nreader' ;;
       *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid\nwide' ;;
       *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;

@@ -557,7 +557,7 @@ complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l email -x -d 'sign
 complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l password-stdin -d 'read the password from standard input instead of prompting'
 complete -c consentctl -n '__consentctl_at \'audit\'' -a list -d 'List the changes of settings, newest first'
 complete -c consentctl -n '__consentctl_at \'audit list\'' -l actor -x -d 'only changes by this user (e-mail), API key (name), id, or kind: admin, system'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l action -x -a 'adopted account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported' -d 'only changes of a kind'
+complete -c consentctl -n '__consentctl_at \'audit list\'' -l action -x -a 'account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported' -d 'only changes of a kind'
 complete -c consentctl -n '__consentctl_at \'audit list\'' -l target -x -d 'only changes of what has this id, or of a kind: site, api_key, user, notice, account'
 complete -c consentctl -n '__consentctl_at \'audit list\'' -l from -x -d 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'audit list\'' -l to -x -d 'made at this time or earlier; a date includes its whole day'

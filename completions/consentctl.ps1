@@ -486,7 +486,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'keys revoke --confirm' = { @(, @('', '')) }
     'keys revoke --email' = { @(, @('', '')) }
     'audit list --actor' = { @(, @('', '')) }
-    'audit list --action' = { @(@('adopted', 'adopted'), @('account_created', 'account_created'), @('site_created', 'site_created'), @('site_updated', 'site_updated'), @('site_token_rotated', 'site_token_rotated'), @('key_created', 'key_created'), @('key_revoked', 'key_revoked'), @('user_added', 'user_added'), @('user_removed', 'user_removed'), @('password_changed', 'password_changed'), @('quota_changed', 'quota_changed'), @('notice_published', 'notice_published'), @('records_purged', 'records_purged'), @('imported', 'imported')) }
+    'audit list --action' = { @(@('account_created', 'account_created'), @('site_created', 'site_created'), @('site_updated', 'site_updated'), @('site_token_rotated', 'site_token_rotated'), @('key_created', 'key_created'), @('key_revoked', 'key_revoked'), @('user_added', 'user_added'), @('user_removed', 'user_removed'), @('password_changed', 'password_changed'), @('quota_changed', 'quota_changed'), @('notice_published', 'notice_published'), @('records_purged', 'records_purged'), @('imported', 'imported')) }
     'audit list --target' = { @(, @('', '')) }
     'audit list --from' = { @(, @('', '')) }
     'audit list --to' = { @(, @('', '')) }

@@ -21,7 +21,7 @@ import { identify, openSigner, type Signer } from '../../receipts/signer.ts'
 import { requireBaseUrl, requireSameOrigin } from '../../settings/settings.ts'
 import { type PersonRow, personView } from '../../views/subject.ts'
 import { type Found, findRecords, requireEraseScope, toHeader } from './found.ts'
-import { rejectOnlyNear } from './near.ts'
+import { rejectOnlyNear, tellLeftOut } from './near.ts'
 import { readPeople } from './people.ts'
 import { registerReceipt, tellRegistration } from './registration.ts'
 import { findRepeated } from './repeat.ts'
@@ -87,7 +87,12 @@ async function erasePeople(
   )
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
-  if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(plans)
+  if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(ctx, plans)
+  if (total > 0 && !asks)
+    await tellLeftOut(
+      ctx,
+      plans.flatMap(({ found }) => found.near),
+    )
   await review(ctx, plans, total, asks)
   const id = randomUUID()
   const header = {
@@ -111,13 +116,13 @@ async function erasePeople(
  * Rejects a person without records but with near matches, because the confirmed total includes nothing of them.
  * @throws CliError `near_matches` (exit 5)
  */
-function rejectMistyped(plans: readonly Planned[]): void {
-  const hint = 'name the near match in this line too, or take the line out and erase this person alone with --confirm 0'
+function rejectMistyped(ctx: Context, plans: readonly Planned[]): void {
   for (const { asked, found } of plans)
-    if (found.targets.length === 0) rejectOnlyNear(found.near, { person: asked.ticket, hint })
+    if (found.targets.length === 0) rejectOnlyNear(ctx, { ...asked, isLine: true }, found.near)
 }
 
-const find = (ctx: Context, asked: SubjectRequest) => findRecords(ctx, { asked, given: null, files: null })
+const find = (ctx: Context, asked: SubjectRequest) =>
+  findRecords(ctx, { asked, given: null, files: null, isLine: true })
 
 function toPerson(
   signer: Signer,
@@ -142,7 +147,7 @@ async function review(ctx: Context, plans: readonly Planned[], total: number, as
   } else
     await promptToConfirm(ctx, personView, plans.map(toPlannedRow), { action: 'erase', noun: 'record', where, total })
   for (const { asked, found } of plans) {
-    const now = await findRecords(ctx, { asked, given: null, files: null })
+    const now = await find(ctx, asked)
     requireAsPlanned(found.targets, now.targets)
   }
 }

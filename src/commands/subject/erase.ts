@@ -40,7 +40,7 @@ import {
   toSubjectRequest,
   warnOfNear,
 } from './found.ts'
-import { rejectOnlyNear } from './near.ts'
+import { rejectOnlyNear, tellLeftOut } from './near.ts'
 import { explainQuota, runJob, tellReceipt } from './run.ts'
 import {
   addAlsoFlag,
@@ -114,7 +114,8 @@ Finds the live records, shows them, asks, deletes exactly these, verifies, and m
 is killed at any step, consentctl subject resume continues, and there is one receipt. That nothing is held is
 also a receipt. Identifiers that differ only in case, blanks around them or Unicode form are near matches: they are
 told if the instance can find them, and never erased unless --also names them. If nothing but near matches is found,
-it asks, or stops with 5 unless --confirm 0 says to sign that nothing is held. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
+it asks, or stops with 5 unless --confirm 0 says to sign that nothing is held; beside records of exactly these
+identifiers, --yes and --confirm alike leave them, and it says so. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
 the plan, and another, or a pipeline, carries it out with --apply; if a record was changed, added or deleted
 since then, nothing is done (exit 10). The plan names the subject in clear. Use - as the identifier to read
 all identifiers of one person from stdin, one a line. With --request the identifiers, the ticket and the days come
@@ -170,7 +171,8 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   await requireEraseScope(ctx, key, [found])
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
   const isNothing = found.targets.length === 0
-  if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(found.near)
+  if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(ctx, { ...asked, isLine: false }, found.near)
+  if (!isNothing && !asks) await tellLeftOut(ctx, found.near)
   await review(ctx, asked.subjects, found, asks)
   const export_sha256 = files && (await exportFirst(ctx, request, files, found))
   const plan = found.records && (given ?? makePlan(asked, request, found.records))
@@ -288,7 +290,7 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
   try {
     const by = { ...findOperator(), instance: requireBaseUrl(ctx.settings) }
     const records = await liveRecords(ctx.api, asked.subjects).catch(explainQuota)
-    await warnOfNear(ctx, asked.subjects)
+    await warnOfNear(ctx, { ...asked, isLine: false })
     await file.write(makePlan(asked, by, records).text)
     await file.commit()
     const output = await rehearse(ctx, { targets: toTargets(asked.subjects, records) })

@@ -5,6 +5,7 @@ import { overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
+import { subjects as subjectEndpoints } from '../../contract/subjects.ts'
 import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
@@ -80,8 +81,12 @@ async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<r
       ...(like && { match: given.has(record.subject_id) ? 'exact' : 'near' }),
     }))
   }
-  await tellNearMatches(ctx, near, { areIncluded: true })
+  await tellNearMatches(ctx, near)
   await tellSites(ctx, counts, instanceLabel(ctx), deletedCount)
+  if (counts.size === 0 && !like && (await ctx.api.supports(subjectEndpoints.nearMatches)))
+    await ctx.say(
+      'identifiers must match exactly; to find those that differ only in case, blanks or Unicode form: --like',
+    )
 }
 
 async function requireNearMatches(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {

@@ -12,13 +12,15 @@ import type { ErasureRequest, SubjectRequest } from '../../erasure/request.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { type IdentifiedKey, requireScope } from '../../receipts/signer.ts'
-import { tellNearMatches } from './near.ts'
+import { adviceToInclude, tellNearMatches } from './near.ts'
 import { quotaError } from './run.ts'
 
 export interface Order {
   readonly asked: SubjectRequest
   readonly given: PlanFile | null
   readonly files: ExportFiles | null
+  /** True if the person is one of a file. */
+  readonly isLine?: boolean
 }
 
 export interface Found {
@@ -34,9 +36,10 @@ export interface Found {
  * @throws CliError `quota_exceeded` (exit 6) if the records are needed, or the service cannot list their ids; `changed`
  * (exit 10) if they differ from the plan
  */
-export async function findRecords(ctx: Context, { asked: { subjects }, given, files }: Order): Promise<Found> {
+export async function findRecords(ctx: Context, { asked, given, files, isLine = false }: Order): Promise<Found> {
+  const { subjects } = asked
   const deletes_by = (await erasesSubjects(ctx.api)) ? 'subject' : 'record'
-  const near = await warnOfNear(ctx, subjects)
+  const near = await warnOfNear(ctx, { ...asked, isLine })
   try {
     const records = await liveRecords(ctx.api, subjects)
     if (given) requireAsPlanned(given.plan.records, records.map(toPlanned))
@@ -55,9 +58,12 @@ export async function requireEraseScope(ctx: Context, key: IdentifiedKey, found:
     if (targets.length > 0 || (await marksErased(ctx.api, deletes_by))) requireScope(ctx, key, 'erase')
 }
 
-export async function warnOfNear(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {
-  const near = (await findNearMatches(ctx.api, subjects)) ?? []
-  await tellNearMatches(ctx, near)
+export async function warnOfNear(
+  ctx: Context,
+  asked: SubjectRequest & { readonly isLine: boolean },
+): Promise<NearMatch[]> {
+  const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
+  await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
   return near
 }
 

@@ -1,37 +1,64 @@
-import { quoteForShell } from '../../cli/messages.ts'
+import { commandLike, quoteForShell } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { NearMatch } from '../../erasure/near.ts'
+import type { SubjectRequest } from '../../erasure/request.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
 
-/** Prints near matches with the flag that would include them. */
+/** Prints near matches, and what would include those that are shown. */
 export async function tellNearMatches(
   { warn }: Pick<Context, 'warn'>,
   matches: readonly NearMatch[],
-  { areIncluded = false } = {},
+  toInclude?: (ids: readonly string[]) => string,
 ): Promise<void> {
-  for (const { given, subject_id, live, deleted } of matches.slice(0, longestList)) {
-    const id = quoteForShell(subject_id)
-    const flag = areIncluded ? '' : `; to include it: --also ${id}`
-    await warn(`near match of ${quoteForShell(given)}: ${id}, ${live} live and ${deleted} deleted${flag}`)
-  }
+  const shown = matches.slice(0, longestList)
+  for (const { given, subject_id, live, deleted } of shown)
+    await warn(
+      `near match of ${quoteForShell(given)}: ${quoteForShell(subject_id)}, ${live} live and ${deleted} deleted`,
+    )
   if (matches.length > longestList) await warn(`near matches not shown: ${matches.length - longestList}`)
+  if (toInclude && shown.length > 0)
+    await warn(`to include ${shown.length === 1 ? 'it' : 'them'}: ${toInclude(shown.map(each => each.subject_id))}`)
+}
+
+/** Says that near matches beside exact ones stay, if nobody was asked. */
+export async function tellLeftOut({ warn }: Pick<Context, 'warn'>, { length }: readonly NearMatch[]): Promise<void> {
+  const matches = `${length} near ${length === 1 ? 'match' : 'matches'}`
+  if (length > 0) await warn(`only records with exactly the given identifiers are erased, and none of ${matches}`)
+}
+
+/** Returns flags, the command that changes a request of the register, or what to add to a line of a file. */
+export function adviceToInclude(
+  ctx: Pick<Context, 'globals'>,
+  { ticket, subjects, request_id, isLine }: Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & IsLine,
+  ids: readonly string[],
+): string {
+  const flags = (flag: string, values: readonly string[]) => values.flatMap(id => [flag, id])
+  if (request_id) return commandLike(ctx, 'requests', 'update', ticket, ...flags('--subject', [...subjects, ...ids]))
+  if (isLine) return `add ${ids.map(quoteForShell).join(' and ')} to the line of ${ticket}`
+  return flags('--also', ids).map(quoteForShell).join(' ')
+}
+
+interface IsLine {
+  /** True if the person is one of a file. */
+  readonly isLine: boolean
 }
 
 /**
- * Identifiers with only near matches are probably mistyped, and a receipt is permanent. `one` names the person, if
- * there are several.
+ * Rejects a person of whom there are only near matches: the identifiers are probably mistyped, and a receipt is permanent.
  * @throws CliError `near_matches` (exit 5)
  */
 export function rejectOnlyNear(
-  matches: readonly NearMatch[],
-  one?: { readonly person: string; readonly hint: string },
+  ctx: Pick<Context, 'globals'>,
+  asked: SubjectRequest & IsLine,
+  [first]: readonly NearMatch[],
 ): void {
-  const [first] = matches
   if (first === undefined) return
-  const id = quoteForShell(first.subject_id)
-  const hint = one?.hint ?? `use --also ${id}, or --confirm 0 for a receipt that nothing is held under exactly this one`
+  const advice = adviceToInclude(ctx, asked, [first.subject_id])
   const message = 'no record has exactly this identifier, but near matches have: nothing was done'
-  throw new CliError('near_matches', exit.rejected, one ? `${one.person}: ${message}` : message, { hint })
+  const hint = asked.isLine
+    ? `${advice}, or take the line out and erase this person alone with --confirm 0`
+    : `use ${advice}, or --confirm 0 for a receipt that nothing is held under exactly this one`
+  throw new CliError('near_matches', exit.rejected, asked.isLine ? `${asked.ticket}: ${message}` : message, { hint })
 }

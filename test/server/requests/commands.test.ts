@@ -131,6 +131,17 @@ describe('requests next, show, update, extend and close', () => {
     expect(JSON.parse((await requests('show', 'DSR-1', '--json')).stdout).outcome).toBe('done')
   })
 
+  it('is how a near match of a request is included, with the identifiers that are there', async () => {
+    await add('DSR-1')
+    const near = { site_id: account.siteId, subject_id: 'Maria@Example.com' }
+    await service.call('POST', '/api/v1/consents', { key: account.key, body: near })
+    const refused = await run(['subject', 'erase', '--request', 'DSR-1', '--yes'])
+    const advice = `requests update DSR-1 --subject ${maria} --subject Maria@Example.com`
+    expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining(`use consentctl ${advice}, or --conf`) })
+    expect((await run(advice.split(' '))).code).toBe(0)
+    expect((await run(['subject', 'erase', '--request', 'DSR-1', '--confirm', '1'])).code).toBe(0)
+  })
+
   it('has exit codes for what cannot be done', async () => {
     await add('DSR-1', ...late)
     expect((await requests('show', 'DSR-99')).code).toBe(3)

@@ -45,6 +45,14 @@ describe('subject find --like', () => {
     expect(cli.sent().map(each => each.path)).not.toContain(path)
   })
 
+  it('is what find without a record is told of, if the instance finds near matches', async () => {
+    instance(0)
+    const { code, stderr } = await freshFolders(cli).run('find', maria)
+    expect([code, stderr.includes('blanks or Unicode form: --like')]).toEqual([0, true])
+    fakeInstance(cli, 0)
+    expect((await freshFolders(cli).run('find', maria)).stderr).not.toContain('--like')
+  })
+
   it('ends with 2, not_offered, where the instance cannot compare so', async () => {
     fakeInstance(cli, 1)
     const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
@@ -59,7 +67,9 @@ describe('subject erase', () => {
     const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase, '--yes')
     expect(code).toBe(0)
-    expect(stderr).toContain(`'${near}', 1 live and 0 deleted; to include it: --also '${near}'`)
+    expect(stderr).toContain(`'${near}', 1 live and 0 deleted\n`)
+    expect(stderr).toContain(`to include it: --also '${near}'\n`)
+    expect(stderr).toContain('only records with exactly the given identifiers are erased, and none of 1 near match')
     expect(fake.deletions).toEqual([uuid(1), uuid(2)])
     expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 1 })
     expect((await folders.run('verify', 'last')).code).toBe(0)
@@ -97,6 +107,7 @@ describe('subject erase', () => {
     const { code, stderr } = await cli.run(args, { env: folders.env, stdin })
     expect([code, folders.receipts(), fake.deletions]).toEqual([5, [], []])
     expect(stderr).toContain('DSR-2: no record has exactly this identifier')
+    expect(stderr).toContain(`to include it: add '${near}' to the line of DSR-2\n`)
     const alone = { env: folders.env, stdin: `ticket,identifier\nDSR-2,${maria}\n` }
     expect((await cli.run([...args.slice(0, -1), '0'], alone)).code).toBe(0)
   })
