@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { hasCitus } from './support/citus.ts'
 import { findPostgres } from './support/postgres.ts'
 
 /*
@@ -65,6 +66,9 @@ const embedded = [
   'test/server/subjects/*.test.ts',
   'test/server/verify/*.test.ts',
 ]
+
+/** The server's tests, once more on a Citus cluster. */
+const cluster = ['test/server/**/*.test.ts']
 
 /** Files about the embedded engine alone, which run in the project `embedded`. */
 const embeddedOnly = ['test/server/db/{power,restart,shared}.test.ts']
@@ -152,6 +156,13 @@ export default defineConfig({
       project('embedded', {
         include: hasPostgres ? embedded : [],
         env: { TEST_ENGINE: 'embedded' },
+        maxWorkers: 3,
+        sequence: { groupOrder: 2 },
+        ...serverTimeouts,
+      }),
+      project('cluster', {
+        include: hasCitus() ? cluster : [],
+        env: { TEST_ENGINE: 'citus' },
         maxWorkers: 3,
         sequence: { groupOrder: 2 },
         ...serverTimeouts,

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
-import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
 import { createDatabase, dropDatabase, templateName } from './databases.ts'
 
@@ -18,7 +17,7 @@ export function useDatabase(): TestDatabase {
   const database = {} as TestDatabase
   let close: () => Promise<void>
   beforeAll(async () => {
-    const opened = await (process.env['TEST_ENGINE'] === 'postgres' ? openOnCluster() : openEmbedded())
+    const opened = await (process.env['TEST_ENGINE'] === 'embedded' ? openEmbedded() : openOnCluster())
     database.sql = opened.sql
     close = opened.close
   })
@@ -28,7 +27,7 @@ export function useDatabase(): TestDatabase {
 
 /** Returns true if the database of the test file is on a Citus cluster. */
 export function onCitus(): boolean {
-  return process.env['TEST_ENGINE'] === 'postgres' && inject('isCitus')
+  return process.env['TEST_ENGINE'] === 'citus'
 }
 
 /** Returns true on Citus, where a test cannot run, and prints that it is skipped. */
@@ -56,8 +55,6 @@ async function openOnCluster() {
   const name = `consentctl_test_${process.pid}_${Date.now().toString(36)}`
   const url = await createDatabase(server, name, templateName)
   const sql = connect({ target: { url }, max: 10 })
-  // What a cluster spreads over its nodes cannot be copied.
-  if (onCitus()) await migrate(sql)
   const close = async () => {
     await sql.end({ timeout: 5 })
     await dropDatabase(server, name)

@@ -6,7 +6,8 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/db/connect.ts'
 import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
-import { createDatabase, dropDatabase, isCitus, templateName } from './databases.ts'
+import { startCitus } from './citus.ts'
+import { createDatabase, dropDatabase, templateName } from './databases.ts'
 import { findPostgres, startCluster } from './postgres.ts'
 import { useRunFolder } from './run-folder.ts'
 
@@ -16,8 +17,6 @@ declare module 'vitest' {
     embeddedTemplate: string
     /** The URL of a PostgreSQL server that has a migrated database named as `templateName`; null without a server. */
     clusterUrl: string | null
-    /** Whether that server is the coordinator of a Citus cluster. */
-    isCitus: boolean
   }
 }
 
@@ -37,8 +36,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   run.consentctlTests ??= { templates: new Map(), users: 0 }
   const shared = run.consentctlTests
   shared.users += 1
-  const makers = [makeOnCluster, ...(project.config.env?.['TEST_ENGINE'] === 'embedded' ? [makeEmbedded] : [])]
-  const provided: ProvidedContext = { embeddedTemplate: '', clusterUrl: null, isCitus: false }
+  const engine = project.config.env?.['TEST_ENGINE']
+  const makers = engine === 'citus' ? [makeOnCitus] : [makeOnServer, ...(engine === 'embedded' ? [makeEmbedded] : [])]
+  const provided: ProvidedContext = { embeddedTemplate: '', clusterUrl: null }
   for (const make of makers) {
     const template = shared.templates.get(make.name) ?? make()
     shared.templates.set(make.name, template)
@@ -53,17 +53,21 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
-async function makeOnCluster(): Promise<Template> {
+async function makeOnServer(): Promise<Template> {
   if (!findPostgres()) return { provided: {}, remove: async () => {} }
-  const cluster = await startCluster()
-  await makeTemplate(cluster.url)
-  return {
-    provided: { clusterUrl: cluster.url, isCitus: await isCitus(cluster.url) },
-    remove: async () => {
-      await dropDatabase(cluster.url, templateName)
-      await cluster.stop()
-    },
+  const { url, stop } = await startCluster()
+  await makeTemplate(url)
+  const remove = async () => {
+    await dropDatabase(url, templateName)
+    await stop()
   }
+  return { provided: { clusterUrl: url }, remove }
+}
+
+async function makeOnCitus(): Promise<Template> {
+  const { coordinator, remove } = await startCitus()
+  await makeTemplate(coordinator.url)
+  return { provided: { clusterUrl: coordinator.url }, remove }
 }
 
 async function makeEmbedded(): Promise<Template> {
