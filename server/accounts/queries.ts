@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../src/contract/index.ts'
-import { auditEntry, hash, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
+import { auditEntry, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { accountState, keyState, siteState, tokensState, userState } from '../audit/states.ts'
 import type { UserKey } from '../session/queries.ts'
 
@@ -58,7 +58,7 @@ export async function insertAccount(
       from account a
     ), ${insertedEntry(sql, event)}, created as (
       insert into accounts (account_id, plan, monthly_quota, created_at, entries, entries_head)
-      select a.account_id, a.plan, a.monthly_quota, a.created_at, document.version, ${hash(sql)}
+      select a.account_id, a.plan, a.monthly_quota, a.created_at, document.version, document.hash
       from account a join document on document.account_id = a.account_id
       returning account_id
     )
@@ -154,10 +154,10 @@ export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: D
       where u.account_id = ${accountId} and u.role = 'owner' order by u.id for update of u
     ), removed as (
       delete from users u using account a where u.account_id = ${accountId} and u.id = ${userId}
-        and a.account_id = u.account_id and (u.role <> 'owner' or exists (select from owners where id <> ${userId}))
+        and a.account_id = u.account_id and (u.role <> 'owner' or exists (select 1 from owners where id <> ${userId}))
       returning u.*
     ), login as (
-      delete from logins where account_id = ${accountId} and user_id = ${userId} and exists (select from removed)
+      delete from logins where account_id = ${accountId} and user_id = ${userId} and exists (select 1 from removed)
       returning *
     ), change as (
       select ${target(sql, 'user', sql`u.id`)} as target, ${userState(sql)} as before, null::jsonb as after

@@ -9,7 +9,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
 import type { Actor } from '../../src/evidence/chain.ts'
-import { empty, staticFragment } from '../db/fragments.ts'
+import { empty } from '../db/fragments.ts'
 
 export type Administrator =
   | { readonly kind: 'user' | 'api_key'; readonly id: string }
@@ -50,25 +50,23 @@ export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragmen
 export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditEvent): Fragment {
   const time = at.toISOString()
   return sql`document as (
-      select a.account_id, a.entries + 1 as version, jsonb_build_object(
+      select *, sha256(convert_to(text, 'UTF8')) as hash from (select a.account_id, a.entries + 1 as version, jsonb_build_object(
         'type', 'account_entry', 'version', a.entries + 1, 'account_id', a.account_id,
         'previous', encode(a.entries_head, 'hex'), 'at', ${time}::text,
         'actor', jsonb_build_object('kind', ${actor.kind}::text, 'id', ${actor.id}::text), 'action', ${action}::text,
         'target', c.target, 'before', ${difference(sql, sql`c.before`, sql`c.after`)},
         'after', ${difference(sql, sql`c.after`, sql`c.before`)},
         'nonce', replace(gen_random_uuid()::text, '-', ''))::text as text
-      from account a cross join change c where c.before is distinct from c.after
+      from account a cross join change c where c.before is distinct from c.after) as written
     ), entry as (
       insert into account_entries (account_id, version, document, created_at)
       select account_id, version, text, ${time}::timestamptz from document where account_id = ${accountId}
       returning account_id, version
     ), entry_leaf as (
       insert into log_entries (account_id, consent_id, version, hash)
-      select account_id, account_id, version, ${hash(sql)} from document where account_id = ${accountId}
+      select account_id, account_id, version, hash from document where account_id = ${accountId}
     )`
 }
-
-export const hash = staticFragment(sql => sql`sha256(convert_to(document.text, 'UTF8'))`)
 
 /** Members of `one` that differ in `other`; all if `other` is null. */
 function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
@@ -83,7 +81,7 @@ function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
  */
 export function auditEntry(sql: Sql, event: AuditEvent, set: Fragment = empty(sql)): Fragment {
   return sql`${insertedEntry(sql, event)}, counted as (
-      update accounts set ${set} entries = document.version, entries_head = ${hash(sql)}
+      update accounts set ${set} entries = document.version, entries_head = document.hash
       from document where accounts.account_id = ${event.accountId} and document.account_id = accounts.account_id
     )`
 }

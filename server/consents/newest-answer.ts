@@ -33,7 +33,7 @@ export function newestAnswer(
   const untilThen = at ? sql`and coalesce(h.given_at, h.created_at) <= ${at.instant}` : sql``
   const answer = purpose ? sql`-> ${purpose}` : sql``
   const isChanged = sql`(c.version > 1 and exists (
-    select from (
+    select 1 from (
       select i.accepted, i.preferences from consent_history i
       where i.account_id = ${accountId} and i.consent_id = c.id and i.action = 'imported' order by i.version desc limit 1
     ) i, ${entries} and h.action = 'updated' ${untilThen}

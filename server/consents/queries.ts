@@ -171,7 +171,7 @@ export async function findDeletedState(sql: Sql, accountId: string, id: string):
   const [row] = await sql<DeletedState[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at, erased,
       exists (
-        select from consent_history h
+        select 1 from consent_history h
         where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = consents.version
           and h.action = 'purged'
       ) as is_purged, ${consentJson(sql)}
@@ -181,7 +181,7 @@ export async function findDeletedState(sql: Sql, accountId: string, id: string):
 
 const andSitesPolicy = staticFragment(
   sql => sql`and exists (
-    select from sites s
+    select 1 from sites s
     where s.account_id = consents.account_id and s.id = consents.site_id and s.policy_version = consents.policy_version
   )`,
 )

@@ -207,9 +207,9 @@ function findLocal(tx: TransactionSql): Promise<Table[]> {
       select f.conrelid, depth + 1 from placed join pg_constraint f on f.confrelid = placed.oid and f.contype = 'f'
     )
     select oid::regclass::text as name, exists (
-      select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      select 1 from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
       where i.indrelid = placed.oid and i.indisprimary and a.attname = 'account_id'
     ) as "hasTenant"
-    from placed where not exists (select from pg_dist_partition where logicalrelid = placed.oid)
+    from placed where not exists (select 1 from pg_dist_partition where logicalrelid = placed.oid)
     group by oid order by oid <> 'accounts'::regclass, max(depth), name`
 }

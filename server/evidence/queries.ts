@@ -31,7 +31,7 @@ export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
 /** Returns true if keys are published but none is in the database. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
-    select exists (select from signing_keys) and not exists (select from secrets where name = 'signing') as found`
+    select exists (select 1 from signing_keys) and not exists (select 1 from secrets where name = 'signing') as found`
   return row?.found === true
 }
 
@@ -76,7 +76,7 @@ export async function insertKeyStatement(
 export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (
-      select from accounts cross join lateral (
+      select 1 from accounts cross join lateral (
         select document from checkpoints c where c.account_id = accounts.account_id order by tree_size desc limit 1
       ) as newest
       where document like '%"keys_size": %'
@@ -124,7 +124,7 @@ export async function findCheckpoint(
   { tree_size, timestamped }: { readonly tree_size?: number | undefined; readonly timestamped?: boolean | undefined },
 ): Promise<string | undefined> {
   const withTimestamp = sql`and exists (
-    select from timestamp_tokens t where t.account_id = ${accountId} and t.tree_size = c.tree_size)`
+    select 1 from timestamp_tokens t where t.account_id = ${accountId} and t.tree_size = c.tree_size)`
   const [row] = await sql<{ document: string }[]>`
     select document from checkpoints c where account_id = ${accountId} and tree_size > 0
       ${tree_size === undefined ? sql`` : sql`and tree_size = ${tree_size}`}

@@ -125,7 +125,7 @@ export async function upsertText(
       update notices set revision = revision + 1, updated_at = ${at}
       where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
         and published_entry is null and (select count(*) from others) < ${maxTexts}::integer
-        and not exists (select from others where language = ${language})
+        and not exists (select 1 from others where language = ${language})
       returning account_id, site_id, policy_version
     )
     insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
@@ -148,7 +148,7 @@ export async function deleteText(
       update notices n set revision = revision + 1, updated_at = ${at}
       where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
         and published_entry is null and exists (
-          select from notice_texts t
+          select 1 from notice_texts t
           where t.account_id = ${accountId} and t.site_id = ${siteId} and t.policy_version = ${version}
             and t.language = ${language})
       returning account_id
@@ -202,7 +202,7 @@ export async function publishDraft(
 /** Condition on a site `s`: its policy version is lower, and unchanged since the publication's entry. */
 export function policyVersionIsDue(sql: Sql, { accountId, siteId, version }: NoticeKey, entry: number): Fragment {
   return sql`and s.policy_version < ${version} and not exists (
-      select from account_entries e
+      select 1 from account_entries e
       where e.account_id = ${accountId} and e.version > ${entry} and e.document::jsonb->>'action' = 'site_updated'
         and e.document::jsonb#>>'{target,id}' = ${siteId}::text and e.document::jsonb#>'{after,policy_version}' is not null)`
 }

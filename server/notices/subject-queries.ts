@@ -54,7 +54,7 @@ export async function findNoticeSubjects(
         max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as has_more
       from page
     )
-    select w.has_more, w.last, case when exists (select from sites where account_id = ${accountId} and id = ${siteId})
+    select w.has_more, w.last, case when exists (select 1 from sites where account_id = ${accountId} and id = ${siteId})
         then w.records end as records,
       case when not w.has_more then (select id ${candidates} offset 499 limit 1) end as examined
     from whole w`

@@ -22,7 +22,7 @@ function isDue(sql: Sql, before: Date) {
 export async function findDueAccounts(sql: Sql, before: Date, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ account_id: string }[]>`
     select account_id from accounts a where account_id > ${after} and exists (
-      select from consents c where c.account_id = a.account_id and ${isDue(sql, before)})
+      select 1 from consents c where c.account_id = a.account_id and ${isDue(sql, before)})
     order by account_id limit ${limit}`
   return rows.map(row => row.account_id)
 }

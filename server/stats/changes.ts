@@ -13,7 +13,7 @@ const mostRecordsOfPerson = 1000
 /** True for a subject with too many records. Reads only the index by subject. */
 export function isShared(sql: Sql, accountId: string, subject: Fragment): Fragment {
   return sql`exists (
-    select from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
+    select 1 from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
 }
 
 /** CTE `progress`: the number of leaves counted; no row before the first. */
@@ -57,7 +57,7 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
         case when bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) then '{}' else h.preferences end
           as preferences,
         not h.accepted and exists (
-          select from consent_history e
+          select 1 from consent_history e
           where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version and e.accepted
         ) as is_withdrawn
       from touched t cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)

@@ -51,7 +51,7 @@ export async function findUncounted(
       coalesce((select revision from progress), 0)::float8 as revision,
       coalesce((
         select json_agg(id) from records r where exists (
-          select from log_entries l where l.account_id = ${accountId} and l.consent_id = r.id and ${isUncounted(sql)})
+          select 1 from log_entries l where l.account_id = ${accountId} and l.consent_id = r.id and ${isUncounted(sql)})
       ), '[]') as ids`
   return row ?? { leaves: 0, revision: 0, ids: [] }
 }
@@ -68,7 +68,7 @@ export async function countLeaves(
       select l.consent_id, l.version from log_entries l
       where l.account_id = ${accountId} and l.leaf_index >= ${leaves} and l.leaf_index < ${to} and l.is_counted is null
     ), ${moved(sql, accountId, { leaves: to, revision })}, ${changes(sql, accountId)}, ${stored(sql, accountId)}
-    select exists (select from moved) as is_moved`
+    select exists (select 1 from moved) as is_moved`
   return row?.is_moved === true
 }
 
@@ -87,7 +87,7 @@ export async function countRecords(
       update log_entries l set is_counted = true from entries e cross join moved
       where ${among} and l.consent_id = e.consent_id and l.version = e.version
     ), ${changes(sql, accountId)}, ${stored(sql, accountId)}
-    select exists (select from moved) as is_moved`
+    select exists (select 1 from moved) as is_moved`
   return row?.is_moved === true
 }
 

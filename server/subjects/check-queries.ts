@@ -64,7 +64,7 @@ export async function findDeciding(sql: Sql, accountId: string, question: Questi
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
       d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
       exists (
-        select from consent_history h
+        select 1 from consent_history h
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version and h.accepted
           and h.preferences -> ${purpose}::text = 'true'
       ) as was_given,
