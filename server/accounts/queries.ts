@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../src/contract/index.ts'
-import { auditEntry, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
+import { afterAccount, auditEntry, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { accountState, keyState, siteState, tokensState, userState } from '../audit/states.ts'
 import type { UserKey } from '../session/queries.ts'
 
@@ -150,8 +150,8 @@ export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: D
   const event = { accountId, actor: machine, action: 'user_removed', at } as const
   const deleted = await sql`
     with ${lockedAccount(sql, accountId)}, owners as materialized (
-      select u.id from account a join users u on u.account_id = a.account_id
-      where u.account_id = ${accountId} and u.role = 'owner' order by u.id for update of u
+      select id from users
+      where account_id = ${accountId} and role = 'owner' and ${afterAccount(sql)} order by id for update
     ), removed as (
       delete from users u using account a where u.account_id = ${accountId} and u.id = ${userId}
         and a.account_id = u.account_id and (u.role <> 'owner' or exists (select 1 from owners where id <> ${userId}))

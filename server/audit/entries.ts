@@ -9,7 +9,7 @@
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
 import type { Actor } from '../../src/evidence/chain.ts'
-import { empty } from '../db/fragments.ts'
+import { empty, staticFragment } from '../db/fragments.ts'
 
 export type Administrator =
   | { readonly kind: 'user' | 'api_key'; readonly id: string }
@@ -37,6 +37,9 @@ export function lockedAccount(sql: Sql, accountId: string): Fragment {
   return sql`account as materialized (
       select * from accounts where account_id = ${accountId} for no key update)`
 }
+
+/** Condition that rows are locked after the account's. Not a join, because Citus 13 cannot read rows that one locks. */
+export const afterAccount = staticFragment(sql => sql`exists (select 1 from account)`)
 
 export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragment): Fragment {
   return sql`jsonb_build_object('kind', ${kind}::text, 'id', ${id}::uuid)`

@@ -41,13 +41,16 @@ export const keyState = staticFragment(
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
 
-/** Row `n` of notices, with the stored digests of its texts. */
-export const noticeState = staticFragment(sql => manifest(sql, noticeTexts(sql)))
+/** Row `n` of the table of notices, with the stored digests of its texts. */
+export function noticeState(sql: Sql, accountId: string): Fragment {
+  return manifest(sql, noticeTexts(sql, accountId))
+}
 
 /** Row `n` of notices with digests of the texts' bytes, null where the stored one differs. */
-export const verifiedNoticeState = staticFragment(sql =>
-  manifest(sql, texts(sql, sql`case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end`)),
-)
+export function verifiedNoticeState(sql: Sql, accountId: string): Fragment {
+  const digest = sql`case when t.sha256 = sha256(t.content) then encode(t.sha256, 'hex') end`
+  return manifest(sql, texts(sql, accountId, digest))
+}
 
 function manifest(sql: Sql, ofTexts: Fragment): Fragment {
   return sql`jsonb_build_object('site_id', n.site_id, 'policy_version', n.policy_version,
@@ -56,11 +59,14 @@ function manifest(sql: Sql, ofTexts: Fragment): Fragment {
 }
 
 /** Texts of a row `n` of notices. */
-export const noticeTexts = staticFragment(sql => texts(sql, sql`encode(t.sha256, 'hex')`))
+export function noticeTexts(sql: Sql, accountId: string): Fragment {
+  return texts(sql, accountId, sql`encode(t.sha256, 'hex')`)
+}
 
-function texts(sql: Sql, digest: Fragment): Fragment {
+/** The account is a value, because Citus would ask every shard for the texts of one that it reads in a row. */
+function texts(sql: Sql, accountId: string, digest: Fragment): Fragment {
   return sql`(select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
       'size', octet_length(t.content), 'sha256', ${digest}) order by t.language collate "C"), '[]')
     from notice_texts t
-    where t.account_id = n.account_id and t.site_id = n.site_id and t.policy_version = n.policy_version)`
+    where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version)`
 }

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Scope } from '../../src/contract/index.ts'
-import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { keyState } from '../audit/states.ts'
 
 export interface ApiKeyRow {
@@ -57,8 +57,8 @@ export async function revokeKey(
 ): Promise<ApiKeyRow | undefined> {
   const [row] = await sql<ApiKeyRow[]>`
     with ${lockedAccount(sql, accountId)}, present as materialized (
-      select k.* from account a join api_keys k on k.account_id = a.account_id
-      where k.account_id = ${accountId} and k.id = ${id} and k.revoked_at is null for no key update of k
+      select * from api_keys
+      where account_id = ${accountId} and id = ${id} and revoked_at is null and ${afterAccount(sql)} for no key update
     ), changed as (
       update api_keys k set revoked_at = ${at} from present p
       where k.account_id = ${accountId} and k.id = ${id} and p.id = k.id

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { NoticePurpose, NoticeText } from '../../src/contract/index.ts'
-import { type Administrator, auditEntry, lockedAccount } from '../audit/entries.ts'
+import { type Administrator, afterAccount, auditEntry, lockedAccount } from '../audit/entries.ts'
 import { noticeState, noticeTexts } from '../audit/states.ts'
 import { staticFragment } from '../db/fragments.ts'
 
@@ -38,11 +38,11 @@ export interface NoticeRow {
   leaf_index: number | null
 }
 
-const columns = staticFragment(
-  sql => sql`n.site_id, n.policy_version, ${noticeTexts(sql)} as texts, n.purposes, n.controller, n.valid_for,
+function columns(sql: Sql, accountId: string): Fragment {
+  return sql`n.site_id, n.policy_version, ${noticeTexts(sql, accountId)} as texts, n.purposes, n.controller, n.valid_for,
     n.requires_renewal, n.effective_from, n.revision, n.created_at, n.updated_at, e.created_at as published_at,
-    n.published_entry, l.leaf_index::float8 as leaf_index`,
-)
+    n.published_entry, l.leaf_index::float8 as leaf_index`
+}
 
 const joined = staticFragment(
   sql => sql`notices n
@@ -57,13 +57,13 @@ export async function hasSite(sql: Sql, accountId: string, siteId: string): Prom
 
 export function listNotices(sql: Sql, accountId: string, siteId: string): Promise<NoticeRow[]> {
   return sql<NoticeRow[]>`
-    select ${columns(sql)} from ${joined(sql)} where n.account_id = ${accountId} and n.site_id = ${siteId}
+    select ${columns(sql, accountId)} from ${joined(sql)} where n.account_id = ${accountId} and n.site_id = ${siteId}
     order by n.policy_version desc`
 }
 
 export async function findNotice(sql: Sql, { accountId, siteId, version }: NoticeKey): Promise<NoticeRow | undefined> {
   const [row] = await sql<NoticeRow[]>`
-    select ${columns(sql)} from ${joined(sql)}
+    select ${columns(sql, accountId)} from ${joined(sql)}
     where n.account_id = ${accountId} and n.site_id = ${siteId} and n.policy_version = ${version}`
   return row
 }
@@ -126,11 +126,11 @@ export async function upsertText(
       where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
         and published_entry is null and (select count(*) from others) < ${maxTexts}::integer
         and not exists (select 1 from others where language = ${language})
-      returning account_id, site_id, policy_version
+      returning site_id, policy_version
     )
     insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
-    select account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
-    from draft where account_id = ${accountId}
+    select a.account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
+    from draft join accounts a on a.account_id = ${accountId}
     on conflict (account_id, site_id, policy_version, language) do update set
       media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content
     returning 1`
@@ -183,14 +183,15 @@ export async function publishDraft(
 ): Promise<boolean> {
   const rows = await sql`
     with ${lockedAccount(sql, accountId)}, draft as materialized (
-      select n.* from account a join notices n on n.account_id = a.account_id
-      where n.account_id = ${accountId} and n.site_id = ${siteId} and n.policy_version = ${version}
-        and n.published_entry is null and n.revision = ${revision}
-      for no key update of n
+      select * from notices
+      where account_id = ${accountId} and site_id = ${siteId} and policy_version = ${version}
+        and published_entry is null and revision = ${revision} and ${afterAccount(sql)}
+      for no key update
     ), change as (
       select jsonb_build_object('kind', 'notice', 'id', n.site_id, 'policy_version', n.policy_version) as target,
-        null::jsonb as before, ${noticeState(sql)} as after
-      from draft n
+        null::jsonb as before, ${noticeState(sql, accountId)} as after
+      from notices n where n.account_id = ${accountId} and n.site_id = ${siteId} and n.policy_version = ${version}
+        and exists (select 1 from draft)
     ), ${auditEntry(sql, { accountId, actor, action: 'notice_published', at })}
     update notices n set published_entry = entry.version from entry
     where n.account_id = ${accountId} and entry.account_id = n.account_id and n.site_id = ${siteId}

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../src/contract/index.ts'
-import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { passwordState } from '../audit/states.ts'
 
 export interface UserKey {
@@ -47,8 +47,8 @@ export async function setPassword(
 ): Promise<boolean> {
   const changed = await sql`
     with ${lockedAccount(sql, accountId)}, present as materialized (
-      select u.* from account a join users u on u.account_id = a.account_id
-      where u.account_id = ${accountId} and u.id = ${userId} for no key update of u
+      select * from users
+      where account_id = ${accountId} and id = ${userId} and ${afterAccount(sql)} for no key update
     ), changed as (
       update users u set password_hash = ${passwordHash}, session_version = u.session_version + 1
       from present p where u.account_id = ${accountId} and u.id = ${userId} and p.id = u.id

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
+import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
 import { empty } from '../db/fragments.ts'
 
@@ -80,8 +80,8 @@ export async function updateSite(
   const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, present as materialized (
-      select s.* from account a join sites s on s.account_id = a.account_id
-      where s.account_id = ${accountId} and s.id = ${id} ${condition} for no key update of s
+      select * from sites s
+      where s.account_id = ${accountId} and s.id = ${id} ${condition} and ${afterAccount(sql)} for no key update
     ), wanted as (
       select id, coalesce(${change.name}, name) as name,
         coalesce(${change.policyVersion}::integer, policy_version) as policy_version,
@@ -121,8 +121,8 @@ export async function replaceToken(
   const ofSite = sql`t.account_id = ${accountId} and t.site_id = ${id} and t.token_hash = p.token_hash`
   const written = await sql`
     with ${lockedAccount(sql, accountId)}, present as materialized (
-      select t.* from account a join site_tokens t on t.account_id = a.account_id
-      where t.account_id = ${accountId} and t.site_id = ${id} for no key update of t
+      select * from site_tokens
+      where account_id = ${accountId} and site_id = ${id} and ${afterAccount(sql)} for no key update
     ), ended as (
       update site_tokens t set expires_at = least(t.expires_at, ${until}::timestamptz)
       from present p where ${ofSite} and (t.expires_at is null or t.expires_at > ${at})

@@ -10,7 +10,7 @@ export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedChe
   const [row] = await sql<UnstampedCheckpoint[]>`
     select c.account_id, c.tree_size::float8 as tree_size, c.document from checkpoints c
     where c.created_at > ${since} and not exists (
-      select from timestamp_tokens t where t.account_id = c.account_id and t.tree_size = c.tree_size)
+      select 1 from timestamp_tokens t where t.account_id = c.account_id and t.tree_size = c.tree_size)
     order by c.created_at desc limit 1`
   return row
 }

@@ -102,7 +102,7 @@ async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<Setting
   for (let after = { site_id: noId, policy_version: 0 }; ; ) {
     const rows = await sql<(typeof after & { state: string })[]>`
       select n.site_id, n.policy_version,
-        (${verifiedNoticeState(sql)} || jsonb_build_object('published_entry', n.published_entry))::text as state
+        (${verifiedNoticeState(sql, accountId)} || jsonb_build_object('published_entry', n.published_entry))::text as state
       from notices n
       where n.account_id = ${accountId} and n.published_entry is not null
         and (n.site_id, n.policy_version) > (${after.site_id}::uuid, ${after.policy_version}::integer)

@@ -1,7 +1,8 @@
 -- Accounts, who may act for them, and what they own. Run first, because most tables reference these.
 --
 -- Rules of every file: account_id leads each key of a tenant's table, so that a statement reaches one shard of a distributed
--- database. Instants are those of the node that wrote the row, in milliseconds; nothing is computed here.
+-- database. Instants are those of the node that wrote the row, in milliseconds; nothing is computed here. A table whose rows the
+-- statement of a new account writes is deferred: on Citus each part of it is a statement of its own, and the account's the last.
 
 create table accounts (
   account_id uuid primary key,
@@ -15,7 +16,7 @@ create table accounts (
 -- The administrators' log: who changed which setting of an account, when, from what and to what. Each entry is a leaf of the
 -- account's log, under the account's own id, and its hash there is the SHA-256 of exactly the text of its document.
 create table account_entries (
-  account_id uuid not null references accounts,
+  account_id uuid not null references accounts deferrable initially deferred,
   version integer not null check (version >= 1),
   document text not null,
   created_at timestamptz(3) not null, -- as in the document
@@ -24,7 +25,7 @@ create table account_entries (
 
 -- An owner may do everything, a reader only read.
 create table users (
-  account_id uuid not null references accounts,
+  account_id uuid not null references accounts deferrable initially deferred,
   id uuid not null,
   password_hash text not null,
   role text not null default 'owner' check (role in ('owner', 'reader')),
@@ -43,7 +44,7 @@ create table logins (
 create index logins_by_user on logins (account_id, user_id);
 
 create table sites (
-  account_id uuid not null references accounts,
+  account_id uuid not null references accounts deferrable initially deferred,
   id uuid not null,
   name text not null,
   policy_version integer not null default 1 check (policy_version >= 1),
@@ -68,7 +69,7 @@ create table site_tokens (
 create unique index site_tokens_present on site_tokens (account_id, site_id) where expires_at is null;
 
 create table api_keys (
-  account_id uuid not null references accounts,
+  account_id uuid not null references accounts deferrable initially deferred,
   id uuid not null,
   name text not null,
   key_hash bytea not null, -- SHA-256 of the key's text
