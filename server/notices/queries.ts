@@ -127,13 +127,15 @@ export async function upsertText(
         and published_entry is null and (select count(*) from others) < ${maxTexts}::integer
         and not exists (select 1 from others where language = ${language})
       returning site_id, policy_version
+    ), written as (
+      insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
+      select a.account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
+      from draft join accounts a on a.account_id = ${accountId}
+      on conflict (account_id, site_id, policy_version, language) do update set
+        media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content
+      returning language
     )
-    insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
-    select a.account_id, site_id, policy_version, ${language}, ${mediaType}, ${sha256}::bytea, ${content}::bytea
-    from draft join accounts a on a.account_id = ${accountId}
-    on conflict (account_id, site_id, policy_version, language) do update set
-      media_type = excluded.media_type, sha256 = excluded.sha256, content = excluded.content
-    returning 1`
+    select language from written`
   return rows.length > 0
 }
 
