@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, chownSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { accessSync, chownSync, mkdtempSync, openSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -58,10 +58,12 @@ export async function startPostgres({ durable, settings = [], standbyOf }: Optio
   const flags = [...own, 'autovacuum=off', ...settings].flatMap(setting => ['-c', setting])
   const args = ['-D', data, '-h', '127.0.0.1', '-p', String(port), ...flags]
   const url = `postgres://postgres@127.0.0.1:${port}`
+  const log = join(folder, 'log')
+  const stdio = ['ignore', 'ignore', openSync(log, 'a')] as const
   let server: ChildProcess | undefined
   const start = async () => {
-    server = spawn(join(programs, 'postgres'), args, { ...user, cwd: folder, stdio: 'ignore' })
-    await answering(url, server)
+    server = spawn(join(programs, 'postgres'), args, { ...user, cwd: folder, stdio: [...stdio] })
+    if (!(await answers(url, server))) throw new Error(`PostgreSQL did not start: ${readFileSync(log, 'utf8')}`)
   }
   const signal = (name: NodeJS.Signals) => {
     server?.kill(name) // first, for a stopped postmaster starts nobody
@@ -99,17 +101,18 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-async function answering(url: string, server: ChildProcess): Promise<void> {
+async function answers(url: string, server: ChildProcess): Promise<boolean> {
   const sql = postgres(`${url}/postgres`, { max: 1, connect_timeout: 2, backoff: false, onnotice: () => {} })
   for (let attempt = 0; attempt < 500 && server.exitCode === null; attempt += 1) {
     try {
       await sql`select 1`
-      return await sql.end()
+      await sql.end()
+      return true
     } catch {
       await delay(20)
     }
   }
-  throw new Error('the PostgreSQL server for the tests did not start')
+  return false
 }
 
 function childrenOf(server: ChildProcess | undefined): number[] {
