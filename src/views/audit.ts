@@ -13,7 +13,7 @@ export const auditView: View<AccountEntry> = {
     { name: 'before', text: ({ before }) => valuesOf(before), value: ({ before }) => before, rank: 7 },
     { name: 'after', text: ({ after }) => valuesOf(after), value: ({ after }) => after, rank: 4 },
     field('hash'),
-    field('document'),
+    field('document', { onRequest: true }), // it repeats all the others
   ],
 }
 

@@ -121,3 +121,12 @@ it('audit list › prints the changes that are asked for', async () => {
   expect(table.stdout).toContain('name=Store')
   expect(await run('--action', 'nothing')).toMatchObject({ code: 2 })
 })
+
+it('audit list › in a pipe, prints each change once, and its document if asked for', async () => {
+  const env = { CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: account.key, HOME: folder.path }
+  const run = (...args: string[]) => cli.run(['audit', 'list', '--action', 'site_updated', ...args], { env })
+  const { stdout } = await run()
+  expect(stdout.match(/"name":\s*"Store"/g)).toHaveLength(1)
+  expect((await run('--columns', 'document')).stdout).toContain('account_entry')
+  expect((await run('-o', 'json')).stdout).toContain('"document":')
+})
