@@ -3,7 +3,7 @@ function __consentctl_at
     set -l at ''
     set -l previous ''
     for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --at --expiring --limit --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --repeat-since --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
+        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --limit --at --expiring --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --repeat-since --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
             set previous ''
             continue
         end
@@ -302,20 +302,20 @@ complete -c consentctl -n '__consentctl_at \'import\'' -l yes -s y -d 'skip the 
 complete -c consentctl -n '__consentctl_at \'import\'' -l confirm -x -d 'skip the prompt, but stop unless exactly n records match'
 complete -c consentctl -n '__consentctl_at \'list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site, by its name or id'
 complete -c consentctl -n '__consentctl_at \'list\'' -l subject -x -d 'only records of this data subject'
-complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only records with this label'
 complete -c consentctl -n '__consentctl_at \'list\'' -l accepted -d 'only accepted records'
 complete -c consentctl -n '__consentctl_at \'list\'' -l refused -d 'only records that are not accepted'
-complete -c consentctl -n '__consentctl_at \'list\'' -l imported -d 'only imported records; tables show when and where their persons answered'
-complete -c consentctl -n '__consentctl_at \'list\'' -l witnessed -d 'only records that were not imported'
 complete -c consentctl -n '__consentctl_at \'list\'' -l from -x -d 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
 complete -c consentctl -n '__consentctl_at \'list\'' -l to -x -d 'created at this time or earlier; a date includes its whole day'
-complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'include deleted records'
-complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'show records as they were at this time; needs --subject or --consent-id'
-complete -c consentctl -n '__consentctl_at \'list\'' -l expiring -x -d 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first'
-complete -c consentctl -n '__consentctl_at \'list\'' -l expired -d 'accepted records that have ended by the validity of their notice'
 complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'list at most n records (on a terminal 50 unless --all)'
 complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'list every record, on a terminal too'
 complete -c consentctl -n '__consentctl_at \'list\'' -l count -d 'print only the number of records'
+complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'include deleted records'
+complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only records with this label'
+complete -c consentctl -n '__consentctl_at \'list\'' -l imported -d 'only imported records; tables show when and where their persons answered'
+complete -c consentctl -n '__consentctl_at \'list\'' -l witnessed -d 'only records that were not imported'
+complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'show records as they were at this time; needs --subject or --consent-id'
+complete -c consentctl -n '__consentctl_at \'list\'' -l expiring -x -d 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first'
+complete -c consentctl -n '__consentctl_at \'list\'' -l expired -d 'accepted records that have ended by the validity of their notice'
 complete -c consentctl -n '__consentctl_at \'list\'' -l cursor -x -d 'continue where an earlier list ended'
 complete -c consentctl -n '__consentctl_at \'list\'' -l max-requests -x -d 'send at most n requests'
 complete -c consentctl -n '__consentctl_at \'list\'' -l concurrency -x -d 'from 1 to 64; with 1 a page is requested only when the one before is printed'

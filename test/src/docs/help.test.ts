@@ -150,6 +150,14 @@ describe('help', () => {
     expect(await shown(['help', 'ls'])).toEqual(await shown(['help', 'list']))
   })
 
+  it('list --help describes the flags of every day before those of rare filters', async () => {
+    const screen = (await shown(['list', '--help'])).join('\n')
+    for (const flag of ['--limit', '--all', '--count'])
+      expect(screen).toMatch(new RegExp(`^  ${flag}\\b.* {2}\\w`, 'm'))
+    expect(screen).toMatch(/^ {2}also: .*--imported/m)
+    expect(screen).toMatch(/^Options of every command \(-o, /m)
+  })
+
   it.each(['help lst', 'help list rm', 'help subject lst'])('%s: ends with 2 and names the topics', async line => {
     const { code, stdout, stderr } = await run(line.split(' '), { env: {} })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
