@@ -46,10 +46,10 @@ export function insertConsents(
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted,
         preferences, policy_version, version, record_hash, chain_head, created_at, updated_at, notice_locale,
-        notice_entry, expires_at, gpc)
+        notice_entry, expires_at, gpc, near_subject)
       select s.account_id, d.id, d.site_id, d.label, d.subject_id, d.country, d.region, d.user_agent,
         d.ip_network, d.accepted, d.preferences, d.policy_version, 1, d.record_hash, d.hash, d.at, d.at,
-        d.notice_locale, d.notice_entry, d.expires_at, d.gpc
+        d.notice_locale, d.notice_entry, d.expires_at, d.gpc, d.near_subject
       from drafts d join sites s on ${site} ${hasKeys ? whereClaimed(sql) : empty(sql)}
       returning ${viewColumns(sql, view)}
     ), audit as (
@@ -81,10 +81,10 @@ function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
         ${column(({ claim }) => claim?.key ?? null)}::text[],
         ${column(({ claim }) => claim?.bodyHash ?? null)}::bytea[],
         ${field('notice_locale')}::text[], ${field('notice_entry')}::integer[], ${field('expires_at')}::timestamptz[],
-        ${field('gpc')}::boolean[]
+        ${field('gpc')}::boolean[], ${field('near_subject')}::text[]
       ) as drafts (id, at, site_id, label, subject_id, country, region, user_agent, ip_network, accepted, preferences,
         policy_version, is_sites_policy, record_hash, salt, payload_hash, hash, key, body_hash, notice_locale,
-        notice_entry, expires_at, gpc)
+        notice_entry, expires_at, gpc, near_subject)
     )`
 }
 

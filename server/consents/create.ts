@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
+import { toNearForm } from '../../src/contract/near-form.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type Failure, noSite, unavailable } from '../failure.ts'
@@ -257,12 +258,19 @@ export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, p
     site_id: draft.site_id,
     consent_id: draft.consent_id ?? null,
     subject_id: draft.subject_id ?? null,
+    near_subject: draft.subject_id === undefined ? null : findNearSubject(draft.subject_id),
     country: place.country,
     region: place.region,
     user_agent: draft.user_agent ?? null,
     ip_network: draft.ip_address === undefined ? null : networkOf(draft.ip_address, ipStorage),
     notice_locale: draft.notice_locale ?? null,
   }
+}
+
+/** Returns null for most identifiers, which are their own near form. */
+function findNearSubject(subjectId: string): string | null {
+  const form = toNearForm(subjectId)
+  return form === subjectId ? null : form
 }
 
 export function findPlace(geo: Deps['geo'], { ip_address }: ConsentDraft): Place {

@@ -26,10 +26,10 @@ export function insertImports(
       insert into consents as c (
         account_id, id, site_id, consent_id, subject_id, country, region, user_agent, ip_network, accepted, preferences,
         policy_version, version, record_hash, chain_head, created_at, updated_at, notice_locale, origin_system, origin_id,
-        origin_evidence, given_at)
+        origin_evidence, given_at, near_subject)
       select a.account_id, e.id, e.site_id, e.label, e.subject_id, e.country, e.region, e.user_agent, e.ip_network,
         e.accepted, e.preferences, e.policy_version, e.version, e.record_hash, e.hash, e.at, e.at, e.notice_locale,
-        e.origin_system, e.origin_id, e.origin_evidence, e.given_at
+        e.origin_system, e.origin_id, e.origin_evidence, e.given_at, e.near_subject
       from entries e join accounts a on a.account_id = ${accountId} ${whereClaimed(sql)} and e.origin is not null
       returning ${viewColumns(sql, view)}
     ), audit as (
@@ -68,10 +68,10 @@ function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
         ${field('ip_network')}::cidr[], ${column(({ record }) => record?.recordHash ?? null)}::bytea[],
         ${field('notice_locale')}::text[], ${field('origin_system')}::text[], ${field('origin_id')}::text[],
         ${field('origin_evidence')}::text[], ${column(({ record }) => record?.claim.origin ?? null)}::bytea[],
-        ${column(({ record }) => record?.claim.bodyHash ?? null)}::bytea[]
+        ${column(({ record }) => record?.claim.bodyHash ?? null)}::bytea[], ${field('near_subject')}::text[]
       ) as entries (id, version, at, accepted, preferences, policy_version, salt, payload_hash, hash, given_at, file_sha256,
         site_id, label, subject_id, country, region, user_agent, ip_network, record_hash, notice_locale, origin_system,
-        origin_id, origin_evidence, origin, body_hash)
+        origin_id, origin_evidence, origin, body_hash, near_subject)
     )`
 }
 

@@ -43,6 +43,7 @@ export interface NewRecord extends Identity, State {
   readonly at: Date
   readonly recordHash: Buffer
   readonly link: Link
+  readonly near_subject: string | null
   readonly notice_locale: string | null
   readonly notice_entry: number | null
   /** Null for a refusal, and if the notice states no validity. */
@@ -66,7 +67,7 @@ export interface ImportClaim {
 export interface NewImport {
   readonly id: string
   readonly at: Date
-  readonly identity: Required<Omit<Identity, 'notice_entry'>>
+  readonly identity: Required<Omit<Identity, 'notice_entry'>> & Pick<NewRecord, 'near_subject'>
   readonly recordHash: Buffer
   readonly claim: ImportClaim
   readonly entries: readonly { readonly answer: ImportedAnswer; readonly link: Link }[]

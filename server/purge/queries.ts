@@ -77,7 +77,7 @@ export async function purgeRecords(
       select * from unnest(${toArrayLiteral(ids)}::uuid[], ${toArrayLiteral(hashes)}::bytea[]) as hashes (id, record_hash)
     ), changed as (
       update consents c set
-        consent_id = null, subject_id = null, user_agent = null, ip_network = null, notice_locale = null,
+        consent_id = null, subject_id = null, near_subject = null, user_agent = null, ip_network = null, notice_locale = null,
         origin_id = null, origin_evidence = null, request_hash = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
         purged_at = case when l.version <= ${reach} then l.at end
       from locked join links l on l.id = locked.id join hashes r on r.id = locked.id
@@ -141,7 +141,7 @@ export async function refreshStatistics(sql: Sql): Promise<void> {
     await tx`set local statement_timeout = 0`
     await tx`
       analyze consents (
-          consent_id, subject_id, user_agent, ip_network, notice_locale, preferences, origin_id, origin_evidence),
+          consent_id, subject_id, near_subject, user_agent, ip_network, notice_locale, preferences, origin_id, origin_evidence),
         consent_history (preferences, salt), idempotency_keys (body_hash), origins (body_hash)`
   })
 }

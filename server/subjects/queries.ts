@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
-import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 /** All records of a subject, or those with given ids or ids after one. */
 export interface Selection {
@@ -84,19 +84,6 @@ export function findWritten(sql: Sql, accountId: string, links: readonly BatchLi
     order by c.id`
 }
 
-/**
- * Folds an identifier for near matches, as the index `consents_by_near_subject` does, which contains only identifiers that
- * differ from their folded form. Ignores the locale, which differs between databases. ASCII takes a faster path.
- */
-const folded = (sql: Sql, id: Fragment): Fragment => sql`left(lower(btrim(
-    case when octet_length(${id}) = length(${id}) then ${id}
-      else translate(normalize(${id}, NFKD),
-        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
-        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
-    end, E' \\t\\n\\r\\f') collate "C"), 255)`
-
-const foldedSubject = staticFragment(sql => folded(sql, sql`subject_id`))
-
 export interface NearMatchRow {
   subject_id: string
   live: number
@@ -104,23 +91,20 @@ export interface NearMatchRow {
   total: number
 }
 
-/** Returns other identifiers with the same folded form. */
+/** Returns other identifiers with the near form. */
 export function findNearMatches(
   sql: Sql,
   accountId: string,
-  subjectId: string,
+  { subjectId, form }: { readonly subjectId: string; readonly form: string },
   limit: number,
 ): Promise<NearMatchRow[]> {
-  const given = folded(sql, sql`${subjectId}::text`)
   return sql<NearMatchRow[]>`
     select subject_id, (count(*) filter (where deleted_at is null))::integer as live,
       (count(*) filter (where deleted_at is not null))::integer as deleted, (count(*) over ())::integer as total
     from (
-      select subject_id, deleted_at from consents
-      where account_id = ${accountId} and subject_id = ${given} collate "default"
+      select subject_id, deleted_at from consents where account_id = ${accountId} and subject_id = ${form}
       union all
-      select subject_id, deleted_at from consents
-      where account_id = ${accountId} and ${foldedSubject(sql)} = ${given} and subject_id <> ${foldedSubject(sql)}
+      select subject_id, deleted_at from consents where account_id = ${accountId} and near_subject = ${form}
     ) as near
     where subject_id <> ${subjectId}
     group by subject_id order by subject_id collate "C" limit ${limit}`

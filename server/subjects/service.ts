@@ -10,6 +10,7 @@ import {
   type SubjectErased,
   type SubjectErasure,
 } from '../../src/contract/index.ts'
+import { toNearForm } from '../../src/contract/near-form.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { deleteRecords } from '../consents/queries.ts'
@@ -108,7 +109,8 @@ export async function getNearMatches(
   { accountId }: Caller,
   { subject_id }: { readonly subject_id: string },
 ): Promise<NearMatches> {
-  const rows = await findNearMatches(sql, accountId, subject_id, nearMatchesLimit)
+  const near = { subjectId: subject_id, form: toNearForm(subject_id) }
+  const rows = await findNearMatches(sql, accountId, near, nearMatchesLimit)
   return { total: rows[0]?.total ?? 0, data: rows.map(({ total: _, ...row }) => row) }
 }
 

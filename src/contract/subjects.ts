@@ -190,7 +190,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     nearMatches: {
       description:
-        'Compares without the case of Latin, Greek and Cyrillic letters, without blanks around the identifier, and in the Unicode form NFKD, which is the same for texts with the same NFC. The identifier itself is not a near match. Nothing but this call compares so: lists and erasures are of exactly one identifier. It is a POST because identifiers belong in no URL. It is never rejected for quota.',
+        'Compares without case, by the full case mappings of Unicode, without White_Space at the ends, and in the Unicode form NFKC, as each record was compared when it was written. The identifier itself is not a near match. Nothing but this call compares so: lists and erasures are of exactly one identifier. It is a POST because identifiers belong in no URL. It is never rejected for quota.',
       success: 'The near matches that have records, in the order of their code points.',
     },
   },

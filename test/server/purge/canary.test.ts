@@ -20,6 +20,8 @@ const imported = 20
 /** Of a subject, each in another place; an address has its own, which survives being truncated. */
 interface Canaries {
   readonly subject: string
+  /** The last part of the subject, in lower case. */
+  readonly near: string
   readonly label: string
   readonly agent: string
   readonly name: string
@@ -38,6 +40,7 @@ function newCanaries(): Canaries {
   const [one, two, three] = [1, 2, 3].map(() => `1${randomBytes(2).toString('hex').slice(1)}`)
   return {
     subject: canary(),
+    near: canary(),
     label: canary(),
     agent: canary(),
     name: canary(),
@@ -52,12 +55,15 @@ function newCanaries(): Canaries {
   }
 }
 
+/** An identifier whose near form alone has the canary of that. */
+const subjectOf = ({ subject, near }: Canaries) => `${subject}${near.toUpperCase()}`
+
 /** A record with every canary that a create has, changed once, and deleted. */
 async function eraseOne(node: TestNode, { key, siteId }: Importer, canaries: Canaries): Promise<void> {
-  const { subject, label, agent, name, value, later, network, locale } = canaries
+  const { label, agent, name, value, later, network, locale } = canaries
   const body = {
     site_id: siteId,
-    subject_id: subject,
+    subject_id: subjectOf(canaries),
     consent_id: label,
     user_agent: agent,
     ip_address: `${network}:1`,
@@ -73,10 +79,11 @@ async function eraseOne(node: TestNode, { key, siteId }: Importer, canaries: Can
 
 /** Imported records of the subjects, deleted. */
 async function eraseImported({ row, remove, sendAll }: Importer, all: readonly Canaries[]): Promise<void> {
-  const rows = all.map(({ subject, origin, evidence, told }) => ({
-    ...row(origin, { origin: { system: 'elsewhere', id: origin, evidence }, preferences: { [told]: told } }),
-    subject_id: subject,
-  }))
+  const rows = all.map(canaries => {
+    const { origin, evidence, told } = canaries
+    const fields = { origin: { system: 'elsewhere', id: origin, evidence }, preferences: { [told]: told } }
+    return { ...row(origin, fields), subject_id: subjectOf(canaries) }
+  })
   for (const { consent } of await sendAll(rows)) expect((await remove(consent.id)).status).toBe(200)
 }
 

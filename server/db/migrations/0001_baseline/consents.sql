@@ -7,6 +7,7 @@ create table consents (
   site_id uuid not null,
   consent_id text,
   subject_id text,
+  near_subject text, -- what near matches are found by; null where it is the subject_id itself, and after a purge
   country text,
   region text,
   user_agent text,
@@ -60,23 +61,7 @@ create index consents_by_subject_site on consents (account_id, subject_id, site_
 create index consents_by_subject_label on consents (account_id, subject_id, consent_id, id, accepted, deleted_at)
   where subject_id is not null and consent_id is not null;
 
--- What an identifier is compared by to find near matches: without case, blanks around it and differences of Unicode form. The
--- same on every engine and in every locale, and at most 255 characters, because a key of an index has its limits. An identifier
--- that is written so already is in the index by subject, so this one has few rows. It is in server/subjects/queries.ts too.
-create index consents_by_near_subject on consents (account_id, (left(lower(btrim(
-    case when octet_length(subject_id) = length(subject_id) then subject_id
-      else translate(normalize(subject_id, NFKD),
-        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
-        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
-    end, E' \t\n\r\f') collate "C"), 255)), id)
-  where subject_id <> left(lower(btrim(
-    case when octet_length(subject_id) = length(subject_id) then subject_id
-      else translate(normalize(subject_id, NFKD),
-        'ÆÐØÞĐĦŁŊŒŦẞΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЄЅІЈЉЊЋЏҐ',
-        'æðøþđħłŋœŧßαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяђєѕіјљњћџґ')
-    end, E' \t\n\r\f') collate "C"), 255);
--- Otherwise the planner's statistics would keep samples of it after a purge, which refreshes those of columns alone.
-alter index consents_by_near_subject alter column 2 set statistics 0;
+create index consents_by_near_subject on consents (account_id, near_subject, id) where near_subject is not null;
 
 -- Only of accepted records: a refusal does not expire.
 create index consents_expiring on consents (account_id, expires_at, id)
@@ -119,7 +104,7 @@ create index idempotency_keys_by_age on idempotency_keys (created_at);
 -- Which origin made which imported record: one each, permanently. After a purge it is the mark that nothing may bring it back.
 create table origins (
   account_id uuid not null references accounts,
-  origin bytea not null, -- SHA-256 of account id, system, a zero byte and id there
+  origin bytea not null, -- HMAC of account id, system, a zero byte and id there, with a secret of this table's own
   consent_id uuid not null,
   body_hash bytea, -- SHA-256 of what was imported, without its files; null after a purge
   primary key (account_id, origin),
