@@ -19,6 +19,7 @@ import { deletionLinks } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
+import { inspectRecords } from '../verify/records.ts'
 import {
   countBySite,
   findDeleted,
@@ -57,8 +58,8 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the time left for the check that signing works, and then for deletion. */
-const shares = { readiness: 0.4, deletion: 0.3 } as const
+/** Shares of the time left for the check that signing works, then for deletion, then for verification. */
+const shares = { readiness: 0.4, deletion: 0.3, verification: 0.5 } as const
 
 /**
  * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over; then
@@ -90,6 +91,7 @@ export async function eraseSubject(
     deleted: sum(counts.map(({ deleted }) => deleted)),
     complete: counts.every(({ selected }) => selected === 0),
     already_deleted: earlier.map(toJson),
+    unverified: [] as string[],
     dry_run,
     subject_hmac: standInOf(deps, caller, subject_id),
   }
@@ -99,9 +101,12 @@ export async function eraseSubject(
     const sites = matching.map(({ site_id, selected }) => ({ site_id, records: selected }))
     return { ...state, ...totalOf(sites), records: page.map(toJson), certificate: null }
   }
+  const deleted = [...erased, ...earlier].map(({ id }) => id)
+  const until = performance.now() + shares.verification * timeLeftMs()
+  const unverified = await findUnverified(sql, accountId, deleted, until)
   const sites = countErased(erased)
-  const certificate = await certify(deps, { caller, erasure, erased, sites, counts, progress })
-  return { ...state, ...totalOf(sites), records: erased.map(toJson), certificate }
+  const certificate = await certify(deps, { caller, erasure, erased, unverified, sites, counts, progress })
+  return { ...state, ...totalOf(sites), records: erased.map(toJson), unverified: [...unverified], certificate }
 }
 
 export async function getNearMatches(
@@ -148,6 +153,22 @@ async function findErased(sql: Sql, accountId: string, { erased, unanswered }: P
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
+/** Returns the records that a purge would not take: those that do not verify, or not until the deadline. */
+async function findUnverified(
+  sql: Sql,
+  accountId: string,
+  ids: readonly string[],
+  until: number,
+): Promise<ReadonlySet<string>> {
+  const left = new Set(ids)
+  if (left.size === 0) return left
+  for await (const { verified } of inspectRecords(sql, accountId, { ids })) {
+    for (const { id } of verified) left.delete(id)
+    if (performance.now() > until) break
+  }
+  return left
+}
+
 type SiteRecords = SubjectErased['sites'][number]
 
 function countErased(rows: readonly DeletedRow[]): SiteRecords[] {
@@ -173,6 +194,7 @@ interface Done {
   readonly erasure: SubjectErasure
   readonly progress: Progress
   readonly erased: readonly DeletedRow[]
+  readonly unverified: ReadonlySet<string>
   readonly sites: readonly SiteRecords[]
   readonly counts: readonly SiteCount[]
 }
@@ -193,7 +215,7 @@ export function standInOf(
 }
 
 async function certify(deps: Deps, done: Done): Promise<string> {
-  const { caller, erasure, progress, erased, sites: erasedBySite, counts } = done
+  const { caller, erasure, progress, erased, unverified, sites: erasedBySite, counts } = done
   const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // A record may be purged right after its deletion, so `counts` may lack its site.
@@ -208,7 +230,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     version: 2,
     certificate_id: id,
     issued_at: readInstant(id).toISOString(),
-    statement: erased.length === 0 ? null : describeDeletion(config.purgeAfterDays),
+    statement: erased.every(({ id }) => unverified.has(id)) ? null : describeDeletion(config.purgeAfterDays),
     account_id: caller.accountId,
     subject_hmac: standInOf(deps, caller, erasure.subject_id),
     erased_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
@@ -221,6 +243,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     purge_after_days: config.purgeAfterDays,
     request_id: progress.requestId,
     records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
+    unverified: erased.map(({ id }) => id).filter(id => unverified.has(id)),
   }
   return await signer.sign(certificate, signingTime(progress.until))
 }

@@ -42,6 +42,13 @@ export const SubjectErased = z.object({
     .array(SubjectRecord)
     .max(erasedRecordsLimit)
     .describe('Those of `ids` that were deleted before this call and are not purged yet.'),
+  unverified: z
+    .array(Id)
+    .max(2 * erasedRecordsLimit)
+    .default([])
+    .describe(
+      'Those of `records` and `already_deleted` whose history did not verify, or not in the time of the call: no purge takes a record whose history does not verify.',
+    ),
   certificate: z
     .string()
     .nullable()

@@ -90,7 +90,7 @@ async function callErasure(run: ErasureRun, subject: number, batch: readonly Tar
   const records = answers.map(each => toRecord(state, each))
   const known = new Set(records.map(({ id }) => id))
   const untold = ids.filter(id => !known.has(id))
-  await record(['a', { certificate: answer.certificate, isLost, records, untold }])
+  await record(['a', { certificate: answer.certificate, isLost, records, untold, unverified: answer.unverified }])
   const deletions = answers.map(({ target }, index) => ({
     target,
     record: records[index] ?? null,

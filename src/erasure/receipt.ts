@@ -37,7 +37,7 @@ export async function makeReceipt(
   const made = await findReceiptOfJob(store, header.job)
   if (made) return made
   const finished_at = new Date().toISOString()
-  const { result, statement, counts, sites, records } = toOutcome(state, verification)
+  const { result, statement, counts, sites, records, unverified } = toOutcome(state, verification)
   return await appendReceipt(store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
@@ -63,6 +63,7 @@ export async function makeReceipt(
       counts,
       sites,
       records,
+      unverified,
       planned_by: header.planned_by,
       plan_sha256: header.plan_sha256,
       export_sha256: header.export_sha256,

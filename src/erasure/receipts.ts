@@ -34,7 +34,7 @@ function parseReceipt(document: Claimed['document']): AnyErasureReceipt {
   if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
   if (data.version === 2) return data
   const records = data.records.map(record => ({ ...record, deleted_at_by: null }))
-  return { ...data, records, account_id: null, api_key_id: null }
+  return { ...data, records, unverified: [], account_id: null, api_key_id: null }
 }
 
 export async function loadReceipt(path: string): Promise<StoredReceipt> {

@@ -1,4 +1,4 @@
-import { describeDeletion } from '../contract/documents/deletion-statement.ts'
+import { deletedIds, describeDeletion } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { choose } from '../receipts/sentence.ts'
 import { resultSentences } from './sentences.ts'
@@ -7,18 +7,24 @@ import type { ErasureState } from './state.ts'
 type Verification = ErasureReceipt['verification']
 type Site = ErasureReceipt['sites'][number]
 
-export type ErasureOutcome = Pick<ErasureReceipt, 'result' | 'statement' | 'counts' | 'sites' | 'records'>
+export type ErasureOutcome = Pick<
+  ErasureReceipt,
+  'result' | 'statement' | 'counts' | 'sites' | 'records' | 'unverified'
+>
 
 export function toOutcome(state: ErasureState, verification: Verification): ErasureOutcome {
   const records = toRecords(state, verification)
   const sites = countSites(records)
   const counts = addUp(sites)
+  const deleted = deletedIds({ records })
+  const unverified = deleted.filter(id => state.unverified.has(id))
   return {
     result: choose(resultSentences, { found: state.targets.size, ...verification }),
-    statement: counts.deleted === 0 ? null : describeDeletion(findPurgeDelay(state.certificates)),
+    statement: deleted.length === unverified.length ? null : describeDeletion(findPurgeDelay(state.certificates)),
     counts,
     sites,
     records,
+    unverified,
   }
 }
 

@@ -112,7 +112,7 @@ export function describeVerification(verification: Verification): string {
 
 type Told = Pick<
   AnyErasureReceipt,
-  'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches' | 'purge'
+  'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches' | 'purge' | 'unverified'
 > & { readonly records: readonly Pick<AnyErasureReceipt['records'][number], 'id' | 'result'>[] }
 
 interface PagePhrase extends Sentence<Told> {
@@ -124,6 +124,7 @@ interface Phrase extends PagePhrase {
 }
 
 const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bulk
+const dueCount = (receipt: Told) => deletedCount(receipt) - receipt.unverified.length
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
@@ -180,10 +181,18 @@ export const phrases = {
   },
   deleted: {
     entitledBy: 'records were deleted by the job; when they are purged is the word of the certificates',
-    holds: receipt => isFound(receipt) && deletedCount(receipt) > 0 && !receipt.purge,
+    holds: receipt => isFound(receipt) && dueCount(receipt) > 0 && !receipt.purge,
     page: receipt =>
-      `${records(deletedCount(receipt))} ${deletedCount(receipt) === 1 ? 'was' : 'were'} ${receipt.statement}. The audit trail is kept; after a purge it is pseudonymous, not anonymous.`,
-    terminal: (receipt, where) => `erased ${records(deletedCount(receipt))} on ${where}: ${receipt.statement}`,
+      `${records(dueCount(receipt))} ${dueCount(receipt) === 1 ? 'was' : 'were'} ${receipt.statement}. The audit trail is kept; after a purge it is pseudonymous, not anonymous.`,
+    terminal: (receipt, where) => `erased ${records(dueCount(receipt))} on ${where}: ${receipt.statement}`,
+  },
+  unverified: {
+    entitledBy: 'records were deleted by the job, and the service said that their history did not verify then',
+    holds: receipt => isFound(receipt) && receipt.unverified.length > 0 && !receipt.purge,
+    page: ({ unverified }) =>
+      `**${records(unverified.length)} ${unverified.length === 1 ? 'was' : 'were'} logically deleted, and did not verify: no purge takes a record whose history does not verify.**`,
+    terminal: ({ unverified }, where) =>
+      `erased ${records(unverified.length)} on ${where} that did not verify: no purge takes a record whose history does not verify`,
   },
   noneDeleted: {
     entitledBy: 'records were found, and none is known to have been deleted by the job',

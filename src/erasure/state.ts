@@ -9,6 +9,8 @@ export interface ServiceAnswer {
   readonly records: readonly ErasedRecord[]
   /** Records that were neither deleted nor found absent. */
   readonly untold: readonly string[]
+  /** Deleted records whose history does not verify. */
+  readonly unverified: readonly string[]
 }
 
 /**
@@ -43,6 +45,7 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   /** Records that may be deleted although their deletion failed or got no answer. */
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
+  readonly unverified: Set<string>
   readonly certificates: string[]
   /** Calls whose answer, and so certificate, was lost. */
   lostAnswers: number
@@ -65,6 +68,7 @@ export function newState<Order extends ErasureOrder>(header: Order): ErasureStat
     sent: new Set(),
     lost: new Set(),
     done: new Map(),
+    unverified: new Set(),
     certificates: [],
     lostAnswers: 0,
     clockOffset: null,
@@ -102,9 +106,10 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
   }
 }
 
-function applyAnswer(state: ErasureState, { certificate, isLost, records, untold }: ServiceAnswer): void {
+function applyAnswer(state: ErasureState, { certificate, isLost, records, untold, unverified }: ServiceAnswer): void {
   for (const record of records) state.done.set(record.id, record)
   for (const id of untold) forgetSent(state, id, isLost)
+  for (const id of unverified) state.unverified.add(id)
   if (certificate !== null) state.certificates.push(certificate)
   if (!isLost) state.lostAnswers -= 1
 }

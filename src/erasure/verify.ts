@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
+import { deletedIds } from '../contract/documents/deletion-statement.ts'
 import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
@@ -81,6 +82,7 @@ const Certificate = z.object({
   subject_hmac: z.string().optional(),
   request_id: z.string().optional(),
   records: z.array(z.object({ id: z.string() })).optional(),
+  unverified: z.array(z.string()).default([]),
 })
 type Certificate = z.output<typeof Certificate>
 
@@ -112,7 +114,7 @@ export function verifyCertificates(
 }
 
 function findBindingFault(
-  { ticket, account_id, subject_hmac, request_id, records, erased }: Certificate,
+  { ticket, account_id, subject_hmac, request_id, records, erased, unverified }: Certificate,
   receipt: AnyErasureReceipt,
   subjectHmac: string | null,
 ): string | null {
@@ -129,7 +131,13 @@ function findBindingFault(
     if (outcome?.result !== 'deleted') return `names the record ${id}, which the receipt does not say was deleted`
     if (outcome.request_id !== request_id) return `names the record ${id}, which another request deleted`
   }
-  return null
+  return findUntold(unverified, receipt)
+}
+
+function findUntold(unverified: readonly string[], receipt: AnyErasureReceipt): string | null {
+  const told = new Set(receipt.unverified)
+  const untold = deletedIds(receipt).find(id => unverified.includes(id) && !told.has(id))
+  return untold === undefined ? null : `says that the record ${untold} did not verify, and the receipt does not`
 }
 
 /** Each deleted record must be certified, by id or by count, unless answers were lost. */

@@ -43,11 +43,16 @@ export const ErasureCertificateV1 = z.strictObject({
 export const ErasureCertificate = ErasureCertificateV1.extend({
   version: z.literal(2),
   statement: DeletionStatement.nullable().describe(
-    'What was done to each of the records, and when personal data is purged as the service is configured; null if there is none.',
+    'What was done to each of the records but those in `unverified`, and when personal data is purged as the service is configured; null if there is none.',
   ),
   request_id: z.string().describe('The X-Request-Id of the call.'),
   records: z
     .array(z.strictObject({ id: Id, deleted_at: Instant }))
     .describe('The records that this call has deleted, by id: all that `erased` counts.'),
+  unverified: z
+    .array(Id)
+    .describe(
+      'Those of the records whose history did not verify, or not in the time of the call. They are deleted too; no purge takes a record whose history does not verify.',
+    ),
 })
 export type ErasureCertificate = z.output<typeof ErasureCertificate>

@@ -124,9 +124,14 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     .union([DeletionStatement, PurgeReceiptStatement])
     .nullable()
     .describe(
-      'Of the records with the result deleted: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it; receipts of purges by earlier versions have the statement of the erasure.',
+      'Of the records with the result deleted but those in `unverified`: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it; receipts of purges by earlier versions have the statement of the erasure.',
     ),
   records: z.array(ErasedRecord),
+  unverified: z
+    .array(z.string())
+    .describe(
+      'Those of the records with the result deleted whose history did not verify, by the word of the service. No purge takes a record whose history does not verify.',
+    ),
   account_id: z
     .string()
     .nullable()

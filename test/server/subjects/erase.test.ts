@@ -9,7 +9,7 @@ import { schemaProblems } from '../../support/document-schema.ts'
 import { type ServiceResponse, useService } from '../../support/service.ts'
 import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
-import { brokenChains, purgeNow } from '../purge/purge.ts'
+import { brokenChains, purgeNow, purgeVerified } from '../purge/purge.ts'
 
 const key = newSigningKey()
 const service = useService({ signer: signerOf(key) })
@@ -76,6 +76,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
       sites,
       records: [first, third].map(({ id, site_id }) => ({ id, site_id, deleted_at: expect.any(String) })),
       already_deleted: [],
+      unverified: [],
       certificate: expect.any(String),
       subject_hmac: expect.stringMatching(/^[\da-f]{64}$/),
     })
@@ -142,6 +143,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
         sites: [{ site_id: own.siteId, records: 1 }],
         records: [{ id, site_id: own.siteId, deleted_at: null }],
         already_deleted: [],
+        unverified: [],
         certificate: null,
         subject_hmac: expect.any(String),
       },
@@ -321,5 +323,36 @@ describe('POST /api/v1/subjects/erase › 400', () => {
     [{ subject_id: 'x', after: 'y' }, 'after'],
   ])('names the invalid field of %j', async (body, named) => {
     expectRefused(await erase(body), named)
+  })
+})
+
+describe('POST /api/v1/subjects/erase › 200 › of records whose history does not verify', () => {
+  it('lists them apart from those that a purge will take, and a purge takes exactly the others', async () => {
+    const own = await newOwner(service)
+    const subject_id = 'tampered@example.com'
+    const records = await Promise.all(Array.from({ length: 4 }, () => own.create({ subject_id })))
+    const [row = '', entry = '', before = ''] = records.map(({ id }) => id)
+    await service.sql`update consents set country = 'FR' where id = ${row}`
+    await service.sql`update consent_history set accepted = not accepted where consent_id = ${entry}`
+    await own.remove(before)
+    await service.sql`update consent_history set accepted = not accepted where consent_id = ${before} and version = 1`
+    const ids = records.map(({ id }) => id)
+    const answer = await erase({ subject_id, ids }, own)
+    expect(answer.body).toMatchObject({ erased: 3, already_deleted: [{ id: before }], complete: true })
+    expect(answer.body.unverified.toSorted()).toEqual([row, entry, before].sort())
+    const certificate = certified(answer)
+    expect(certificate.records).toHaveLength(3)
+    expect(certificate.unverified).toEqual([row, entry].sort())
+    expect(certificate.statement).toBe('logically deleted; personal data to be purged after 30 days')
+    const { unverified } = await purgeVerified(service.sql)
+    expect(unverified.map(({ consent_id }) => consent_id).sort()).toEqual(answer.body.unverified.toSorted())
+  })
+
+  it('states nothing of a purge if none of them verifies', async () => {
+    const own = await newOwner(service)
+    const { id } = await own.create({ subject_id: 'alone' })
+    await service.sql`update consents set country = 'FR' where id = ${id}`
+    const { statement, records, unverified } = certified(await erase({ subject_id: 'alone' }, own))
+    expect([statement, records.length, unverified]).toEqual([null, 1, [id]])
   })
 })

@@ -61,6 +61,11 @@ describe('subject verify --live', () => {
     ['refuses those of another erasure with the same ticket and count', named(7, 8, 9), `names the record ${uuid(7)}`],
     ['refuses those that leave out a record', named(1, 2), `none names the record ${uuid(3)}`],
     ['refuses those of another request', { request_id: 'e-9' }, 'which another request deleted'],
+    [
+      'refuses those that tell of a record that does not verify',
+      { unverified: [uuid(2)] },
+      `${uuid(2)} did not verify`,
+    ],
     ['refuses those of another account', { account_id: uuid(9) }, 'is of another account'],
     ['refuses those about another person', { subject_hmac: 'b'.repeat(64) }, 'is about another data subject'],
     ['refuses those that contradict themselves', { erased: 2 }, 'contradicts itself'],

@@ -59,6 +59,15 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
+  it('lists the records apart whose history did not verify, and says of the others alone when they are purged', async () => {
+    erasure.unverified = [ids[3] ?? '']
+    const { code, stderr } = await erase('--yes')
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('erased 11 records on default@')
+    expect(stderr).toContain('that did not verify: no purge takes a record whose history does not verify')
+    expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12 }, unverified: [ids[3]] })
+  })
+
   it('signs a receipt with a certificate that is not JSON, which says nothing about the purge', async () => {
     erasure.after = () => {
       const records = [...erasure.deleted.values()].map(({ id, site_id, deleted_at }) => ({ id, site_id, deleted_at }))

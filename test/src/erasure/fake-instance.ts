@@ -99,6 +99,8 @@ export interface FakeErasure {
   certified: object
   /** Version of the certificates: 2 names the records, the request and the account, which the instance then tells too. */
   version: 1 | 2
+  /** Records that it says do not verify. */
+  unverified: string[]
 }
 
 /** Lets the fake instance erase subjects by id, whatever its quota, with certificates that its published key verifies. */
@@ -114,6 +116,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
     clockOffsetMs: 0,
     certified: {},
     version: 1,
+    unverified: [],
   }
   const certify = (erased: readonly Consent[], ticket: string) => {
     const records = erased.map(({ id }) => ({ id, deleted_at: erasure.deleted.get(id)?.deleted_at }))
@@ -164,6 +167,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
           sites: [...countBySite(erased)].map(([site_id, records]) => ({ site_id, records })),
           records: erased.map(record => named(erasure.deleted.get(record.id) ?? record)),
           already_deleted: earlier.map(named),
+          unverified: erasure.unverified,
           certificate: dry_run ? null : certify(erased, ticket),
           ...(erasure.version === 2 && { subject_hmac }),
         },

@@ -110,7 +110,15 @@ function receipt(
   { live = 0, deleted = null }: { live?: number; deleted?: number | null } = {},
 ) {
   const verification = { checked_at: '2026-01-31T00:00:00.000Z', live, deleted, remaining: [] }
-  return { result, counts: { ...none, ...counts }, verification, statement, account_id, records: [] } as const
+  return {
+    result,
+    counts: { ...none, ...counts },
+    verification,
+    statement,
+    account_id,
+    records: [],
+    unverified: [] as string[],
+  } as const
 }
 
 const purgedAt = ['2026-02-03T09:30:00.000Z', '2026-02-04T09:30:00.000Z']
@@ -167,6 +175,18 @@ const told: Told[] = [
     holding: ['deleted'],
     page: `3 records were ${statement}. ${audit}`,
     terminal: `erased 3 records on x: ${statement}`,
+  },
+  {
+    receipt: { ...receipt('erased', { deleted: 3 }), unverified: ['r-2'] },
+    holding: ['deleted', 'unverified'],
+    page: `2 records were ${statement}. ${audit} **1 record was logically deleted, and did not verify: no purge takes a record whose history does not verify.**`,
+    terminal: `erased 2 records on x: ${statement}; erased 1 record on x that did not verify: no purge takes a record whose history does not verify`,
+  },
+  {
+    receipt: { ...receipt('erased', { deleted: 2 }), unverified: ['r-1', 'r-2'] },
+    holding: ['unverified'],
+    page: '**2 records were logically deleted, and did not verify: no purge takes a record whose history does not verify.**',
+    terminal: 'erased 2 records on x that did not verify: no purge takes a record whose history does not verify',
   },
   {
     receipt: receipt('erased', { already_gone: 1 }),

@@ -301,6 +301,7 @@ const certificate: Omit<ErasureCertificate, 'key_id'> = {
   purge_after_days: 30,
   request_id: 'req-1',
   records: [{ id: record, deleted_at: history[2]?.created_at ?? '' }],
+  unverified: [],
 }
 const certificateText = signed(certificate, serviceKey)
 
@@ -382,6 +383,7 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
         deleted_at_by: 'service',
       },
     ],
+    unverified: [],
     planned_by: null,
     plan_sha256: null,
     export_sha256: sha256(exportText),

@@ -65,6 +65,7 @@ const purge = {
 const told = {
   ...({ result: 'erased', counts, verification, statement, account_id: 'A', near_matches: 2, purge } as const),
   records: ids.map(id => ({ id, result: 'deleted' as const })),
+  unverified: ['ID'],
 }
 const uncertified = { ...told, purge: { ...purge, certificates: [] } }
 const live = {
@@ -162,6 +163,13 @@ const rows: Row[] = [
   },
   {
     by: 'erasure certificate',
+    says: '`unverified`: of these records, deleted too, nothing is said about a purge, which takes only what verifies',
+    seen: 'their histories, after the deletion, as `admin verify` reads them, which did not verify, or not in the time of the call',
+    trust: service,
+    test: ['test/server/subjects/erase.test.ts', 'lists them apart from those that a purge will take'],
+  },
+  {
+    by: 'erasure certificate',
     says: '`deleted`, `remaining`: so many records of the subject are deleted and not purged, or live',
     seen: 'a count over the sites of the account after the deletion',
     trust: service,
@@ -180,7 +188,7 @@ const rows: Row[] = [
   {
     by: 'erasure receipt',
     says: `\`statement\`: ${statement}`,
-    seen: 'a record with the result `deleted`; N is that of the newest certificate, and without one the purge is said to be unknown',
+    seen: 'a record with the result `deleted` that the service did not name as `unverified`; N is that of the newest certificate, and without one the purge is said to be unknown',
     trust: profile,
     test: ['test/e2e/accounts.test.ts', 'with the key of another account nothing is said of the records of the first'],
   },
