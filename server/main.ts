@@ -51,14 +51,14 @@ const memoryFlags = '--heap-growing-percent=60'
 /** @throws OperatorError if the operator can fix the problem */
 export async function serve(
   options: ServeOptions,
-  { env, onWait, onEmbedded, signal }: ServerHost,
+  { env, onWait, onEmbedded, signal, holdsLog }: ServerHost,
 ): Promise<RunningServer> {
   const config = readConfig(options, env)
   restrictFileModes()
   if (!config.databaseUrl) onEmbedded?.(describeEmbedded(config))
   if (config.tsa) await requireOpenssl()
   setFlagsFromString(memoryFlags)
-  const { logger, countDropped } = createLogger(config.logLevel)
+  const { logger, countDropped, show } = createLogger(config.logLevel, holdsLog)
   const logError = (message: string) => (error: Error) => logger.error({ cause: error.message }, message)
   const geo = openGeo(config, logError('the database of countries cannot be read; new records have none'))
   const onTrouble = logError('the embedded database ended; it is started again')
@@ -116,6 +116,7 @@ export async function serve(
         return await createAccount(sql, draft)
       },
       abortRequests: () => app.server.closeAllConnections(),
+      showLog: show,
       close: async () => {
         logger.info('stopping')
         const stopped = jobs.stop()

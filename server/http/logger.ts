@@ -12,18 +12,22 @@ const maxWaitingCharacters = 2 ** 20
 export interface ServiceLogger {
   readonly logger: Logger
   countDropped(): number
+  /** Writes the lines that are held, and later ones as they come. */
+  show(): void
 }
 
-/** Logs to stderr. Error lines are written at once, after all lines before them. */
-export function createLogger(level: string): ServiceLogger {
-  const stream = Object.assign(new LogStream(process.stderr instanceof Socket ? toReader(process.stderr) : toFile()), {
+/** Logs to stderr. Error lines are written at once, after all lines before them. `isHeld`: nothing is written before `show`. */
+export function createLogger(level: string, isHeld = false): ServiceLogger {
+  const destination = process.stderr instanceof Socket ? toReader(process.stderr) : toFile()
+  const stream = Object.assign(new LogStream(destination, isHeld), {
     [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
   })
-  process.once('beforeExit', () => stream.flush()) // text not read yet still keeps the process alive
-  process.once('exit', () => stream.flush())
+  process.once('beforeExit', () => stream.show()) // text not read yet still keeps the process alive
+  process.once('exit', () => stream.show())
   return {
     logger: pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
     countDropped: () => stream.dropped,
+    show: () => stream.show(),
   }
 }
 
@@ -63,10 +67,12 @@ class LogStream {
   #buffered = ''
   #lines = 0
   #timer: NodeJS.Timeout | undefined
+  #isHeld: boolean
   readonly #destination: Destination
 
-  constructor(destination: Destination) {
+  constructor(destination: Destination, isHeld: boolean) {
     this.#destination = destination
+    this.#isHeld = isHeld
   }
 
   write(line: string): void {
@@ -78,17 +84,22 @@ class LogStream {
     this.#buffered += line
     this.#lines += 1
     const isUrgent = this.#buffered.length > maxBatchCharacters || pino.levels.labels[this.lastLevel] === 'error'
-    if (!this.#timer || isUrgent) this.flush()
+    if (!this.#isHeld && (!this.#timer || isUrgent)) this.#flush()
   }
 
-  flush(): void {
+  show(): void {
+    this.#isHeld = false
+    this.#flush()
+  }
+
+  #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#buffered === '') return
     const [text, lines] = [this.#buffered, this.#lines]
     this.#buffered = ''
     this.#lines = 0
-    this.#timer = setTimeout(() => this.flush(), flushIntervalMs).unref()
+    this.#timer = setTimeout(() => this.#flush(), flushIntervalMs).unref()
     this.#destination.write(text, error => {
       if (error) this.dropped += lines
     })

@@ -47,14 +47,17 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   const { serve } = await ctx.loadServer()
   const onEmbedded = (what: string) => void ctx.io.out.write(`opening ${what}\n`).catch(() => {})
   const { signal } = stop
-  const server = await serve(options, { ...serverHost(ctx), onEmbedded, signal }).catch(error => {
-    if (error !== signal.reason) throw error
-  })
+  const server = await serve(options, { ...serverHost(ctx), onEmbedded, signal, holdsLog: quickstart === true }).catch(
+    error => {
+      if (error !== signal.reason) throw error
+    },
+  )
   if (!server) return
   try {
     const hints = folder && !signal.aborted ? await welcome(ctx, server, folder) : ''
     const serving = signal.aborted ? '' : `consentctl is serving on ${server.url}\n`
     await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // the reader of stdout may never read
+    server.showLog()
     await stop.asked
     stop.onInsistence(() => server.abortRequests())
   } finally {

@@ -189,6 +189,8 @@ export interface RunningServer {
   /** Finishes the requests in flight within ten seconds. */
   close(): Promise<void>
   abortRequests(): void
+  /** Writes the log from its first line on, if `holdsLog`. */
+  showLog(): void
 }
 
 export interface ServerHost {
@@ -199,6 +201,8 @@ export interface ServerHost {
   readonly onDefault?: (what: string) => void
   /** Called with the embedded database before `serve` opens it. */
   readonly onEmbedded?: (what: string) => void
+  /** True to write no line of the log before `showLog`. */
+  readonly holdsLog?: boolean
   /** Ends the migration of `serve`, which then rejects with its reason. */
   readonly signal?: AbortSignal
 }

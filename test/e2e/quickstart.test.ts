@@ -53,6 +53,22 @@ it('serve --quickstart › prints that it serves only when the account and the k
   expect(await server.end('SIGTERM')).toBe(0)
 })
 
+it('serve --quickstart › logs nothing until everything about the account is printed', async () => {
+  const file = join(home, 'screen')
+  const screen = openSync(file, 'a')
+  const child = spawn(process.execPath, [binary, 'serve', '--quickstart', '--port', '0'], {
+    env,
+    stdio: ['ignore', screen, screen],
+  })
+  const read = () => readFileSync(file, 'utf8')
+  await expect.poll(read, { timeout: 60_000 }).toMatch(/^\{"level".*"listening"/m)
+  expect(read().indexOf('{"level"')).toBeGreaterThan(read().indexOf('--help'))
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  closeSync(screen)
+  expect(read()).toMatch(/"stopped"\}\n$/)
+})
+
 it('serve --quickstart › when its settings are wrong, creates nothing', async () => {
   const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
     env: { ...env, CONSENTCTL_PROFILE: 'nope', NODE_DISABLE_COMPILE_CACHE: '1' },
