@@ -221,7 +221,7 @@ complete -c consentctl -l pager -d 'show the records in a pager (PAGER, else les
 complete -c consentctl -l profile -s p -x -a '(consentctl completion values profiles 2> /dev/null)' -d 'stored instance to use'
 complete -c consentctl -l base-url -x -d 'address of the instance'
 complete -c consentctl -l color -x -a 'auto always never' -d 'when to use colour'
-complete -c consentctl -l timeout -x -d 'timeout of each request'
+complete -c consentctl -l timeout -x -d 'timeout of a request with its retries'
 complete -c consentctl -l max-wait -x -d 'longest of the waits before retries (60), not their sum'
 complete -c consentctl -l ca-file -r -F -d 'additional certificate authorities to trust (PEM)'
 complete -c consentctl -l verbose -d 'log settings, requests and retries to stderr'

@@ -109,7 +109,7 @@ Start here:
 
 function addRequestFlags(program: Command): void {
   program
-    .option('--timeout <seconds>', 'timeout of each request')
+    .option('--timeout <seconds>', 'timeout of a request with its retries')
     .option('--max-wait <seconds>', 'longest of the waits before retries (60), not their sum')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')

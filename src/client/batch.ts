@@ -64,11 +64,11 @@ function toResult({ id, error, lost, replayed }: RowState): RowResult {
 }
 
 async function waitForRetry(
-  { maxWait, pause, onWait }: BatchOptions,
+  { maxWait, deadline, pause, onWait }: BatchOptions,
   states: readonly RowState[],
   attempt: number,
 ): Promise<readonly RowState[]> {
-  const waits = states.map(({ error }) => error && backoffSeconds(error, attempt, maxWait))
+  const waits = states.map(({ error }) => error && backoffSeconds(error, attempt, maxWait, deadline))
   const pending = states.filter((_, index) => waits[index] !== null)
   const [first] = pending
   if (!first?.error) return []

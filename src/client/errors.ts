@@ -57,6 +57,8 @@ export class NetworkError extends Error {
   readonly call: Call
   readonly code: string
   readonly maybeDone: boolean
+  /** True if the address, the trusted authorities or the proxy must be corrected first. */
+  readonly isPermanent: boolean
 
   constructor(call: Call, cause: unknown, isSent: boolean) {
     const { code, message } = innermost(cause)
@@ -64,8 +66,11 @@ export class NetworkError extends Error {
     this.call = call
     this.code = code
     this.maybeDone = isSent
+    this.isPermanent = permanent.test(code)
   }
 }
+
+const permanent = /^(ENOTFOUND|EPROTO|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
 
 /** Returns true if no request reached the instance, so later calls would fail too. */
 export function isUnreachable(error: unknown): boolean {

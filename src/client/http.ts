@@ -129,8 +129,10 @@ interface Attempt {
 }
 
 interface Limits {
-  /** Milliseconds from the start of a request to the end of its response; restarted for each line of a stream. */
+  /** Milliseconds from the start of a call to the end of its response; restarted for each line of a stream. */
   readonly total: number | null
+  /** What earlier attempts left of `total`. */
+  readonly left?: number | null
   readonly closing: AbortSignal
 }
 
@@ -291,17 +293,21 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 type Timer = ReturnType<typeof startTimer>
 
 /** Timeouts: to connect, for each silence, and in total. */
-function startTimer({ total, closing }: Limits) {
+function startTimer({ total, left = total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller
   // Not AbortSignal.any: some versions of Node keep its signals as long as `closing`.
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)
-  const abortAfter = (ms: number, problem: string) => setTimeout(() => controller.abort(timeoutError(problem, ms)), ms)
-  const startTotal = () => abortAfter(total ?? defaultTimeoutsMs.total, 'the response was not complete')
-  let totalTimer = startTotal()
-  let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, total ?? Infinity), 'no connection')
+  const abortAfter = (ms: number, problem: string, shown = ms) =>
+    setTimeout(() => controller.abort(timeoutError(problem, shown)), ms)
+  const startTotal = (ms: number | null) => {
+    const shown = total ?? defaultTimeoutsMs.total
+    return abortAfter(ms ?? shown, 'the response was not complete', shown)
+  }
+  let totalTimer = startTotal(left)
+  let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, left ?? Infinity), 'no connection')
   let isOver = false
   const aborted = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -322,7 +328,7 @@ function startTimer({ total, closing }: Limits) {
     expectData,
     pause,
     resume: (problem: string) => {
-      totalTimer = startTotal()
+      totalTimer = startTotal(total)
       expectData(problem)
     },
     abort: () => controller.abort(),

@@ -5,6 +5,8 @@ export const maxAttempts = 4
 export interface Backoff {
   /** Seconds. A call is not retried if the instance asks for a longer wait. */
   readonly maxWait: number
+  /** Time, as `performance.now` counts it, after which no attempt begins. Default: none. */
+  readonly deadline?: number
   /** Rejects if the user interrupts. */
   readonly pause: (seconds: number) => Promise<void>
   readonly onWait: (error: CallError, seconds: number, next: number) => void
@@ -25,7 +27,7 @@ interface RetryOptions extends Backoff {
  */
 export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
-  { maxWait, pause, mayRepeat, onLost, onWait }: RetryOptions,
+  { maxWait, deadline, pause, mayRepeat, onLost, onWait }: RetryOptions,
 ): Promise<T> {
   let lost: CallError | undefined
   for (let attempt = 1; ; attempt += 1) {
@@ -36,7 +38,7 @@ export async function withRetries<T>(
       onLost?.(result)
     }
     const final = lost && (!lost.call.idempotent || isInterrupted(result)) ? lost : result
-    const seconds = backoffSeconds(result, attempt, maxWait)
+    const seconds = backoffSeconds(result, attempt, maxWait, deadline)
     if (seconds === null || (lost && !(await mayRepeat()))) throw final
     onWait(result, seconds, attempt + 1)
     await pause(seconds).catch(() => Promise.reject(final))
@@ -49,13 +51,19 @@ function requireCallError(error: unknown): CallError {
 }
 
 /** Returns the seconds before the next attempt; null for no retry. */
-export function backoffSeconds(error: CallError, attempt: number, maxWait: number): number | null {
+export function backoffSeconds(
+  error: CallError,
+  attempt: number,
+  maxWait: number,
+  deadline = Number.POSITIVE_INFINITY,
+): number | null {
   if (attempt >= maxAttempts || !isTemporary(error)) return null
   const asked = error instanceof NetworkError ? 0 : (error.retryAfter ?? 0)
   if (asked > maxWait) return null
   const least = 0.5
   const most = Math.min(8, 2 ** attempt)
-  return Math.max(asked, Math.min(maxWait, least + Math.random() * (most - least)))
+  const seconds = Math.max(asked, Math.min(maxWait, least + Math.random() * (most - least)))
+  return performance.now() + 1000 * seconds < deadline ? seconds : null
 }
 
 /** A signal ends only the read before a repeated change. */
@@ -64,10 +72,10 @@ function isInterrupted(error: CallError): boolean {
 }
 
 function isTemporary(error: CallError): boolean {
-  if (error instanceof NetworkError) return !permanent.test(error.code)
+  if (error instanceof NetworkError) return !error.isPermanent && !ended.includes(error.code)
   if (error instanceof ApiError && error.code === 'quota_exceeded') return false
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-const permanent =
-  /^(ENOTFOUND|EPROTO|CLOSED|interrupted|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
+/** Codes of calls that this process ended. */
+const ended = ['CLOSED', 'interrupted']

@@ -50,15 +50,18 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   const idle = new AbortController() // aborts reads and waits, not changes
   for (const signal of [closing.signal, interruption]) signal.addEventListener('abort', () => idle.abort(signal.reason))
   setMaxListeners(0, closing.signal, idle.signal) // one for each request in flight
-  const deliver = createDeliver(connection, http, { reads: idle.signal, changes: closing.signal })
+  const deliverBy = createDeliver(connection, http, { reads: idle.signal, changes: closing.signal })
   const backoff: Backoff = {
     maxWait,
     pause: seconds => connection.pause(seconds, idle.signal),
     onWait: (error, seconds, next) => trace?.waits(error, seconds, next),
   }
 
-  async function send(target: Target, input: Input): Promise<unknown> {
+  const newDeadline = () => performance.now() + (connection.timeout ?? Number.POSITIVE_INFINITY)
+
+  async function send(target: Target, input: Input, deadline = newDeadline()): Promise<unknown> {
     interruption.throwIfAborted()
+    const deliver: Deliver = (target, input) => deliverBy(target, input, deadline)
     const mayRepeat = async () =>
       callOf(connection, target, input).idempotent ||
       input.isIdempotent === true ||
@@ -66,6 +69,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     try {
       return await withRetries(isRepeated => (isRepeated ? repeat(target, input, deliver) : deliver(target, input)), {
         ...backoff,
+        deadline,
         mayRepeat,
         onLost: input.onLost,
       })
@@ -86,7 +90,10 @@ export async function openTransport(connection: Connection): Promise<Transport> 
 
   async function createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]> {
     const { createRows } = await import('./batch.ts')
-    return await createRows({ ...backoff, send, call: callOf(connection, consents.create, {}), common }, rows)
+    const deadline = newDeadline()
+    const sendRows = (target: Target, input: Input) => send(target, input, deadline)
+    const call = callOf(connection, consents.create, {})
+    return await createRows({ ...backoff, deadline, send: sendRows, call, common }, rows)
   }
 
   async function probe(path: string, timeoutMs: number): Promise<RawResponse> {
@@ -111,9 +118,9 @@ function createDeliver(
   connection: Connection,
   http: HttpClient,
   closing: { readonly reads: AbortSignal; readonly changes: AbortSignal },
-): Deliver {
+): (target: Target, input: Input, deadline: number) => Promise<unknown> {
   const common = commonHeaders(connection)
-  return async (target, input) => {
+  return async (target, input, deadline) => {
     const call = callOf(connection, target, input)
     const body = input.body === undefined ? undefined : JSON.stringify(input.body)
     const headers = { ...common, ...ownHeaders(input) }
@@ -125,6 +132,7 @@ function createDeliver(
     }
     const limits = {
       total: connection.timeout,
+      left: leftOf(connection.timeout, deadline),
       closing: target.method === 'GET' ? closing.reads : closing.changes,
     }
     const send = () => attempt(http, call, request, limits)
@@ -137,6 +145,10 @@ function createDeliver(
     if (isSignIn(connection, target)) Object.assign(common, cookieHeader(received.headers['set-cookie']))
     return data
   }
+}
+
+function leftOf(timeout: number | null, deadline: number): number | null {
+  return timeout && Math.max(1, deadline - performance.now())
 }
 
 /** @throws ContractError if the response to a change is about another resource */

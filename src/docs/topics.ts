@@ -41,7 +41,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       'Exit codes:',
       ['0', 'done; an empty list; the reader of a list closed the pipe'],
       ['1', 'a bug, or a local failure such as a full disk'],
-      ['2', 'usage: flags, arguments, a missing --yes, bad configuration'],
+      ['2', 'usage: flags, bad configuration, an unknown host or certificate'],
       ['3', 'not found; of check: nothing is known'],
       ['4', 'no key, a bad or revoked key, not allowed'],
       ['5', 'the data was rejected; or a signature, chain or history does not verify'],

@@ -207,7 +207,7 @@ function retryHint(retryAfter: number | null): string {
 }
 
 function explainNetwork(error: NetworkError): Explanation {
-  const { call, message, maybeDone } = error
+  const { call, message, maybeDone, isPermanent } = error
   const lost = lostResponse(maybeDone, call)
   const host = new URL(call.url).host
   const via = call.proxy ? ` through the proxy ${call.proxy.shown}` : ''
@@ -216,7 +216,7 @@ function explainNetwork(error: NetworkError): Explanation {
     message: lost ? `the response of ${host} was lost: ${message}` : `no answer from ${host}${via}: ${message}`,
     why: lost && `the request was sent: ${lost.outcome}`,
     hint: lost?.hint ?? networkHint(error),
-    exit: lost ? exit.unknown : exit.temporary,
+    exit: lost ? exit.unknown : isPermanent && !maybeDone ? exit.usage : exit.temporary,
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { CliError, exit, usageError } from '../errors/errors.ts'
+import { CliError, exit, settingsError, usageError } from '../errors/errors.ts'
 
 /** Private file with a temporary name until it is complete. The caller closes `file`. */
 interface Draft {
@@ -55,15 +55,27 @@ export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
 }
 
-/** Durable, including parents; readable only by the owner. */
+/** Durable, including parents; readable only by the owner. @throws CliError settings if it cannot be made */
 export async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  const highest = dirname(resolve(first))
-  for (let folder = resolve(path); folder !== highest; ) {
-    folder = dirname(folder)
-    await syncFolder(folder)
+  await makeEach(resolve(path)).catch((error: NodeJS.ErrnoException) => {
+    if (!/^(ENOENT|ENOTDIR|EACCES|EPERM|EROFS)$/.test(String(error.code))) throw error
+    const hint = 'set CONSENTCTL_CONFIG_DIR and CONSENTCTL_STATE_DIR, or HOME, to folders that can be made'
+    throw settingsError(`cannot make the folder ${path}: ${error.code}`, hint)
+  })
+}
+
+/** Not `recursive`, with which Node never ends below a folder such as /proc. */
+async function makeEach(folder: string, hasParent = false): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return
+    if (code !== 'ENOENT' || hasParent) throw error
+    await makeEach(dirname(folder))
+    return await makeEach(folder, true)
   }
+  await syncFolder(dirname(folder))
 }
 
 /** Flushes a folder's entries, except on Windows, which cannot. */

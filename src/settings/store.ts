@@ -257,6 +257,7 @@ function takeLock(file: string): boolean {
 }
 
 function cannotWrite(folder: string, cause: unknown): CliError {
+  if (cause instanceof CliError) return cause
   const { code, message } = cause as NodeJS.ErrnoException
   return new CliError('io', exit.failure, `cannot write to ${folder}: ${code ?? message}`, {
     hint: 'check its owner and the free space, or set CONSENTCTL_CONFIG_DIR to another folder',

@@ -165,7 +165,13 @@ async function checkName(hostname: string): Promise<Checked> {
     return ok('dns', `${hostname} is ${found.map(({ address }) => address).join(', ')} (${Date.now() - start} ms)`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return fail('dns', exit.temporary, reason, 'check the host name and this machine’s network')
+    const isUnknown = (error as NodeJS.ErrnoException).code === 'ENOTFOUND'
+    return fail(
+      'dns',
+      isUnknown ? exit.usage : exit.temporary,
+      reason,
+      'check the host name and this machine’s network',
+    )
   } finally {
     clearTimeout(timer)
   }

@@ -232,7 +232,7 @@ async function recordDone({ held, done }: Batch, { header: { job } }: PlannedPer
 
 /** Returns true if the others would probably fail too. */
 function isFatal(code: Exit): boolean {
-  return endsAll(code) || [exit.temporary, exit.unknown, exit.failure].some(each => each === code)
+  return endsAll(code) || [exit.usage, exit.temporary, exit.unknown, exit.failure].some(each => each === code)
 }
 
 interface PersonOutcome {

@@ -280,6 +280,24 @@ describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
     expect(performance.now() - began).toBeLessThan(5000)
   })
 
+  it('when every attempt is silent, ends after --timeout all the same, and the error names it', async () => {
+    faulty.script(staySilent)
+    const began = performance.now()
+    const { code, stderr } = await send('GET', '--timeout', '0.5')
+    expect([code, faulty.requests.length]).toEqual([7, 1])
+    expect(performance.now() - began).toBeLessThan(1500)
+    expect(machineError(stderr)).toMatchObject({ message: expect.stringContaining('within 0.5 s') })
+  })
+
+  it('when attempts are refused at once, retries until --timeout', async () => {
+    faulty.script(error(503, 'unavailable'))
+    const began = performance.now()
+    const { code } = await send('GET', '--timeout', '1', '--max-wait', '0.4')
+    expect(code).toBe(7)
+    expect(faulty.requests.length).toBeLessThan(4)
+    expect(performance.now() - began).toBeLessThan(2500)
+  })
+
   it('when a body never ends, is an error before it fills the memory', async () => {
     const piece = Buffer.alloc(1024 * 1024, ' ')
     faulty.script(socket => {

@@ -41,7 +41,7 @@ describe('client › TLS › own authority', () => {
     expect(await list(valid, [], { CONSENTCTL_CA_FILE: ca })).toMatchObject({ code: 0 })
     expect(valid.requests).toHaveLength(2)
     const { code, stderr } = await list(valid, [])
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(machineError(stderr)['hint']).toContain('--ca-file')
     expect(valid.requests).toHaveLength(2)
   })
@@ -49,7 +49,7 @@ describe('client › TLS › own authority', () => {
   it('is trusted through a proxy too', async () => {
     const more = { CONSENTCTL_BASE_URL: 'https://127.0.0.1.test', https_proxy: tunnel.url }
     const { code, stderr } = await list(valid, ['--ca-file', ca], more)
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(machineError(stderr)['hint']).toContain('another host') // so its authority was taken
     expect(tunnel.requests[0]).toMatch(/^CONNECT 127\.0\.0\.1\.test:443 /)
     expect(tunnel.requests.join('')).not.toContain(apiKey)
@@ -87,7 +87,7 @@ it.each([
   'client › TLS › when a certificate is %s, ends with a hint after one attempt, and nothing is sent',
   async (_, faulty, hint) => {
     const { code, stderr } = await list(faulty(), ['--ca-file', ca])
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(machineError(stderr)['hint']).toMatch(hint)
     expect(faulty().requests).toEqual([])
   },

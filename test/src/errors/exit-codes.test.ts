@@ -241,16 +241,16 @@ describe('no answer', () => {
     },
   )
 
-  it('https to a server without it never sent anything: safe to try again', async () => {
+  it('https to a server without it never sent anything, and to try again would not help', async () => {
     const env = { CONSENTCTL_BASE_URL: cli.instance.url.replace('http:', 'https:') }
-    for (const method of methods) expect(await cli.run(calls[method], { env })).toMatchObject({ code: 7, stdout: '' })
+    for (const method of methods) expect(await cli.run(calls[method], { env })).toMatchObject({ code: 2, stdout: '' })
     expect(cli.sent()).toEqual([])
   })
 
-  it('a host without an address is safe to try again, and the hint says what to check', async () => {
+  it('a host without an address is a wrong setting, and the hint says what to check', async () => {
     const env = { CONSENTCTL_BASE_URL: 'https://no-such-host.invalid' }
     const { code, stderr } = await cli.run(calls.POST, { env })
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(stderr).toContain('no-such-host.invalid')
     expect(stderr).toContain('config list')
   })

@@ -176,12 +176,12 @@ function toErrorOutcome({ isIdempotent }: Operation, { entry, earlier }: Item, e
   const { number } = entry.line
   const { code, exit: exitCode } = explain(error)
   const outcomeOf = (result: 'unsent' | 'unknown' | 'failed'): Outcome => ({ entry, result, id: null, error })
-  const isTemporary = exitCode === exit.temporary || exitCode === exit.unknown
+  const isOpen = exitCode === exit.temporary || exitCode === exit.unknown || isUnreachable(error)
   const failed = ['f', number, code.slice(0, 100)] as const
   // An earlier send of a create stays unknown.
   if (code === 'interrupted' && (isIdempotent || !earlier))
     return [outcomeOf('unsent'), earlier ? ['u', number] : ['f', number, 'unsent']]
-  if (isIdempotent && code !== 'lost') return [outcomeOf('failed'), isTemporary ? ['u', number] : failed]
+  if (isIdempotent && code !== 'lost') return [outcomeOf('failed'), isOpen ? ['u', number] : failed]
   // A line that may have been executed before is unknown, even if rejected now.
   if (earlier || exitCode === exit.unknown) return [outcomeOf('unknown'), ['u', number]]
   return [outcomeOf('failed'), failed]

@@ -200,9 +200,9 @@ describe('a failure ends with its exit code', () => {
     expect(checks['service']).toBeUndefined()
   })
 
-  it('a name that does not exist: 7', async () => {
+  it('a name that does not exist: 2', async () => {
     const { code, checks } = await examine({ CONSENTCTL_BASE_URL: 'https://nowhere.invalid' })
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(checks['dns']).toMatchObject({ result: 'fail' })
   })
 })

@@ -408,8 +408,8 @@ describe('the file of an import job', () => {
     const { code, stderr } = await cli.run(['create', '--file', file, '--site', site], {
       env: { CONSENTCTL_STATE_DIR: state },
     })
-    expect(code).toBe(1)
-    expect(stderr).toContain('cannot write the job')
+    expect(code).toBe(2)
+    expect(stderr).toContain('cannot make the folder')
     expect(posts()).toEqual([])
   })
 

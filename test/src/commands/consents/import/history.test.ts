@@ -113,6 +113,19 @@ it('import › exit 2 › without a terminal and --yes, before any request', asy
   expect(stderr).toContain('cannot prompt')
 })
 
+it.skipIf(process.platform !== 'linux').each(['CONSENTCTL_STATE_DIR', 'CONSENTCTL_CONFIG_DIR'])(
+  'exit 2 › of a folder that nobody can make (%s), at once',
+  async name => {
+    const env = { HOME: folder, [name]: '/proc/home/consentctl' }
+    const args = name.includes('STATE')
+      ? ['import', people(1), ...flags(), '--yes']
+      : ['config', 'set', 'protected', 'true']
+    const { code, stderr } = await cli.run(args, { env })
+    expect([code, posts()], stderr).toEqual([2, 0])
+    expect(stderr).toContain('cannot make the folder /proc/home/consentctl')
+  },
+)
+
 it.each(['--receipt-out', '--failed-out', '--refused-out'])(
   'import › exit 2 › of %s FILE that exists, before the files are read',
   async flag => {
