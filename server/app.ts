@@ -47,6 +47,7 @@ export interface AppOptions {
   readonly consentTokenSecret: Buffer
   readonly sessionSecret: Uint8Array
   readonly subjectSecret: Uint8Array
+  readonly originSecret: Uint8Array
   readonly bannerLimits?: BannerLimits
   readonly requestTimeoutMs?: number
   readonly onBackdated?: AccountLog['onBackdated']

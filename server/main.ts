@@ -10,6 +10,7 @@ import { type Job, startJobs } from './background-jobs.ts'
 import { toBannerLimits } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
 import { deleteExpiredKeys } from './consents/idempotency.ts'
+import { originSecretName } from './consents/origin.ts'
 import { type Database, explainLoss, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { backdatedMessage, coverAll, type Log } from './evidence/log.ts'
@@ -147,6 +148,7 @@ async function readSecrets(sql: Sql, config: Config) {
     cursorSecret: await sharedSecret(sql, 'cursor'),
     consentTokenSecret: await sharedSecret(sql, 'consent token'),
     subjectSecret: await sharedSecret(sql, 'subject'),
+    originSecret: await sharedSecret(sql, originSecretName),
     sessionSecret: sessionSecret ? Buffer.from(sessionSecret) : await sharedSecret(sql, 'session'),
   }
 }

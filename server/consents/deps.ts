@@ -10,6 +10,8 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
+  /** Key of the HMAC that identifies an origin. */
+  readonly originSecret: Uint8Array
   readonly policies: Policies
   readonly notices: PublishedNotices
   readonly reads: Batcher<string, ConsentJson | undefined>

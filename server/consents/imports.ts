@@ -45,7 +45,7 @@ export async function importRows(
   const drafts = new Map<number, Draft>()
   await forEachYielding(rows.entries(), ([index, row]) => {
     const { data, error } = ImportRow.safeParse(row)
-    if (data) drafts.set(index, toDraft(caller.accountId, data))
+    if (data) drafts.set(index, toDraft(deps.originSecret, caller.accountId, data))
     else results[index] = error
   })
   for (const [index, json] of await insertNew(deps, caller, drafts, run)) results[index] = { json, isReplayed: false }
@@ -122,7 +122,7 @@ function conflict(message: string): Failure {
   return new Failure('conflict', message)
 }
 
-function toDraft(accountId: string, row: Row): Draft {
+function toDraft(secret: Uint8Array, accountId: string, row: Row): Draft {
   const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
   const answers = toAnswers(row)
   // The file hashes are excluded because another file of the same system can contain the same row.
@@ -133,7 +133,7 @@ function toDraft(accountId: string, row: Row): Draft {
     given_at,
   }))
   const bodyHash = sha256(canonical({ ...rest, origin, answers: content }))
-  return { row, answers, claim: { origin: hashOrigin(accountId, origin), bodyHash } }
+  return { row, answers, claim: { origin: hashOrigin(secret, accountId, origin), bodyHash } }
 }
 
 /** A change inherits the fields it omits. */

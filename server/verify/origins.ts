@@ -3,8 +3,18 @@ import type { Finding } from '../../src/evidence/history.ts'
 import { hashOrigin } from '../consents/origin.ts'
 import type { StoredRecord } from './queries.ts'
 
+export interface OriginScope {
+  readonly accountId: string
+  /** Undefined if the database has none, or no record needs it. */
+  readonly originSecret: Uint8Array | undefined
+}
+
 /** Verifies statements of an importer or a browser, and the origin: without it the record could be imported again. */
-export function findInOrigin(accountId: string, record: StoredRecord, entries: readonly ChainEntry[]): Finding[] {
+export function findInOrigin(
+  { accountId, originSecret }: OriginScope,
+  record: StoredRecord,
+  entries: readonly ChainEntry[],
+): Finding[] {
   const findings: Finding[] = []
   const found = (problem: Finding['problem'], detail: string) => void findings.push({ version: null, problem, detail })
   const imported = entries.findLast(({ action }) => action === 'imported')
@@ -12,7 +22,7 @@ export function findInOrigin(accountId: string, record: StoredRecord, entries: r
   if ((record.given_at?.toISOString() ?? null) !== (imported?.facts?.given_at ?? null))
     found('changed', 'its given_at is not what its history says')
   if (record.gpc !== (answer?.facts?.gpc ?? null)) found('changed', 'its gpc is not what its history says')
-  if (imported) findings.push(...findInMark(accountId, record, entries.at(-1)?.action === 'purged'))
+  if (imported) findings.push(...findInMark({ accountId, originSecret }, record, entries.at(-1)?.action === 'purged'))
   else if (record.origin) found('forged', 'an origin leads to it, and it was not imported')
   return findings
 }
@@ -20,11 +30,16 @@ export function findInOrigin(accountId: string, record: StoredRecord, entries: r
 const answers = ['created', 'imported', 'updated']
 
 /** After a purge the hash cannot be verified, because the hashed data is gone. */
-function findInMark(accountId: string, record: StoredRecord, isPurged: boolean): Finding[] {
+function findInMark({ accountId, originSecret }: OriginScope, record: StoredRecord, isPurged: boolean): Finding[] {
   const { origin, origin_system: system, origin_id: id, has_body } = record
   if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is not kept: it could be imported again' }]
   const changed = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
-  if (!isPurged && !origin.equals(hashOrigin(accountId, { system: system ?? '', id: id ?? '' })))
+  if (!isPurged && !originSecret) return changed('its origin cannot be verified: the secret of origins is missing')
+  if (
+    !isPurged &&
+    originSecret &&
+    !origin.equals(hashOrigin(originSecret, accountId, { system: system ?? '', id: id ?? '' }))
+  )
     return changed('its origin is not kept: another one leads to it')
   if (has_body === isPurged) return changed(`the hash of what was imported is ${isPurged ? 'kept' : 'missing'}`)
   return []

@@ -4,12 +4,14 @@ import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type ChainEntry, dropVerified, isRestore, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
+import { originSecretName } from '../consents/origin.ts'
 import { withRetry } from '../db/errors.ts'
+import { findSecret } from '../db/secrets.ts'
 import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
 import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
 import { endOfConsent } from '../notices/validity.ts'
-import { findInOrigin } from './origins.ts'
+import { findInOrigin, type OriginScope } from './origins.ts'
 import {
   findLooseOrigins,
   findPageEnd,
@@ -93,7 +95,7 @@ function toRecord(row: VersionRow): StoredRecord {
   return record as unknown as StoredRecord
 }
 
-function verifyStored(accountId: string, stored: Stored, publications: Publications): Finding[] {
+function verifyStored(scope: Scope, stored: Stored): Finding[] {
   const { id, record, isPurged, entries, log, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
@@ -106,8 +108,8 @@ function verifyStored(accountId: string, stored: Stored, publications: Publicati
     ...numbers,
     ...logged,
     ...findInRecord(record, entries),
-    ...findInNotice(record, stored, publications),
-    ...findInOrigin(accountId, record, entries),
+    ...findInNotice(record, stored, scope.publications),
+    ...findInOrigin(scope, record, entries),
   ]
 }
 
@@ -181,6 +183,17 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
 }
 
 type Publications = ReadonlyMap<number, Publication | null>
+
+/** What the records of a page are compared with. */
+interface Scope extends OriginScope {
+  readonly publications: Publications
+}
+
+async function readScope(sql: Sql, accountId: string, records: readonly Stored[]): Promise<Scope> {
+  const hasOrigin = records.some(({ record }) => record?.origin)
+  const originSecret = hasOrigin ? await reading(() => findSecret(sql, originSecretName)) : undefined
+  return { accountId, originSecret, publications: await readPublications(sql, accountId, records) }
+}
 
 function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publications: Publications): Finding[] {
   const { notice_entry: entry, expires_at } = record
@@ -286,16 +299,16 @@ interface RecordFinding extends DatabaseFinding {
 /** Verifies page by page. Reads a record again before reporting it, because it may have been written between two pages. */
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
-    const publications = await readPublications(sql, accountId, records)
-    const verified = records.filter(stored => inspect(accountId, stored, publications).length === 0)
+    const scope = await readScope(sql, accountId, records)
+    const verified = records.filter(stored => inspect(scope, stored).length === 0)
     const findings: RecordFinding[] = []
     if (verified.length < records.length) {
       const isVerified = new Set(verified)
       const ids = records.filter(stored => !isVerified.has(stored)).map(({ id }) => id)
       for await (const again of readRecords(sql, accountId, { ids })) {
-        const current = await readPublications(sql, accountId, again)
+        const current = await readScope(sql, accountId, again)
         for (const stored of again) {
-          for (const finding of inspect(accountId, stored, current))
+          for (const finding of inspect(current, stored))
             findings.push({ account_id: accountId, consent_id: stored.id, ...finding })
         }
       }
@@ -305,9 +318,9 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
 }
 
 /** Reports an error as a finding, so that later records are verified too. */
-function inspect(accountId: string, stored: Stored, publications: Publications): Finding[] {
+function inspect(scope: Scope, stored: Stored): Finding[] {
   try {
-    return verifyStored(accountId, stored, publications)
+    return verifyStored(scope, stored)
   } catch {
     return [{ version: null, problem: 'changed', detail: 'it has values that the service never writes' }]
   }

@@ -260,6 +260,7 @@ export class Node {
       consentTokenSecret: secret,
       sessionSecret: secret,
       subjectSecret: secret,
+      originSecret: secret,
     })
     const sockets = new Set<StreamSocket>()
     app.server.closeAllConnections = () => {

@@ -8,6 +8,8 @@ import { insertAccount } from '../../server/accounts/queries.ts'
 import { type AppOptions, createApp } from '../../server/app.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
 import { signSession } from '../../server/auth/session.ts'
+import { originSecretName } from '../../server/consents/origin.ts'
+import { sharedSecret } from '../../server/db/secrets.ts'
 import { openSigner } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { openGeo } from '../../server/net/geo.ts'
@@ -138,6 +140,7 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
     consentTokenSecret,
     sessionSecret,
     subjectSecret: Buffer.alloc(32, 9),
+    originSecret: await sharedSecret(sql, originSecretName), // which admin verify reads
     ...options,
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })

@@ -3,10 +3,12 @@ import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { importRows } from '../../../server/consents/imports.ts'
+import { originSecretName } from '../../../server/consents/origin.ts'
 import { Policies } from '../../../server/consents/policies.ts'
 import type { Created } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
+import { sharedSecret } from '../../../server/db/secrets.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/net/geo.ts'
@@ -31,6 +33,7 @@ export async function populate(
     sql,
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
+    originSecret: await sharedSecret(sql, originSecretName),
     policies: new Policies(),
     notices: new PublishedNotices(),
     reads: new Batcher(),

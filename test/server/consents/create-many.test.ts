@@ -36,6 +36,7 @@ function newDeps(failing = '\0') {
     sql,
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as unknown as Deps['geo'],
+    originSecret: Buffer.alloc(32),
     policies: new Policies(),
     notices: new PublishedNotices(),
     reads: new Batcher(),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
@@ -305,6 +306,11 @@ describe('import › origin', () => {
     const [mark] = await service.sql`
       select body_hash from origins where account_id = ${own.accountId} and consent_id = ${gone.consent.id}`
     expect(mark).toEqual({ body_hash: null })
+    const guess = createHash('sha256')
+      .update(Buffer.from(own.accountId.replaceAll('-', ''), 'hex'))
+      .update(`usercentrics\0${rows[0]?.origin.id}`)
+    const origins = await service.sql`select from origins where origin = ${guess.digest()}`
+    expect(origins).toHaveLength(0)
     await expectSound(own)
   })
 })

@@ -49,6 +49,7 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
       signer: signerOf(signingKeyOf(cursorSecret)),
       sessionSecret: cursorSecret,
       subjectSecret: cursorSecret,
+      originSecret: cursorSecret,
       quota: new Quota(sql),
       config: usualConfig,
       geo: { lookup: () => nowhere },

@@ -22,6 +22,7 @@ const app = createApp({
   consentTokenSecret: secret,
   sessionSecret: secret,
   subjectSecret: secret,
+  originSecret: secret,
 })
 afterAll(async () => {
   await app.close()

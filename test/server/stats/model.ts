@@ -54,6 +54,7 @@ export class Model {
       sql: world.sql,
       config: { ipStorage: 'drop' },
       geo: { lookup: () => ({ country: null, region: null }) },
+      originSecret: Buffer.alloc(32),
       policies: new Policies(),
       notices: new PublishedNotices(),
       reads: new Batcher(),

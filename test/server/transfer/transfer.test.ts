@@ -4,7 +4,9 @@ import { schemaVersion } from '../../../server/db/migrate.ts'
 import { tableNames, tables } from '../../../server/transfer/format.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { someByteChanges } from '../../support/documented-commands.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { startNode, type TestAccount, useService } from '../../support/service.ts'
+import { newImporter } from '../consents/imports.ts'
+import { purgeVerified } from '../purge/purge.ts'
 import { contentOf, countAll, emptyAll, exportText, importBytes, removeImport } from './moved.ts'
 
 const severalMoments = skippedOnCitus('that an export is of one moment, which its shards have not in common')
@@ -179,6 +181,22 @@ describe('an import', () => {
     const row = lines.findIndex(line => line.startsWith('{"users":'))
     const twice = lines.toSpliced(row, 0, lines[row] ?? '')
     expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toMatch(/SQLSTATE (23505|XX000)/)
+  })
+
+  it('knows the origins of records, erased ones too, so that importing them again makes nobody twice', async () => {
+    const importer = await newImporter(service)
+    const rows = [importer.row('stays'), importer.row('gone')]
+    const [, gone] = await importer.sendAll(rows)
+    await importer.remove(gone?.consent.id ?? '')
+    await purgeVerified(service.sql, 0) // which names a record of `fill`
+    expect(await importBytes(target.sql, Buffer.from(await exportText(service.sql)))).not.toBeInstanceOf(Error)
+    const moved = await startNode(target.sql)
+    const again = await importer.sendAll(rows, moved)
+    await moved.app.close()
+    expect(again.map(({ status, replayed }) => [status, replayed])).toEqual([
+      [201, true],
+      [409, undefined],
+    ])
   })
 
   it('rejects a database that is not empty, and leaves it as it is', async () => {
