@@ -7,8 +7,8 @@ import { firstIdAt, lastIdAt } from '../ids.ts'
 import { endOfConsent } from '../notices/validity.ts'
 import { type CursorScope, decodeCursor, decodeTimedCursor, encodeCursor, encodeTimedCursor } from './cursor.ts'
 import type { Deps } from './deps.ts'
-import { countConsents, findExpiring, findPage } from './queries.ts'
-import type { ListFilters } from './rows.ts'
+import { countConsents, countExpiring, findExpiring, findPage } from './queries.ts'
+import type { ExpiryFilters, ListFilters } from './rows.ts'
 
 const defaultLimit = 50
 
@@ -42,24 +42,26 @@ export async function getPage(
   return { text: toText(page?.records ?? '', limit, next), next }
 }
 
+/** @throws Failure `invalid_request` for other filters than `site_id` */
+function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilters {
+  const [other] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  if (other) throw new Failure('invalid_request', `expiry: only site_id goes with it, and not ${other}`)
+  const now = new Date()
+  const end = expiry === 'expired' ? null : endOfConsent(now, expiry)
+  if (!end && expiry !== 'expired') throw new Failure('invalid_request', 'expiry: must be at most 100 years')
+  return { siteId: site_id, from: end && now, to: end ?? now }
+}
+
 /** Lists the soonest expiry first. @throws Failure `invalid_request` for other filters */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
-  { cursor, limit = defaultLimit, site_id, expiry = '', ...others }: ConsentQuery,
+  { cursor, limit = defaultLimit, ...query }: ConsentQuery,
 ): Promise<Page> {
-  const [other] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  if (other) throw new Failure('invalid_request', `expiry: only site_id goes with it, and not ${other}`)
+  const period = toPeriod(query)
+  const { site_id, expiry } = query
   const scope: CursorScope = { secret: cursorSecret, accountId, filters: { site_id, expiry } }
-  const now = new Date()
-  const end = expiry === 'expired' ? null : endOfConsent(now, expiry)
-  if (!end && expiry !== 'expired') throw new Failure('invalid_request', 'expiry: must be at most 100 years')
-  const filters = {
-    siteId: site_id,
-    from: end && now,
-    to: end ?? now,
-    after: cursor === undefined ? undefined : decodeTimedCursor(scope, cursor),
-  }
+  const filters = { ...period, after: cursor === undefined ? undefined : decodeTimedCursor(scope, cursor) }
   const [page] = await findExpiring(sql, accountId, filters, limit)
   const { last, last_at } = page ?? {}
   const next = page?.has_more && last && last_at ? encodeTimedCursor(scope, { at: last_at, id: last }) : null
@@ -84,8 +86,9 @@ function toFilters(query: CountQuery): ListFilters {
   } satisfies Record<Exclude<keyof ListFilters, 'before'>, unknown>
 }
 
-export function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
-  return countConsents(sql, accountId, toFilters(query))
+export async function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
+  if (query.expiry !== undefined) return await countExpiring(sql, accountId, toPeriod(query))
+  return await countConsents(sql, accountId, toFilters(query))
 }
 
 export async function* pagesAfter({ next }: Page, read: (cursor: string) => Promise<Page>): AsyncGenerator<string> {

@@ -297,9 +297,10 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
 export function findExpiring(
   sql: Sql,
   accountId: string,
-  { siteId, from, to, after }: ExpiryFilters,
+  filters: ExpiryFilters,
   limit: number,
 ): Promise<ExpiryPageJson[]> {
+  const { after } = filters
   return sql<ExpiryPageJson[]>`
     select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
       max(id::text) filter (where n = ${limit}) as last, max(expires_at) filter (where n = ${limit}) as last_at,
@@ -310,13 +311,23 @@ export function findExpiring(
           || ${instant(sql, sql`expires_at`)} || '"}' as json
       from (
         select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}, expires_at from consents
-        where account_id = ${accountId} and expires_at is not null and deleted_at is null and accepted
-          and expires_at <= ${to} ${from ? sql`and expires_at > ${from}` : empty(sql)}
-          ${siteId === undefined ? empty(sql) : sql`and site_id = ${siteId}`}
+        where account_id = ${accountId} ${andExpiring(sql, filters)}
           ${after ? sql`and (expires_at, id) > (${after.at}::timestamptz, ${after.id}::uuid)` : empty(sql)}
         order by expires_at, id limit 101
       ) as c order by expires_at, id limit ${limit + 1}
     ) as page`
+}
+
+function andExpiring(sql: Sql, { siteId, from, to }: ExpiryFilters): Fragment {
+  return sql`and expires_at is not null and deleted_at is null and accepted
+    and expires_at <= ${to} ${from ? sql`and expires_at > ${from}` : empty(sql)}
+    ${siteId === undefined ? empty(sql) : sql`and site_id = ${siteId}`}`
+}
+
+export async function countExpiring(sql: Sql, accountId: string, filters: ExpiryFilters): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::float8 as count from consents where account_id = ${accountId} ${andExpiring(sql, filters)}`
+  return row?.count ?? 0
 }
 
 export async function countConsents(sql: Sql, accountId: string, filters: ListFilters): Promise<number> {

@@ -22,6 +22,8 @@ async function createEnding(days: number | null, fields: object = {}): Promise<s
   return id
 }
 
+const count = (query: Record<string, string>) =>
+  service.call('GET', `/api/v1/stats/count?${new URLSearchParams(query)}`, { key: owner.key })
 const subjects = (body: { data: { subject_id: string }[] }) => body.data.map(({ subject_id }) => subject_id)
 
 describe('GET /api/v1/consents?expiry', () => {
@@ -53,6 +55,15 @@ describe('GET /api/v1/consents?expiry', () => {
     const { body } = await own.list({ expiry: 'P1M', limit: '3' })
     expect((await own.list({ expiry: 'P2M', cursor: body.next_cursor })).status, 'of another time').toBe(400)
     expect((await own.list({ cursor: body.next_cursor })).status, 'of another list').toBe(400)
+  })
+
+  it('counts as many as it lists', async () => {
+    for (const query of [{ expiry: 'P30D' }, { expiry: 'expired' }, { expiry: 'P7W', site_id: owner.siteId }]) {
+      const listed = (await owner.list(query)).body.data.length
+      const { body } = await count(query)
+      expect([listed > 0, body]).toEqual([true, { count: listed }])
+    }
+    expect((await count({ expiry: 'expired', accepted: 'true' })).status).toBe(400)
   })
 
   it('answers 400 with another filter than the site', async () => {
