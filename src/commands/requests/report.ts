@@ -9,7 +9,7 @@ import { requestKinds } from '../../contract/requests.ts'
 import { usageError } from '../../errors/errors.ts'
 import { wordLines } from '../../output/graphemes.ts'
 import { formats, type View, visible } from '../../output/index.ts'
-import { markdownTable, markdownText } from '../../output/markdown.ts'
+import { markdownTable, markdownText, withoutEntities } from '../../output/markdown.ts'
 import { field } from '../../views/field.ts'
 import { type Reported, reportedOf, summarize } from './figures.ts'
 
@@ -48,8 +48,9 @@ Examples:
         reported.sort((a, b) => (a.received_on + a.ticket < b.received_on + b.ticket ? -1 : 1))
         if (format === 'csv') return await formatCsv(ctx, reported)
         const page = pageOf(reported, `${first} to ${last}`, `${instanceLabel(ctx)}, ${now.toISOString()}`)
-        const isRead = format === undefined && ctx.io.out.isTerminal && ctx.globals.out === undefined
-        return isRead ? await formatText(ctx, page) : formatMarkdown(page)
+        const isRead = ctx.io.out.isTerminal && ctx.globals.out === undefined
+        if (!isRead) return formatMarkdown(page)
+        return format === undefined ? await formatText(ctx, page) : withoutEntities(formatMarkdown(page))
       }),
     )
 }

@@ -12,6 +12,7 @@ import { allReceipts, findReceipt, findReceiptsOfTicket, type StoredReceipt } fr
 import { isAbout, isSigned } from '../../erasure/verify.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
+import { withoutEntities } from '../../output/markdown.ts'
 import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
@@ -71,7 +72,10 @@ async function warnOfOthers(ctx: Context, store: ReceiptStore, ticket: string): 
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
   const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error
-  await ctx.io.out.write(format === 'md' ? formatPage(stored) : stored.bytes.toString('latin1'))
+  const { out } = ctx.io
+  const isRead = out.isTerminal && ctx.globals.out === undefined
+  const page = () => (isRead ? withoutEntities(formatPage(stored)) : formatPage(stored))
+  await out.write(format === 'md' ? page() : stored.bytes.toString('latin1'))
   if (error) throw error
   if (signed === null)
     await ctx.warn(`its signature was not checked: it is signed by another key, ${stored.receipt.key_id}`)

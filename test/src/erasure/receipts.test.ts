@@ -179,6 +179,16 @@ describe('subject receipts', () => {
     expect(printed).not.toContain('maria')
   })
 
+  it('--format md shows addresses plainly on a terminal, and escapes them elsewhere', async () => {
+    fakeInstance(cli, 1)
+    await erase('--ticket', 'a&#27;[31mb')
+    const args = ['subject', 'receipts', '1', '--format', 'md']
+    const { stdout } = await cli.run(args, { env: folders.env, tty: { stdout: true } })
+    expect(stdout).toContain(`| ${cli.instance.url} |`)
+    expect(stdout).toContain('a&#27;[31mb')
+    expect((await folders.run('receipts', '1', '--format', 'md')).stdout).toContain('http&#58;//')
+  })
+
   it.each(hostileCases)('--format md escapes hostile text: %s', async (_, text) => {
     if (!text.isWellFormed() || text.includes('\0')) return
     fakeInstance(cli, 1)
