@@ -522,7 +522,7 @@ complete -c consentctl -n '__consentctl_at \'notices publish\'' -l lang -x -d 'i
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l purpose -x -d 'a purpose by its key in preferences, or key@de=title; repeatable'
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l purpose-iri -x -d 'its term of the Data Privacy Vocabulary; repeatable'
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l controller -x -d 'who is responsible, and how to reach them'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l valid-for -x -d 'how long a consent is valid, such as P1Y (without end)'
+complete -c consentctl -n '__consentctl_at \'notices publish\'' -l valid-for -x -d 'how long a consent is valid, such as P1Y, or none (as before)'
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l renewal -d 'consents to earlier versions count no longer'
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l no-renewal -d 'they still count (the default)'
 complete -c consentctl -n '__consentctl_at \'notices publish\'' -l effective-from -x -d 'when it takes effect (at once)'

@@ -46,7 +46,7 @@ export function publish(command: Command, ctx: Context): void {
         .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)
         .option('--purpose-iri <key=iri>', 'its term of the Data Privacy Vocabulary; repeatable', collect)
         .option('--controller <text>', 'who is responsible, and how to reach them')
-        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y (without end)')
+        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y, or none (as before)')
         .option('--renewal', 'consents to earlier versions count no longer')
         .option('--no-renewal', 'they still count (the default)')
         .option('--effective-from <time>', 'when it takes effect (at once)')
@@ -63,7 +63,8 @@ the newest version are no new version (exit 0), so that a pipeline can publish a
 notices. An interrupted upload is continued by the same command. New records have the version from when it takes
 effect: for a time in the future, run the command again then.
 
---valid-for counts from the newest answer of a record, whichever of its purposes that answer changed.
+--valid-for counts from the newest answer of a record, whichever of its purposes that answer changed. Without it a
+version keeps that of the version before; --valid-for none makes consents valid without end.
 
 Consents to earlier versions stay valid for the purposes that their own notice names, unless --renewal is given. That
 cannot be taken back; a version without it can be followed by one with it.
@@ -79,12 +80,13 @@ async function run(ctx: Context, options: Options) {
   const { email, passwordStdin, site: named, file, lang, draft: isDraft, dryRun, yes } = options
   const asks = !dryRun && !isDraft && mustPrompt(ctx, { yes }, { action: 'publish', isUncounted: true })
   const texts = await readTexts(file, lang)
-  const wanted = toManifest(options, texts)
+  const given = toManifest(options, texts)
   const siteName = requireSite(ctx, named)
   const api = await keyOrSignIn(ctx, { email, passwordStdin })
   const site = await findSite(api, siteName)
   const all = await listNotices(ctx, api, site.id)
   const newest = all.find(({ state }) => state === 'published')
+  const wanted = await keepValidity(ctx, options, all, given)
   const same = findSame(all, newest, wanted, options.policyVersion)
   if (same) return await repeat(ctx, { api, site, isDraft, dryRun }, same)
   const version = options.policyVersion ?? nextVersion(all, newest, site)
@@ -119,7 +121,7 @@ function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   const details = {
     purposes: parsePurposes(purpose, purposeIri, texts),
     controller,
-    valid_for: validFor,
+    valid_for: validFor === 'none' ? null : validFor,
     requires_renewal: renewal,
     effective_from:
       effectiveFrom === undefined ? null : new Date(startInstant(effectiveFrom, new Date())).toISOString(),
@@ -128,6 +130,22 @@ function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   const issue = error?.issues[0]
   if (issue) throw usageError(`--${String(issue.path[0]).replaceAll('_', '-')}: ${issue.message}`)
   return { texts: texts.map(({ bytes: _, ...text }) => text), ...details }
+}
+
+/** Without --valid-for, keeps that of the version before: a new text must not make consents endless. */
+async function keepValidity(
+  ctx: Context,
+  { validFor, policyVersion = Number.POSITIVE_INFINITY }: Options,
+  all: readonly Notice[],
+  wanted: Manifest,
+): Promise<Manifest> {
+  const before = all.find(({ state, policy_version }) => state === 'published' && policy_version <= policyVersion)
+  if (validFor !== undefined || !before?.valid_for) return wanted
+  const { valid_for, policy_version } = before
+  await ctx.say(
+    `a consent is valid for ${valid_for}, as in version ${policy_version}: --valid-for changes it, and none ends it`,
+  )
+  return { ...wanted, valid_for }
 }
 
 /** @throws CliError `invalid_data` (exit 5) for a published version with other content */

@@ -102,6 +102,24 @@ describe('notices', () => {
   })
 
   it.each([
+    [[], 'P1Y', /valid for P1Y, as in version 1/],
+    [['--valid-for', 'P2Y'], 'P2Y', /valid_for: P2Y \(was P1Y\)/],
+    [['--valid-for', 'none'], null, /valid_for: null \(was P1Y\)/],
+  ])('publish › with %j keeps the validity of the version before, or changes it', async (flags, expected, told) => {
+    writeFileSync(join(folder, 'new.de.md'), 'Hallo!')
+    const before = { ...notice('text/markdown'), valid_for: 'P1Y' }
+    cli.instance.use(
+      http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site })] })),
+      http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [before] })),
+    )
+    const args = ['notices', 'publish', '--file', join(folder, 'new.de.md'), '--site', site, '--dry-run', '--json']
+    const { code, stdout, stderr } = await cli.run([...args, ...flags])
+    expect(code, stderr).toBe(0)
+    expect(stdout).toContain(`"valid_for":${JSON.stringify(expected)}`)
+    expect(stderr).toMatch(told)
+  })
+
+  it.each([
     [
       'took effect since',
       1,
