@@ -1,10 +1,11 @@
 import { type Cell, type Column, cellColumns, type Format, plain, type RenderOptions, type View } from './format.ts'
+import { guardFormula } from './formula.ts'
 import { spreadParts } from './parts.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
  * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that
- * matches `formula` gets an apostrophe. To undo that, remove one from each cell that matches.
+ * looks like a formula gets an apostrophe (`formula.ts`).
  *
  * CSV for spreadsheets begins with a byte order mark. Its first rows decide which columns an object is spread over.
  */
@@ -18,7 +19,7 @@ export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
   const cell = (value: Cell) => {
     if (value === null) return ''
     const text = isTerminal ? visible(plain(value)) : encodable(plain(value))
-    return quoted(unguarded || !formula.test(text) ? text : `'${text}`)
+    return quoted(unguarded ? text : guardFormula(text))
   }
   const write = (columns: readonly Column<Row>[], rows: readonly Row[]) =>
     rows.map(row => line(columns.map(column => cell((column.source ?? column.value)(row))))).join('')
@@ -41,9 +42,3 @@ export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
     end: () => (columns ? '' : mark + header(own)),
   }
 }
-
-/**
- * Matches cells that spreadsheets take for a formula, also after white space that they drop, and after apostrophes, so
- * that ours can be removed.
- */
-const formula = /^'*[=+\-@\t\r\n＝＋－＠]/

@@ -26,7 +26,7 @@ function written(rows: readonly Row[], more: object = {}, of: View<Row> = view) 
 const text = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.string({ unit: 'binary' }).filter(each => each.isWellFormed()),
-  fc.string({ unit: fc.constantFrom(...`='"+-@,;\t\r\n ＝a\\\0\u001b`) }),
+  fc.string({ unit: fc.constantFrom(...`='"+-@,;\t\r\n ＝\u00a0\u200ba\\\0\u001b`) }),
 )
 const cell = fc.oneof(text, fc.constant(null), fc.integer(), fc.boolean())
 const asText = (value: Cell) => (value === null ? null : String(value))
@@ -68,16 +68,29 @@ it('half a character, which no file can hold, is shown rather than replaced', ()
 })
 
 describe('a cell that a spreadsheet takes for a formula', () => {
-  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1', '－1', "'=1", "''@x"])(
-    '%j has an apostrophe before it, unless --no-csv-guard',
-    value => {
-      const [[guarded]] = readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells as [[string]]
-      const [[bare]] = readCsv(written([{ a: value, b: 0 }], { unguarded: true }), { isGuarded: false }).cells as [
-        [string],
-      ]
-      expect({ guarded, bare }).toEqual({ guarded: `'${value}`, bare: value })
-    },
-  )
+  it.each([
+    '=1+1',
+    '+1',
+    '-1',
+    '@SUM(A1)',
+    '\t=1',
+    '\r=1',
+    '\n=1',
+    '＝1',
+    '－1',
+    "'=1",
+    "''@x",
+    '\u00a0=1',
+    '\u200b＋1',
+    ' \ufeff@x',
+    "'\u2060-1",
+  ])('%j has an apostrophe before it, unless --no-csv-guard', value => {
+    const [[guarded]] = readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells as [[string]]
+    const [[bare]] = readCsv(written([{ a: value, b: 0 }], { unguarded: true }), { isGuarded: false }).cells as [
+      [string],
+    ]
+    expect({ guarded, bare }).toEqual({ guarded: `'${value}`, bare: value })
+  })
 
   it.each(["'a", "o'neill", 'a=b', '1-2', '{"a":"=1"}'])('%j is none, and stays as it is', value => {
     expect(readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells[0]?.[0]).toBe(value)

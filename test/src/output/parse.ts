@@ -28,7 +28,7 @@ export function readCsv(text: string, { isGuarded = true } = {}): Sheet {
   }) as (string | null)[][]
   const [header = [], ...cells] = rows
   const bare = (cell: string | null) =>
-    isGuarded ? (cell?.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '') ?? null) : cell
+    isGuarded ? (cell?.replace(/^'(?='*(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@＝＋－＠]))/u, '') ?? null) : cell
   return { header: header.map(String), cells: cells.map(row => row.map(bare)) }
 }
 

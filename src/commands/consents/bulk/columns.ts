@@ -1,6 +1,7 @@
 import { dataError, usageError } from '../../../errors/errors.ts'
 import { requireWidth, type Table } from '../../../io/csv.ts'
 import type { Line } from '../../../io/input.ts'
+import { removeGuard } from '../../../output/formula.ts'
 import { readObject, typed } from '../fields.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
 import { type ColumnMap, fieldNames, preferenceName } from './map.ts'
@@ -66,11 +67,6 @@ function unusedColumns(header: readonly string[], places: readonly Place[], map:
   const ignored = new Set(map.not_used.map(fold))
   const isUnused = (name: string, index: number) => !used.has(index) && !ignored.has(fold(name))
   return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
-}
-
-/** Removes the `'` that `list` and spreadsheets put before a formula. */
-export function removeGuard(cell: string): string {
-  return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
 }
 
 function withPreferences(fields: Fields, preferences: Fields): Fields {
