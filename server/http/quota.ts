@@ -83,6 +83,22 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
   return failed
 }
 
+/**
+ * Spends a unit for each `perUnit` of `count`; the gate has spent the first.
+ * @throws Failure `quota_exceeded` if fewer are left, with none spent; `unavailable` as `spendPerRow`
+ */
+export async function spendForAll(
+  quota: Quota,
+  context: RequestContext,
+  count: number,
+  perUnit: number,
+): Promise<void> {
+  const wanted = Math.ceil(count / perUnit)
+  if ((await spendUnits(quota, context, wanted)) >= wanted) return
+  context.request.units?.giveBack()
+  throw quotaExceeded(quota, context.caller)
+}
+
 /** A retry spends none again. */
 async function spendUnits(
   quota: Quota,

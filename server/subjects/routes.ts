@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { check, subjects } from '../../src/contract/index.ts'
+import { check, purgedPerUnit, subjects } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { getDiagnostics } from '../http/logging.ts'
+import { spendForAll } from '../http/quota.ts'
 import { route } from '../http/route.ts'
+import type { Quota } from '../quota/quota.ts'
 import { checkSubject } from './check.ts'
 import { certifyPurge, purgeSubject } from './purge-certificate.ts'
 import { type Deps, eraseSubject, getNearMatches, newProgress, type Progress } from './service.ts'
@@ -23,7 +25,7 @@ function isDryRun(body: unknown): boolean {
   return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
 }
 
-export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
+export function subjectRoutes(app: FastifyInstance, deps: Deps & { readonly quota: Quota }): void {
   route(app, check, ({ query }, { caller }) => checkSubject(deps, caller, query))
   route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
     isIdempotent: () => true,
@@ -32,8 +34,12 @@ export function subjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(
     app,
     subjects.certifyPurge,
-    ({ body }, { caller, request }) =>
-      certifyPurge(deps, caller, body, { requestId: request.id, until: performance.now() + request.timeLeftMs }),
+    async ({ body }, context) => {
+      const { caller, request } = context
+      await spendForAll(deps.quota, context, body.ids.length, purgedPerUnit)
+      const until = performance.now() + request.timeLeftMs
+      return await certifyPurge(deps, caller, body, { requestId: request.id, until })
+    },
     {
       isIdempotent: () => true,
     },

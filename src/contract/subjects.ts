@@ -95,6 +95,9 @@ export const PurgeAnswer = z.object({
 })
 export type PurgeAnswer = z.output<typeof PurgeAnswer>
 
+/** Records of `POST /api/v1/subjects/purged` that one unit of the quota pays for. */
+export const purgedPerUnit = 100
+
 export const nearMatchesLimit = 100
 
 export const NearMatches = z.object({
@@ -186,7 +189,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     certifyPurge: {
       description:
-        'Verifies each record with its whole history. Personal data of a purged record is gone from the tables of the database: the subject, the label, the address, the browser and the preferences, from the record and from its history. What is left (the site, the acceptance, the policy version, times and actors, under the id of the record) is pseudonymous, not anonymous. Backups, write-ahead logs and free space of the database are not covered, nor are the planner’s statistics until the end of the purge, or the next `analyze` if it was killed.',
+        'Verifies each record with its whole history. Personal data of a purged record is gone from the tables of the database: the subject, the label, the address, the browser and the preferences, from the record and from its history. What is left (the site, the acceptance, the policy version, times and actors, under the id of the record) is pseudonymous, not anonymous. Backups, write-ahead logs and free space of the database are not covered, nor are the planner’s statistics until the end of the purge, or the next `analyze` if it was killed. A call takes a unit of the quota for each hundred ids.',
       success: 'The state of each record, and a certificate about the purged ones.',
     },
     purge: {

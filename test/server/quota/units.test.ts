@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+
+const service = useService()
+
+async function usedBy(accountId: string): Promise<number> {
+  await service.quota.settle()
+  const [row] = await service.sql`select used::integer as used from usage where account_id = ${accountId}`
+  return row?.['used'] ?? 0
+}
+
+const ids = (count: number) => Array.from({ length: count }, () => crypto.randomUUID())
+
+describe('units of the quota', () => {
+  it('POST /api/v1/subjects/purged takes a unit for each hundred ids, and none if too few are left', async () => {
+    const account = await service.newAccount({ monthlyQuota: 12 })
+    const certify = (count: number) =>
+      service.call('POST', '/api/v1/subjects/purged', { key: account.key, body: { ids: ids(count) } })
+    expect((await certify(1000)).status).toBe(200)
+    expect(await usedBy(account.accountId)).toBe(10)
+    expect((await certify(201)).body.error).toBe('quota_exceeded')
+    expect(await usedBy(account.accountId)).toBe(10)
+    expect((await certify(200)).status).toBe(200)
+    expect(await usedBy(account.accountId)).toBe(12)
+  })
+
+  it('GET /api/v1/subjects/check is never rejected for quota', async () => {
+    const account = await service.newAccount({ monthlyQuota: 1 })
+    const check = () =>
+      service.call('GET', '/api/v1/subjects/check?subject_id=maria&purpose=marketing', { key: account.key })
+    expect([(await check()).status, (await check()).status]).toEqual([200, 200])
+    expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(429)
+    expect(await usedBy(account.accountId)).toBe(1)
+  })
+})
