@@ -70,7 +70,7 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
   state.receipts = [...state.receipts, { ...receipt, added_at: at.toISOString() }]
 }
 
-type Values = Record<string, unknown>
+export type Values = Record<string, unknown>
 
 /** Returns the changed fields, with HMACs instead of identifiers in clear. */
 export function diff(

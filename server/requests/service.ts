@@ -14,7 +14,7 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor
 import { Failure, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { standInOf } from '../subjects/service.ts'
-import { applyChange, diff } from './change.ts'
+import { applyChange, diff, type Values } from './change.ts'
 import type { RequestRow, RequestState } from './queries.ts'
 import * as queries from './queries.ts'
 
@@ -59,16 +59,21 @@ export async function createRequest(deps: Deps, caller: Caller, draft: RequestDr
   const { ticket } = draft
   const after = { ticket, ...diff(null, state).after }
   const audit = { action: 'created', caller, at, before: null, after } as const
-  const row =
-    (await queries.insertRequest(sql, { id, ticket, ...state }, audit)) ??
-    (await queries.findByTicket(sql, caller.accountId, ticket))
+  const inserted = await queries.insertRequest(sql, { id, ticket, ...state }, audit)
+  if (inserted) return toJson(inserted)
+  const row = await queries.findByTicket(sql, caller.accountId, ticket)
   if (!row) throw unavailable('The request is being entered by another caller.')
-  const isSame =
-    row.kind === state.kind &&
-    row.received_on === state.received_on &&
-    String([...row.subject_hmacs].sort()) === String([...state.subject_hmacs].sort())
-  if (!isSame) throw new Failure('conflict', 'The register has another request with this ticket.')
+  const [first] = await queries.findEntries(sql, caller.accountId, row.id)
+  if (!first || !isSameDraft(first.after, after))
+    throw new Failure('conflict', 'The register has another request with this ticket.')
   return toJson(row)
+}
+
+/** Ignores `due_on`, which depends on the configured holidays. */
+function isSameDraft(one: Values, other: Values): boolean {
+  const facts = ({ kind, received_on, assignee = null, subject_hmacs }: Values) =>
+    JSON.stringify([kind, received_on, assignee, [...(subject_hmacs as string[])].sort()])
+  return facts(one) === facts(other)
 }
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */

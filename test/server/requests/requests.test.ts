@@ -50,9 +50,16 @@ describe('POST /api/v1/requests', () => {
   it('returns the same request for the same draft, also at once, and 409 for another one with its ticket', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => post(draft('DSR-2'))))
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
-    for (const more of [{ kind: 'access' }, { received_on: day(-4) }, { subject_ids: [maria] }])
+    for (const more of [{ kind: 'access' }, { received_on: day(-4) }, { subject_ids: [maria] }, { assignee: 'jo' }])
       expect((await post(draft('DSR-2', more))).status).toBe(409)
     expect((await read(answers[0]?.body)).history).toHaveLength(1)
+  })
+
+  it('returns the request for its own draft also when it was reassigned since', async () => {
+    const made = await add('DSR-2b', { assignee: 'jo' })
+    await patch(made, { assignee: 'maria' })
+    expect(await post(draft('DSR-2b', { assignee: 'jo' }))).toMatchObject({ status: 201, body: { assignee: 'maria' } })
+    expect((await post(draft('DSR-2b', { assignee: 'maria' }))).status).toBe(409)
   })
 
   it('allows a ticket of another account', async () => {
