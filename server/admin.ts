@@ -121,7 +121,7 @@ async function withDatabase<T>(
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
-  { mayBeNew }: { mayBeNew: boolean },
+  { mayBeNew, isUnlimited = false }: { mayBeNew: boolean; isUnlimited?: boolean },
 ): Promise<{ sql: Sql; config: Config; close: () => Promise<void> }> {
   restrictFileModes()
   const config = readConfig(options, env)
@@ -130,7 +130,7 @@ export async function openShared(
     const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
     if (!isNamed) onDefault?.(describeEmbedded(config))
   }
-  const { sql, close } = await openDatabase(config, { workerFile, share: true, onWait })
+  const { sql, close } = await openDatabase(config, { workerFile, share: true, isUnlimited, onWait })
   return { sql, config, close }
 }
 

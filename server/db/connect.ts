@@ -10,6 +10,8 @@ export interface ConnectOptions {
   readonly target: { readonly url: string } | { readonly folder: string }
   readonly max: number
   readonly isReplica?: boolean
+  /** True for statements that may take longer than those of a request. */
+  readonly isUnlimited?: boolean | undefined
 }
 
 /** PostgreSQL's name, so that `psql -h FOLDER` finds it. */
@@ -17,18 +19,18 @@ export const socketName = '.s.PGSQL.5432'
 
 export const filesName = 'postgresql'
 
-export function connect({ target, max, isReplica = false }: ConnectOptions): Sql {
+export function connect({ target, max, isReplica = false, isUnlimited = false }: ConnectOptions): Sql {
   const connection = { application_name: 'consentctl' }
   if ('folder' in target) return connectEmbedded(`${target.folder}/${socketName}`, { max, connection })
   const options = {
     ...driverOptions,
     ...(isRemote(target.url) && { ssl: 'verify-full' as const }), // `require` would not verify the server
-    connection: { ...connection, statement_timeout: databaseTimeoutMs },
+    connection: { ...connection, statement_timeout: isUnlimited ? 0 : databaseTimeoutMs },
     max: 1,
   }
   const open = (url: string) => prepareDriver(url, options)
   const [first, ...more] = splitHosts(target.url)
-  return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), max).sql
+  return new Pool(new Hosts([open(first), ...more.map(open)], isReplica), { max, isUnlimited }).sql
 }
 
 function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { connection: object }): Sql {

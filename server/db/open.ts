@@ -22,6 +22,7 @@ export interface Database {
 
 interface OpenOptions extends EmbeddedOptions {
   readonly share?: boolean
+  readonly isUnlimited?: boolean
   /** Ends a migration before its next step: its reason is thrown. */
   readonly signal?: AbortSignal | undefined
 }
@@ -35,8 +36,9 @@ const maxMonitorConnections = 2
 
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
   const { databaseUrl: url, readDatabaseUrl, dataDir: folder } = config
-  const { onWait, signal } = options
-  if (url) return openMigrated({ target: { url }, max: maxConnections }, { readDatabaseUrl, onWait, signal })
+  const { onWait, signal, isUnlimited } = options
+  if (url)
+    return openMigrated({ target: { url }, max: maxConnections, isUnlimited }, { readDatabaseUrl, onWait, signal })
   // The embedded database has one backend: a second connection would wait.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait, signal })

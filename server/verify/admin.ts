@@ -20,6 +20,7 @@ import { openSigner, signingSettings } from '../evidence/signer.ts'
 import { checkClock } from '../health/clock.ts'
 import { findCertificateProblem } from '../timestamps/certificates.ts'
 import { requireOpenssl } from '../timestamps/openssl.ts'
+import { analyzeFilled } from './queries.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
 export function verifyDatabase(
@@ -30,9 +31,10 @@ export function verifyDatabase(
   const inspected = newCounts()
   async function* findings(): AsyncGenerator<readonly DatabaseFinding[]> {
     if (tsaCa !== undefined) await requireTimestampTools(tsaCa)
-    const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
+    const { sql, config, close } = await openShared(options, host, { mayBeNew: false, isUnlimited: true })
     const stopProgress = startReports(host, inspected)
     try {
+      await analyzeFilled(sql)
       const anchor = config.signingKey && keyIdOf(config.signingKey)
       const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
       for await (const found of explainLossOf(config, verifyAll({ sql, signal, inspected }, scope))) {
@@ -53,7 +55,7 @@ export async function takeCheckpoints(
   { account, kept, signal }: Inspection,
   host: ServerHost,
 ): Promise<TakenCheckpoints> {
-  const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
+  const { sql, config, close } = await openShared(options, host, { mayBeNew: false, isUnlimited: true })
   const inspected = newCounts()
   const stopProgress = startReports(host, inspected)
   try {

@@ -247,3 +247,15 @@ export function listCheckpoints(
     from checkpoints c where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
     order by tree_size limit ${limit}`
 }
+
+/**
+ * Refreshes the planner's statistics of tables that have doubled since the last `analyze`, for example by an import: with stale ones it
+ * chooses plans that take hours. Does nothing on a database that cannot be written.
+ */
+export async function analyzeFilled(sql: Sql): Promise<void> {
+  const tables = await sql<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_stat_user_tables s on s.relid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relname in ('consents', 'consent_history', 'log_entries')
+      and (c.reltuples < 0 or s.n_mod_since_analyze > c.reltuples) and not pg_is_in_recovery()`
+  for (const { name } of tables) await sql`analyze ${sql(name)}`
+}

@@ -21,6 +21,7 @@ const answerTimeoutMs = 5500
 export class Pool {
   readonly #hosts: Hosts
   readonly #max: number
+  readonly #isUnlimited: boolean
   readonly #connections = new Set<Connection>()
   readonly #idle: Connection[] = []
   readonly #queue: Waiting[] = []
@@ -28,9 +29,11 @@ export class Pool {
   #isEnded = false
   #isPrepared = true
 
-  constructor(hosts: Hosts, max: number) {
+  /** `isUnlimited` is true if nothing is waited for with a timeout but a connection. */
+  constructor(hosts: Hosts, { max, isUnlimited = false }: { readonly max: number; readonly isUnlimited?: boolean }) {
     this.#hosts = hosts
     this.#max = max
+    this.#isUnlimited = isUnlimited
   }
 
   /** Replaces the queue, `begin` and `end` of the driver's `Sql`. */
@@ -77,7 +80,10 @@ export class Pool {
   }
 
   #enqueue(statement: Statement): void {
-    this.#queue.push({ statement, deadline: performance.now() + queueTimeoutMs })
+    this.#queue.push({
+      statement,
+      deadline: this.#isUnlimited ? Number.POSITIVE_INFINITY : performance.now() + queueTimeoutMs,
+    })
     this.#dispatch()
   }
 
@@ -118,10 +124,11 @@ export class Pool {
   }
 
   async #run(connection: Connection, statement: Statement): Promise<void> {
-    const timer = setTimeout(() => {
+    const abandon = () => {
       statement.reject(connectionError('CONNECTION_CLOSED'))
       this.#discard(connection)
-    }, answerTimeoutMs)
+    }
+    const timer = this.#isUnlimited ? undefined : setTimeout(abandon, answerTimeoutMs)
     handlerOf(connection.sql)(statement)
     try {
       await statement

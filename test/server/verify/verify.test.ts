@@ -1,7 +1,9 @@
 import type { Sql } from 'postgres'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../../server/db/connect.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
+import { analyzeFilled } from '../../../server/verify/queries.ts'
 import { linkOf, type State, system } from '../../../src/evidence/chain.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
@@ -46,6 +48,31 @@ it('a verification finds nothing in an untouched database, with kept checkpoints
   })
   expect(JSON.parse((await kept()).at(-1) ?? '').tree_size).toBe(5 + administration)
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
+})
+
+it('a verification refreshes the planner’s statistics of tables that a bulk load has filled', async () => {
+  await sql`truncate accounts cascade`
+  await sql`analyze consents, consent_history, log_entries`
+  owner = await newOwner(service)
+  await insertChains(sql, owner, { records: 100, entries: 3 })
+  const estimated = async () =>
+    (await sql`select reltuples from pg_class where relname = 'consent_history'`)[0]?.['reltuples']
+  expect(await estimated()).toBe(0)
+  await sql`select pg_stat_force_next_flush()`.catch(() => {})
+  await expect
+    .poll(async () => {
+      await analyzeFilled(sql)
+      return await estimated()
+    })
+    .toBeGreaterThanOrEqual(300)
+})
+
+it('a statement of a verification may take longer than one of a request', async () => {
+  const url = inject('clusterUrl')
+  if (!url) return
+  const unlimited = connect({ target: { url: `${url}/postgres` }, max: 1, isUnlimited: true })
+  expect(await unlimited`select 1 as one from pg_sleep(5.6)`).toEqual([{ one: 1 }])
+  await unlimited.end()
 })
 
 it('a verification finds nothing while records are created, updated, deleted and covered', async () => {
