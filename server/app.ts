@@ -19,7 +19,7 @@ import { healthyState, type NodeState } from './health/state.ts'
 import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } from './http/errors.ts'
 import { installGate, rejectUrl, unsafeMethods } from './http/gate.ts'
 import { getDiagnostics, type Log, logRequest, type Observer, onRequestEnd } from './http/logging.ts'
-import { installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
+import { hasLargeRest, installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
 import { isDraining, trackInFlight } from './http/server.ts'
 import { installSocketHandling, rejectSocket } from './http/sockets.ts'
 import type { Geo } from './net/geo.ts'
@@ -151,6 +151,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   const failure = toFailure(error)
   getDiagnostics(request).failure = failure
   const status = toStatus(failure)
+  if (hasLargeRest(request.raw)) reply.header('connection', 'close')
   if (status >= 500 && unsafeMethods.has(request.method) && !request.isHandled)
     reply.header('request-not-applied', 'true')
   return reply.code(status).headers(failure.headers).send(toErrorBody(failure))

@@ -1,18 +1,13 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-
-interface PageFile {
-  readonly type: string
-  readonly bytes: Buffer
-  readonly gzip: Buffer
-}
+import type { StaticFile } from '../http/static-file.ts'
 
 interface PageFiles {
-  readonly html: PageFile
+  readonly html: StaticFile
   /** The script's digest as a CSP source: `sha256-…`. */
   readonly script: string
   /** Keys are paths without a leading slash. */
-  readonly assets: ReadonlyMap<string, PageFile>
+  readonly assets: ReadonlyMap<string, StaticFile>
 }
 
 interface Listing {
@@ -27,7 +22,7 @@ const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => n
 export async function readPageFiles(): Promise<PageFiles> {
   const folder = folders.find(url => existsSync(url))
   if (!folder) throw new Error('the dashboard is not built: npm run build')
-  const read = async (file: string, type: string): Promise<PageFile> => {
+  const read = async (file: string, type: string): Promise<StaticFile> => {
     const [bytes, gzip] = await Promise.all([readFile(new URL(file, folder)), readFile(new URL(`${file}.gz`, folder))])
     return { type, bytes, gzip }
   }

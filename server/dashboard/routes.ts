@@ -1,8 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { sendFile } from '../http/static-file.ts'
 import type { readPageFiles } from './files.ts'
 
 type PageFiles = Awaited<ReturnType<typeof readPageFiles>>
-type PageFile = PageFiles['html']
 
 /** Read at the first request of a browser, so that an unused dashboard takes no memory. */
 let reading: Promise<PageFiles> | undefined
@@ -28,7 +28,7 @@ export function dashboardRoutes(
     if (!/\btext\/html\b/i.test(request.headers.accept ?? '')) return await reject(request)
     const { html, script } = await pageFiles()
     reply.headers({ ...pageHeaders(script), 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
-    return send(request, reply, html)
+    return sendFile(request, reply, html)
   })
   app.get('/dashboard/:file', { config }, async (request, reply) => {
     const { file } = request.params as { file: string }
@@ -40,14 +40,8 @@ export function dashboardRoutes(
       'cross-origin-resource-policy': 'same-origin',
       vary: 'accept-encoding',
     })
-    return send(request, reply, asset)
+    return sendFile(request, reply, asset)
   })
-}
-
-function send(request: FastifyRequest, reply: FastifyReply, { type, bytes, gzip }: PageFile): FastifyReply {
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''))
-  if (isGzip) reply.header('content-encoding', 'gzip')
-  return reply.type(type).send(isGzip ? gzip : bytes)
 }
 
 /**

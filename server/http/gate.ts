@@ -144,8 +144,9 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
 
 /** @throws Failure `forbidden` for every possible change, even on future routes */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
-  const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read') || config.allowsReader
-  if (!isRead) throw forbidden('This needs an owner of the account; a reader can change nothing.')
+  const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read')
+  if (!(config.allowsReader ?? isRead))
+    throw forbidden('This needs an owner of the account; a reader can change nothing.')
 }
 
 function forbidden(message: string): Failure {

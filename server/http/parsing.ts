@@ -119,3 +119,11 @@ export function prefersLines(header: string | undefined): boolean {
   const weightOf = (...types: string[]) => Math.max(...types.map(type => weights.get(type) ?? 0))
   return weightOf('application/x-ndjson') > weightOf('application/json', 'application/*', '*/*')
 }
+
+const smallBodyBytes = 16 * 1024
+
+/** Returns true if a large body, or one of unknown length, is still to come: Node would read it to its end after a refusal. */
+export function hasLargeRest({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > smallBodyBytes
+}

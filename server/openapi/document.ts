@@ -3,6 +3,7 @@ import type * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { apiDocs } from '../../src/contract/docs.ts'
 import { api, type Endpoint, type EndpointDocs, type HeaderDocs } from '../../src/contract/index.ts'
+import { createStaticFile, type StaticFile, sendFile } from '../http/static-file.ts'
 import { makeExample } from './examples.ts'
 import {
   commonHeaders,
@@ -29,20 +30,22 @@ or repeated parameter, a repeated key and a number that a double cannot hold are
 without NUL, counted in code points, and stored exactly as it was sent.
 
 **Responses.** Every field is present, null if it has no value. Timestamps are RFC 3339 in UTC with milliseconds. Every response
-has an \`X-Request-Id\` and must not be cached.
+has an \`X-Request-Id\` and must not be cached, except this document, which has an \`ETag\`.
 
 **Read-only.** While the database accepts no writes, or the clock of the service is wrong, requests other than GET get 503
 \`read_only\`; \`/ready\` says so, and \`/writable\` is 503. Reads go on; with a monthly quota, as long as units of it are held.
 
 **Quota.** Counted by calendar month in UTC. A request with an API key takes one unit, unless it gets 401, 429 or 5xx, and one more
-for each further page of a stream and each further row of a batch (of imports each further hundred). The usage and the list of sites
-take none. The erasure of a subject and the register of requests are never rejected for quota: if no unit is left they take none.`
+for each further page of a stream and each further row of a batch (of imports and of ids to certify each further hundred). The
+usage and the list of sites take none. The erasure of a subject, the check of a consent and the register of requests are never
+rejected for quota: if no unit is left they take none.`
 
 export function openapiRoutes(app: FastifyInstance): void {
-  let text: string | undefined
-  app.get(api.description.get.path, { config: { access: 'anyone' } }, async (_request, reply) => {
-    text ??= JSON.stringify(describeApi())
-    return reply.type('application/json; charset=utf-8').send(text)
+  let document: StaticFile | undefined
+  app.get(api.description.get.path, { config: { access: 'anyone' } }, async (request, reply) => {
+    document ??= createStaticFile(JSON.stringify(describeApi()), 'application/json; charset=utf-8')
+    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding' })
+    return sendFile(request, reply, document)
   })
 }
 
@@ -170,7 +173,7 @@ function describeMedia(media: readonly string[], example = ''): Record<string, o
 
 function describeSuccess({ endpoint, docs }: Operation, { output }: Context): object {
   const { access, status, response, media, streams } = endpoint
-  const varies = streams || access === 'site_token'
+  const varies = streams || access === 'site_token' || endpoint === api.description.get
   const headers = [
     ...(access === 'account' ? quotaHeaders : []),
     ...(varies ? ['Vary'] : []),

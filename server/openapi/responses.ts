@@ -44,8 +44,8 @@ export const commonHeaders = {
   },
   Vary: {
     description:
-      'The request header that the response depends on: `Accept` if the endpoint can stream, `Origin` in the public flow.',
-    schema: { type: 'string', enum: ['Accept', 'Origin'] },
+      'The request header that the response depends on: `Accept` if the endpoint can stream, `Origin` in the public flow, `Accept-Encoding` of this document.',
+    schema: { type: 'string', enum: ['Accept', 'Origin', 'Accept-Encoding'] },
     example: 'Accept',
   },
   Allow: {

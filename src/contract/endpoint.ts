@@ -18,7 +18,7 @@ export interface Route {
   readonly access: Access
   /** Scopes for API keys; one is enough. Owners' sessions have all, readers' have `read` and every GET. */
   readonly scope?: Scope | readonly Scope[]
-  /** True if a reader may call it although it changes the reader's own data. */
+  /** Whether a reader may call it. Default: every GET, and what needs the scope `read`. */
   readonly allowsReader?: boolean
   /** Monthly quota for API keys. Default: takes a unit, or is rejected. `optional`: takes a unit if one is left. */
   readonly unit?: 'optional' | 'free'

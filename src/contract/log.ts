@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Checkpoint, CheckpointV1 } from './documents/checkpoint.ts'
 import { Sha256, signed } from './documents/fields.ts'
-import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, QueryBoolean, queryInteger, Uuid } from './values.ts'
 
 const Index = queryInteger(0, 9_999_999_998)
@@ -59,6 +59,8 @@ export const log = {
     path: '/api/v1/log/checkpoint',
     access: 'account',
     scope: 'read',
+    allowsReader: false,
+    query: NoQuery,
     status: 200,
     response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
     errors: ['not_found'],

@@ -110,6 +110,17 @@ describe('HTTP framing › one connection', () => {
     },
   )
 
+  it.each([
+    ['401', ''],
+    ['404', 'key'],
+  ])('is closed after a request rejected with %s before its body has arrived', async (status, credential) => {
+    const { key } = await service.newAccount()
+    const authorization = credential ? `Authorization: Bearer ${key}\r\n` : ''
+    const head = `POST /api/v1/nothing HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 100000\r\n\r\n`
+    const [answer] = await converse(service.url, [`${head}{`])
+    expect([String(answer?.status), answer?.headers['connection']]).toEqual([status, 'close'])
+  })
+
   it('ignores the body of a read, and does not treat it as a request', async () => {
     const answers = await answersTo(({ get }) => {
       const inner = get('limit=3')

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../../server/app.ts'
@@ -52,4 +53,19 @@ describe('GET /api/v1/openapi.json › routes', () => {
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(answer.json()).toEqual(describeApi())
   })
+})
+
+it('GET /api/v1/openapi.json › is compressed for those who accept it, and 304 for those who have it', async () => {
+  const get = (headers: object) => app.inject({ url: '/api/v1/openapi.json', headers: { ...headers } })
+  const plain = await get({})
+  const packed = await get({ 'accept-encoding': 'gzip' })
+  expect(packed.headers).toMatchObject({
+    'content-encoding': 'gzip',
+    etag: plain.headers.etag,
+    vary: 'Accept-Encoding',
+  })
+  expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true)
+  expect(packed.rawPayload.length * 4).toBeLessThan(plain.rawPayload.length)
+  expect((await get({ 'if-none-match': plain.headers.etag })).statusCode).toBe(304)
+  expect((await get({ 'if-none-match': 'W/"another"' })).statusCode).toBe(200)
 })

@@ -12,7 +12,7 @@ const routes = endpoints
   .sort((one, other) => Number(one.route === 'session.remove') - Number(other.route === 'session.remove'))
 
 /** What is not a GET and changes nothing, but for the reader's own session. */
-const reads = ['subjects.certifyPurge', 'subjects.nearMatches', 'log.addCheckpoint', 'session.remove']
+const reads = ['subjects.certifyPurge', 'subjects.nearMatches', 'session.remove']
 
 describe('session of a reader', () => {
   it('reads everything by every route that reads, and is rejected with 403 by every other, which changes nothing', async () => {
@@ -34,6 +34,18 @@ describe('session of a reader', () => {
     ])
     expect(answers).toEqual(expected)
     expect(expected.filter(([, answer]) => answer === '403 forbidden').length).toBeGreaterThan(10)
+  })
+
+  it('makes no checkpoint', async () => {
+    const own = await newHoldings(service)
+    const session = await readerSession(service, own)
+    const count = () =>
+      service.sql`select 1 from checkpoints where account_id = ${own.accountId}`.then(rows => rows.length)
+    const before = await count()
+    expect((await service.call('POST', '/api/v1/log/checkpoint', { headers: session })).status).toBe(403)
+    expect(await count()).toBe(before)
+    const answer = await service.call('POST', '/api/v1/log/checkpoint?now=true', { key: own.key })
+    expect([answer.status, answer.body.message]).toEqual([400, 'unknown field: now'])
   })
 
   it('sees what an owner sees', async () => {
