@@ -20,7 +20,7 @@ export interface Visit {
 }
 
 interface TokenVisit extends Visit {
-  /** SHA-256 of the whole request, its token included. */
+  /** SHA-256 of the request without its token, whose version is compared. */
   readonly requestHash: Buffer
 }
 

@@ -61,7 +61,7 @@ async function continueVisit(
   const from = decodeConsentToken(scope, token, deps.state.now())
   if (!from) throw invalidToken()
   const { gpc } = connection
-  const requestHash = sha256(canonical({ ...draft, token, gpc, ...(key !== undefined && { key }) }))
+  const requestHash = sha256(canonical({ ...draft, gpc, ...(key !== undefined && { key }) }))
   const result = await changeByToken(deps, caller, from, { draft, gpc, requestHash })
   if (!('predecessor' in result)) return result
   const { consent_id, subject_id, sites_policy } = result.predecessor

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bannerNames, snippetFor } from '../commands/sites/snippets.ts'
+import { snippetParts } from '../commands/sites/snippets.ts'
 import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
 import { fileNames, scripts } from './completion/scripts.ts'
@@ -49,6 +49,8 @@ export function generate(tree: CommandInfo, version: string) {
     man: manPages(tree, version),
     manual: commandTable(tree),
     schemas: schemaFiles(),
-    snippets: Object.fromEntries(bannerNames.map(name => [name, `\`\`\`js\n${snippetFor(name)}\`\`\`\n`])),
+    snippets: Object.fromEntries(
+      Object.entries(snippetParts).map(([name, code]) => [name, `\`\`\`js\n${code}\`\`\`\n`]),
+    ),
   }
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
-import type { BannerName } from '../../src/commands/sites/snippets.ts'
+import { type BannerName, scriptElement } from '../../src/commands/sites/snippets.ts'
 
 type Choice = Readonly<Record<string, boolean>>
 
@@ -21,10 +21,17 @@ export interface Banner {
   /** From everything to a part of it. */
   readonly change?: (page: Page) => Promise<unknown>
   readonly withdraw: (page: Page) => Promise<unknown>
+  /** An expression by which the page has the banner forget the choice, if it tells the snippet so. */
+  readonly reset?: string
+  /** An expression for whether the banner is shown, and for the answer that it keeps. */
+  readonly state: string
   readonly preferences: { readonly all: Choice; readonly none: Choice; readonly part?: Choice }
 }
 
 const click = (page: Page, selector: string) => page.locator(selector).click()
+
+/** An expression for the value of a cookie. */
+const cookie = (name: string) => `document.cookie.match(/(?:^|; )${name}=([^;]*)/)?.[1]`
 
 const optional = { all: { analytics: true, marketing: true }, none: { analytics: false, marketing: false } }
 const withNecessary = (name: string) => ({
@@ -64,6 +71,8 @@ export const banners: Record<BannerName, Banner> = {
       await click(page, '#settings')
       await click(page, '#cc-main .pm [data-role=necessary]')
     },
+    state: `[document.documentElement.classList.contains('show--consent'),
+      CookieConsent.getCookie('categories'), CookieConsent.getCookie('services')]`,
     preferences: withNecessary('necessary'),
   },
   klaro: {
@@ -96,18 +105,21 @@ export const banners: Record<BannerName, Banner> = {
           await click(page, `label[for=service-item-${name}]`)
       await click(page, '#klaro .cookie-modal .cm-btn-accept')
     },
+    reset: 'klaro.getManager().resetConsents()',
+    state: `[document.querySelector('#klaro .cookie-notice')?.checkVisibility() ?? false, ${cookie('klaro')}]`,
     preferences: withNecessary('session'),
   },
   osano: {
     html: `
       <script src="/node_modules/cookieconsent/build/cookieconsent.min.js"></script>
-      <script>var cookieconsentOptions = { type: 'opt-in', revokable: true, animateRevokable: false }</script>`,
+      <script>cookieconsent.initialise({ type: 'opt-in', revokable: true, animateRevokable: false })</script>`,
     accept: page => click(page, '.cc-window .cc-allow'),
     refuse: page => click(page, '.cc-window .cc-deny'),
     withdraw: async page => {
       await click(page, '.cc-revoke')
       await click(page, '.cc-window .cc-deny')
     },
+    state: `[!(document.querySelector('.cc-window')?.classList.contains('cc-invisible') ?? true), ${cookie('cookieconsent_status')}]`,
     preferences: { all: { cookies: true }, none: { cookies: false } },
   },
   tarteaucitron: {
@@ -137,6 +149,7 @@ export const banners: Record<BannerName, Banner> = {
       await click(page, '.ready #tarteaucitronManager')
       await click(page, '#tarteaucitronAllDenied')
     },
+    state: `[document.getElementById('tarteaucitronAlertBig')?.style.display === 'block', ${cookie('tarteaucitron')}]`,
     preferences: { ...optional, part: { analytics: true, marketing: false } },
   },
   c15t: {
@@ -149,6 +162,8 @@ export const banners: Record<BannerName, Banner> = {
     refuse: page => click(page, '#refuse'),
     change: page => click(page, '#change'),
     withdraw: page => click(page, '#refuse'),
+    reset: 'c15tStore.getState().resetConsents()',
+    state: '[c15tStore.getState().activeUI, c15tStore.getState().consentInfo && c15tStore.getState().consents]',
     preferences: {
       all: { necessary: true, measurement: true, marketing: true },
       none: { necessary: true, measurement: false, marketing: false },
@@ -177,7 +192,7 @@ export interface BannerShop {
 const root = new URL('../../', import.meta.url)
 const types: Record<string, string> = { js: 'text/javascript', css: 'text/css' }
 
-/** Serves a page of each banner, /klaro for example, with its snippet as a module, and / without any, on a free port. */
+/** Serves a page of each banner, /klaro for example, with its snippet or, as /klaro?bare, without it, on a free port. */
 export async function serveBanners(
   snippet: (name: BannerName) => string,
   /** Pages besides, by path. */
@@ -189,7 +204,7 @@ export async function serveBanners(
     format: 'esm',
     write: false,
   })
-  const serve = (path: string): [type: string, body: string | Uint8Array] | undefined => {
+  const serve = (path: string, isBare: boolean): [type: string, body: string | Uint8Array] | undefined => {
     const name = path.slice(1).replace(/\.js$/, '') as BannerName
     if (path === '/') return ['text/html', '<!doctype html><title>A shop</title>']
     if (pages[path]) return ['text/html', pages[path]()]
@@ -202,11 +217,12 @@ export async function serveBanners(
     return [
       'text/html',
       `<!doctype html><html lang="en"><meta charset="utf-8"><title>A shop</title><body>${html}
-      <script type="module" src="/consent-${name}.js"></script></body></html>`,
+      ${isBare ? '' : scriptElement.replace('consent', `consent-${name}`)}</body></html>`,
     ]
   }
   const server = createServer(({ url = '' }, response) => {
-    const [type, body] = serve(url.split('?')[0] ?? '') ?? ['text/plain', '']
+    const [path = '', query] = url.split('?')
+    const [type, body] = serve(path, query === 'bare') ?? ['text/plain', '']
     response.writeHead(body === '' ? 404 : 200, {
       'content-type': `${type}; charset=utf-8`,
       'cache-control': 'no-store',

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -24,14 +24,22 @@ export interface Browser {
   close(): Promise<void>
 }
 
+interface BrowserOptions {
+  readonly args?: readonly string[]
+  /** Of the profile, as Chromium stores them. */
+  readonly preferences?: object
+}
+
 /** Starts the browser without a window, on an empty profile that is removed with it. */
-export async function openBrowser(): Promise<Browser> {
+export async function openBrowser({ args = [], preferences = {} }: BrowserOptions = {}): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'consentctl-browser-'))
+  mkdirSync(join(profile, 'Default'))
+  writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
   const remove = () => rmSync(profile, { recursive: true, force: true, maxRetries: 10 })
   try {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: browserPath ?? '',
-      args: ['--disable-gpu', '--disable-quic'], // Playwright adds those that keep a browser quiet
+      args: ['--disable-gpu', '--disable-quic', ...args], // Playwright adds those that keep a browser quiet
       env: { PATH: process.env['PATH'] ?? '', HOME: profile },
     })
     context.setDefaultTimeout(5000)

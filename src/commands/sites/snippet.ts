@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts'
 import type { Site } from '../../contract/sites.ts'
 import { visible } from '../../output/index.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
-import { bannerNames, placeholders, snippetFor } from './snippets.ts'
+import { bannerNames, placeholders, scriptElement, snippetFor } from './snippets.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
@@ -33,7 +33,8 @@ export function snippet(command: Command, ctx: Context): void {
       'after',
       `
 A module of JavaScript that records what visitors choose in the banner that the site has already. Load it
-after the banner: <script type="module" src="/consent.js"></script>. A token is shown only when it is issued.
+after the banner: ${scriptElement}
+A token is shown only when it is issued.
 
 Examples:
   $ consentctl sites snippet Shop --for klaro --site-token st-… --out consent.js

@@ -1,67 +1,180 @@
 /**
- * `consent` is the last choice not yet recorded. `consentSent` is one without a response: it is sent again before the
- * next, and its key prevents a second record. The lock orders the requests of all tabs.
+ * The same for all banners. In the storage `consent` is the last choice, `consentDone` the last that is recorded, and
+ * `consentSent` one without a response: it is sent again before the next, and is the same request, which is recorded once.
+ * A choice is read in a microtask: the banner has finished with it then, and no page can have been left. The lock orders the
+ * requests of all tabs.
  */
 const recorder = `\
-const kept = localStorage, service = 'https://consent.example.com'
-const headers = { 'Content-Type': 'application/json', 'X-Site-Token': 'st-YOUR-SITE-TOKEN' }
-const send = () => navigator.locks.request('consent', async () => {
-  while ((kept.consentSent ||= kept.consent ?? '')) {
-    const body = JSON.stringify({ ...JSON.parse(kept.consentSent), consent_token: kept.consentToken || undefined })
-    const response = await fetch(service + '/api/v1/public/consent', { method: 'POST', keepalive: true, headers, body })
-    if (!response.ok && !(kept.consentToken && [400, 409].includes(response.status))) return delete kept.consentSent
-    kept.consentToken = response.ok ? (await response.json()).consent_token : ''
-    if (response.ok) [kept.consent, kept.consentSent] = [kept.consent === kept.consentSent ? '' : kept.consent, '']
+const service = 'https://consent.example.com', token = 'st-YOUR-SITE-TOKEN'
+const headers = { 'Content-Type': 'application/json', 'X-Site-Token': token }
+const unstored = {} // what the browser does not keep, because its storage is blocked or full
+const read = name => { try { return unstored[name] ?? localStorage[name] } catch {} }
+const keep = (name, value) => {
+  try { localStorage[name] = value; delete unstored[name] } catch { unstored[name] = value }
+  return value
+}
+const hex = byte => byte.toString(16).padStart(2, '0')
+const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), hex).join('')
+const post = choice => {
+  const subject_id = read('consentSubject') || keep('consentSubject', random())
+  const body = JSON.stringify({ subject_id, consent_token: read('consentToken') || undefined, ...JSON.parse(choice) })
+  return fetch(service + '/api/v1/public/consent', { method: 'POST', keepalive: true, headers, body })
+}
+const isWaiting = () => read('consent') !== read('consentDone')
+const sendAll = async () => {
+  await new Promise(done => setTimeout(done, 100)) // what another tab has stored arrives later than its lock
+  for (let choice; (choice = read('consentSent') || (isWaiting() && read('consent'))); ) {
+    const response = await post(keep('consentSent', choice))
+    if (response.ok) {
+      keep('consentToken', (await response.json()).consent_token)
+      keep('consentDone', choice)
+    } else if (read('consentToken') && [400, 409].includes(response.status)) {
+      keep('consentToken', '') // expired, or the record was deleted or changed elsewhere: the choice makes a new one
+      continue
+    } else if (response.status >= 500) return
+    keep('consentSent', '')
+    if (!response.ok) return
   }
-}).catch(() => {}) // no network: sent when it is back, or by the next page
-const record = (accepted, preferences) => {
-  const ids = { subject_id: (kept.consentSubject ??= crypto.randomUUID()), idempotency_key: crypto.randomUUID() }
-  kept.consent = JSON.stringify({ ...ids, accepted, preferences })
+}
+const trySending = () => sendAll().catch(() => {}) // without a network: when it is back, or by the next page
+const send = async () => {
+  try { await navigator.locks.request('consent', trySending) } catch { await trySending() } // plain http has no locks
+}
+const record = (isChosen, [optional, fixed] = answer() ?? []) => {
+  const preferences = { ...fixed, ...optional }, known = JSON.parse(read('consent') || '{}').preferences
+  const isNew = !known || Object.keys(preferences).some(name => preferences[name] !== (known[name] ?? false))
+  if (!optional || !(isChosen || isNew)) return
+  const accepted = Object.values(optional).includes(true)
+  keep('consent', JSON.stringify({ idempotency_key: random(), accepted, preferences }))
+  if (!isChosen && unstored.consent) delete unstored.consent // else it would be found, and recorded, on every page
+  else send()
+}
+const quietly = (act, ...given) => { try { act(...given) } catch (error) { console.warn(error) } }
+const chosen = () => queueMicrotask(() => quietly(record, true)) // by the visitor just now
+const found = () => queueMicrotask(() => quietly(record, false)) // in the banner's own storage
+const start = watch => {
+  try { watch() } catch (error) {
+    if (document.readyState === 'complete') console.warn(error)
+    else addEventListener('load', () => quietly(watch)) // the banner is perhaps not there yet
+  }
+  addEventListener('online', send)
+  addEventListener('pagehide', () => {
+    if (isWaiting() && !read('consentSent')) post(keep('consentSent', read('consent'))).catch(() => {})
+  })
   send()
 }
-for (const event of ['load', 'online']) addEventListener(event, send)
 `
 
-/** Three lines for each banner, which call `record` at each choice of a visitor and at nothing else. */
-const listeners = {
+/**
+ * For each banner the answer of a visitor, as what could be refused and what could not, each by name. It is what the banner
+ * keeps, never more: `found` when the page loads, and `chosen` at each choice.
+ */
+const adapters = {
   cookieconsent: `\
-const chosen = () => record(CookieConsent.getUserPreferences().acceptType !== 'necessary', Object.fromEntries(
-  Object.keys(CookieConsent.getConfig('categories')).map(name => [name, CookieConsent.acceptedCategory(name)])))
-for (const event of ['cc:onFirstConsent', 'cc:onChange']) addEventListener(event, chosen)
+const answer = () => {
+  const { acceptedServices, rejectedServices } = CookieConsent.getUserPreferences(), optional = {}, fixed = {}
+  for (const [name, { readOnly }] of Object.entries(CookieConsent.getConfig('categories'))) {
+    const into = readOnly ? fixed : optional, isTaken = CookieConsent.acceptedCategory(name)
+    const { [name]: taken = [] } = acceptedServices, { [name]: refused = [] } = rejectedServices
+    for (const service of refused) into[name + '.' + service] = false
+    for (const service of taken) into[name + '.' + service] = true
+    if ((isTaken ? refused : taken).length === 0) into[name] = isTaken
+  }
+  return [optional, fixed]
+}
+start(() => {
+  if (CookieConsent.validConsent()) found()
+  addEventListener('cc:onConsent', found)
+  for (const event of ['cc:onFirstConsent', 'cc:onChange']) addEventListener(event, chosen)
+})
 `,
   klaro: `\
-const chosen = ({ config: { services } }, event, { consents }) => event === 'saveConsents' &&
-  record(services.some(({ name, required }) => !required && consents[name]), consents)
-klaro.getManager().watch({ update: chosen })
+const answer = () => {
+  const { config, consents, confirmed } = klaro.getManager(), optional = {}, fixed = {}
+  for (const { name, required = config.required } of config.services)
+    if (required) fixed[name] = true
+    else optional[name] = confirmed && consents[name] === true
+  return [optional, fixed]
+}
+start(() => {
+  const manager = klaro.getManager()
+  let { confirmed } = manager
+  if (confirmed) found()
+  const update = (_, event) => {
+    if (event === 'saveConsents' || (confirmed && !manager.confirmed)) chosen() // saved, or reset
+    confirmed = manager.confirmed
+  }
+  manager.watch({ update })
+})
 `,
   osano: `\
-const chosen = accepted => record(accepted, { cookies: accepted })
-const onStatusChange = status => status === 'dismiss' || chosen(status === 'allow')
-cookieconsent.initialise({ ...cookieconsentOptions, onStatusChange, onRevokeChoice: () => chosen(false) })
+let status
+const answer = () => [{ cookies: status === 'allow' }]
+start(() => {
+  const { prototype } = cookieconsent.Popup, { setStatus, clearStatus } = prototype
+  const set = (next, note) => { if (['allow', 'deny'].includes(next)) note((status = next)) }
+  prototype.setStatus = function (next) {
+    try { return setStatus.apply(this, arguments) } finally { set(next, chosen) }
+  }
+  prototype.clearStatus = function () {
+    const before = this.getStatus()
+    try { return clearStatus.apply(this, arguments) } finally { if (before === 'allow') set('deny', chosen) }
+  }
+  set(cookieconsent.utils.getCookie('cookieconsent_status'), found)
+})
 `,
   tarteaucitron: `\
-const { job, services, state } = tarteaucitron, isGiven = key => state[key] && services[key].needConsent
-const chosen = () => tarteaucitron.highPrivacy && record(Object.keys(state).some(isGiven), { ...state })
-for (const key of job) for (const end of ['_allowed', '_disallowed']) document.addEventListener(key + end, chosen)
+const answer = () => {
+  const { cookie, highPrivacy, parameters, services, state, user } = tarteaucitron
+  if (!highPrivacy || user.bypass || parameters.handleBrowserDNTRequest) return
+  const isAsked = ({ needConsent, defaultState = parameters.serviceDefaultState } = {}) =>
+    needConsent && defaultState === 'wait'
+  const kept = [...cookie.read().matchAll(/!([^!=]+)=(true|false)/g)].map(([, key, given]) => [key, given === 'true'])
+  const given = [...kept, ...Object.entries(state)].filter(([key]) => isAsked(services[key]))
+  if (given.length > 0) return [Object.fromEntries(given)]
+}
+start(() => {
+  const { job } = tarteaucitron
+  if (document.getElementById('tarteaucitronRoot')) found()
+  addEventListener('tac.root_available', found)
+  for (const key of job) for (const end of ['_allowed', '_disallowed']) document.addEventListener(key + end, chosen)
+})
 `,
   c15t: `\
-const saved = ({ consentCategories: names, consents: given }) => record(
-  names.some(name => name !== 'necessary' && given[name]), Object.fromEntries(names.map(name => [name, given[name]])))
-c15tStore.subscribe((now, { consentInfo: old }) => now.consentInfo && now.consentInfo.time !== old?.time && saved(now))
+const answer = () => {
+  const { consentCategories, consentTypes, consents } = c15tStore.getState(), optional = {}, fixed = {}
+  for (const name of consentCategories)
+    (consentTypes.find(type => type.name === name)?.disabled ? fixed : optional)[name] = consents[name] === true
+  return [optional, fixed]
+}
+start(() => {
+  if (c15tStore.getState().consentInfo?.subjectId) found()
+  c15tStore.subscribe((now, before) => {
+    if (now.consents === before.consents || now.consentInfo === before.consentInfo) return
+    const isReset = before.consentInfo?.subjectId && before.hasFetchedBanner // else the banner asks about a new policy
+    if (now.consentInfo ? now.consentInfo.subjectId : isReset) chosen()
+  })
+})
 `,
 }
 
-export type BannerName = keyof typeof listeners
-export const bannerNames = Object.keys(listeners) as BannerName[]
+export type BannerName = keyof typeof adapters
+export const bannerNames = Object.keys(adapters) as BannerName[]
+
+/** Sections of server/banner/README.md. */
+export const snippetParts = { recorder, ...adapters }
 
 export const placeholders = { service: 'https://consent.example.com', token: 'st-YOUR-SITE-TOKEN' }
+
+/** Loads the module without delaying the page, unlike `src`: some banners wait for its `load` event. */
+export const scriptElement = `<script type="module">import('/consent.js').catch(() => {})</script>`
 
 /** Returns a JavaScript module for a page with the banner. Missing values stay placeholders. */
 export function snippetFor(
   banner: BannerName,
   { service, token }: { readonly service?: string; readonly token?: string } = {},
 ): string {
-  return (recorder + listeners[banner])
+  return (recorder + adapters[banner])
     .replace(placeholders.service, () => service ?? placeholders.service)
     .replace(placeholders.token, () => token ?? placeholders.token)
 }

@@ -166,6 +166,16 @@ describe('consent_token › update sent again', () => {
     expect((await shop.get(id)).body.accepted).toBe(false)
   })
 
+  it('is the same with another token of the same version', async () => {
+    const { consent_token } = await visit({ accepted: true })
+    const other = (await visit({ consent_token })).consent_token
+    const first = await visit({ consent_token, accepted: false })
+    expect(await visit({ consent_token: other, accepted: false })).toEqual({
+      ...first,
+      consent_token: expect.any(String),
+    })
+  })
+
   it('is told from another by its key, and may come with its fields in any order', async () => {
     const { consent_token } = await visit({ accepted: true })
     const key = 'k'.repeat(16)

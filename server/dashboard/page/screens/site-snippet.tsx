@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { bannerNames, placeholders, snippetFor } from '../../../../src/commands/sites/snippets.ts'
+import { bannerNames, placeholders, scriptElement, snippetFor } from '../../../../src/commands/sites/snippets.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { Command, option } from '../parts/command.tsx'
@@ -34,7 +34,7 @@ export function SiteSnippet({ site, token }: SnippetProps) {
         {banner
           ? 'A module that records what visitors choose in this banner. Load it after the banner:'
           : 'Call it when a visitor chooses something, and at nothing else. Keep the consent_token that is answered, and send it with the next choice.'}{' '}
-        {banner && <code>{'<script type="module" src="/consent.js"></script>'}</code>}
+        {banner && <code>{scriptElement}</code>}
       </p>
       {!token && <p>Replace {placeholders.token} by the token of the site, which is shown only when it is issued.</p>}
       <pre class="sheet">{code}</pre>

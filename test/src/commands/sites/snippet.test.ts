@@ -1,7 +1,14 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { bannerNames, placeholders, snippetFor } from '../../../../src/commands/sites/snippets.ts'
+import {
+  bannerNames,
+  placeholders,
+  scriptElement,
+  snippetFor,
+  snippetParts,
+} from '../../../../src/commands/sites/snippets.ts'
 import { useFolder } from '../../../support/cli.ts'
 import { newToken, siteOf, sitesPath } from '../../session-fixtures.ts'
 import { answers, useCli } from '../../support.ts'
@@ -13,10 +20,19 @@ const listing = (fields = {}) => cli.instance.use(answers('get', sitesPath, { da
 const snippet = (...more: string[]) => cli.run(['sites', 'snippet', 'Shop', ...more])
 
 describe('snippetFor', () => {
-  it.each(bannerNames)('gives %s at most twenty lines of at most 120 characters', name => {
-    const lines = snippetFor(name).trimEnd().split('\n')
+  it.each(bannerNames)('gives %s the recorder and at most twenty lines of its own, of at most 120 characters', name => {
+    const snippet = snippetFor(name)
+    expect(snippet).toBe(snippetParts.recorder + snippetParts[name])
+    const lines = snippetParts[name].trimEnd().split('\n')
     expect(lines.length).toBeLessThanOrEqual(20)
-    expect(lines.filter(line => line.length > 120)).toEqual([])
+    expect(snippet.split('\n').filter(line => line.length > 120)).toEqual([])
+  })
+
+  it('is loaded by a line whose hash is in the manual, for a Content Security Policy', () => {
+    const page = readFileSync(new URL('../../../../server/banner/README.md', import.meta.url), 'utf8')
+    const [, line = ''] = /<script type="module">(.*)<\/script>/.exec(scriptElement) ?? []
+    expect(page).toContain(scriptElement)
+    expect(page).toContain(`sha256-${createHash('sha256').update(line).digest('base64')}`)
   })
 })
 
@@ -45,7 +61,7 @@ describe('sites snippet', () => {
     const file = join(folder.path, 'consent.js')
     const { code, stdout } = await snippet('--for', 'osano', '--site-token', newToken, '--out', file)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(readFileSync(file, 'utf8')).toContain('cookieconsent.initialise')
+    expect(readFileSync(file, 'utf8')).toContain('cookieconsent.Popup')
   })
 
   it.each([
