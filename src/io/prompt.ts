@@ -1,3 +1,4 @@
+import type { Key } from 'node:readline'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { CliError, exit } from '../errors/errors.ts'
@@ -7,13 +8,16 @@ export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
+/** Inputs that ended after an answer: a later prompt would wait forever. */
+const ended = new WeakSet<object>()
+
 /** Asks on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
 export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   const interrupted = new Promise<never>((_, reject) => {
     interruption.addEventListener('abort', () => reject(interruption.reason), { once: true })
   })
-  const answer = ask(lines, question, () => io.err.write('\n'))
+  const answer = ask(io, lines, question, () => io.err.write('\n'))
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
@@ -22,7 +26,7 @@ export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   // Created before the question, because it sets raw mode: text pasted early must not be echoed.
   const lines = createInterface({ input: io.stdin, output, terminal: true })
-  const answer = ask(lines, '', async () => {})
+  const answer = ask(io, lines, '', async () => {})
   answer.catch(() => {}) // thrown below
   try {
     await io.err.write(question)
@@ -33,14 +37,28 @@ export async function promptHidden(io: Io, question: string): Promise<string> {
   }
 }
 
-async function ask(lines: Interface, question: string, endLine: () => Promise<void>): Promise<string> {
+async function ask({ stdin }: Io, lines: Interface, question: string, endLine: () => Promise<void>): Promise<string> {
+  if (ended.has(stdin)) throw declinedError()
+  // A terminal that gets Ctrl-D before readline sets raw mode passes it on as NUL.
+  const onKey = (_: unknown, { sequence }: Key) => void (sequence === '\0' && lines.close())
+  let onClose = () => {}
   const declined = new Promise<never>((_, reject) => {
     lines.once('SIGINT', () => {
       endLine().then(() => reject(interruptedError(exit.interrupted, '; nothing was done')), reject)
     })
-    lines.once('close', () => reject(declinedError()))
+    onClose = () => {
+      ended.add(stdin)
+      reject(declinedError())
+    }
+    lines.once('close', onClose)
   })
-  return await Promise.race([lines.question(question), declined])
+  stdin.on('keypress', onKey)
+  try {
+    return await Promise.race([lines.question(question), declined])
+  } finally {
+    stdin.off('keypress', onKey)
+    lines.off('close', onClose)
+  }
 }
 
 /** The user declined, or typed another number than requested (exit 9). */

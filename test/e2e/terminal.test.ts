@@ -41,6 +41,14 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
     expect(await isLive(id)).toBe(code !== 0)
   })
 
+  it('when the input ended before the question, deletes nothing', async () => {
+    const id = await create()
+    const terminal = openTerminal(['rm', id], env())
+    terminal.type('\u0004')
+    expect((await terminal.ended).code).toBe(9)
+    expect(await isLive(id)).toBe(true)
+  })
+
   it('when several records are given, requires their number, and deletes none for any other answer', async () => {
     const ids = [await create(), await create()]
     const refused = openTerminal(['rm', ...ids], env())
@@ -57,6 +65,13 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
+  it('when the input ends after the first answer, ends with 9', async () => {
+    const terminal = openTerminal(['create', '--json'], env())
+    await terminal.shows('Subject (whose consent it is): ')
+    terminal.type('customer-4711\r\u0004')
+    expect((await terminal.ended).code).toBe(9)
+  })
+
   it.each([
     ['y', 0, 'true'],
     ['no', 0, 'false'],
