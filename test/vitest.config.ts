@@ -48,7 +48,7 @@ const slow = [
   'test/server/requests/{commands,file,subject}.test.ts',
   'test/server/timestamps/*.test.ts',
   'test/server/transfer/*.test.ts',
-  'test/server/verify/verify.test.ts',
+  'test/server/verify/*.test.ts',
   'test/simulation/*.test.ts',
 ]
 

@@ -16,7 +16,7 @@ export const empty = staticFragment(sql => sql``)
 
 /** Formats a time as `toISOString` does, whatever the database's settings. */
 export function instant(sql: Sql, time: Fragment): Fragment {
-  return sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+  return sql`coalesce(to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${time}::text)`
 }
 
 type Value = string | number | boolean | Date | Buffer | null

@@ -36,7 +36,8 @@ export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
 }
 
 export function listKeyStatements(sql: Sql): Promise<KeyStatementRow[]> {
-  return sql<KeyStatementRow[]>`select position, document from key_statements order by position`
+  return sql<KeyStatementRow[]>`
+    select position, coalesce(document, '') as document from key_statements order by position`
 }
 
 export interface KeyStatementRow {

@@ -38,9 +38,14 @@ export interface TimestampRow {
   readonly document: string | null
 }
 
-export function listTimestamps(sql: Sql, accountId: string, after: number, limit: number): Promise<TimestampRow[]> {
+/** PostgreSQL's smallest integer. */
+export const minPosition = -(2 ** 31)
+
+/** Replaces missing values, which are reported. */
+export function listTimestamps(sql: Sql, accountId: string, from: number, limit: number): Promise<TimestampRow[]> {
   return sql<TimestampRow[]>`
-    select t.position, t.tree_size::float8 as tree_size, t.token, c.document
+    select coalesce(t.position, ${minPosition}) as position, t.tree_size::float8 as tree_size,
+      coalesce(t.token, '') as token, c.document
     from timestamp_tokens t left join checkpoints c on c.account_id = t.account_id and c.tree_size = t.tree_size
-    where t.account_id = ${accountId} and t.position > ${after} order by t.position limit ${limit}`
+    where t.account_id = ${accountId} and coalesce(t.position, ${minPosition}) >= ${from} order by 1 limit ${limit}`
 }

@@ -5,14 +5,11 @@ import { isBackdated } from '../../src/evidence/proofs.ts'
 import { tryReadCheckpoint } from '../evidence/backdating.ts'
 import { reading, type Work } from '../verify/records.ts'
 import { TimestampError, verifyTimestamp } from './openssl.ts'
-import { listTimestamps, type TimestampRow } from './queries.ts'
+import { listTimestamps, minPosition, type TimestampRow } from './queries.ts'
 
 const rowsPerPage = 100
 
 const processes = 4
-
-/** PostgreSQL's smallest integer. */
-const minPosition = -(2 ** 31)
 
 /**
  * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two others.
@@ -24,9 +21,9 @@ export async function* verifyTimestamps(
   caFile: string,
 ): AsyncGenerator<DatabaseFinding[]> {
   let before = 0
-  for (let after = minPosition; ; ) {
+  for (let from = minPosition; ; ) {
     signal.throwIfAborted()
-    const rows = await reading(() => listTimestamps(sql, accountId, after, rowsPerPage))
+    const rows = await reading(() => listTimestamps(sql, accountId, from, rowsPerPage))
     const wrong = await pMap(rows, row => findProblem(row, { accountId, caFile, signal }), { concurrency: processes })
     const problems = [...findGaps(before, rows), ...wrong.filter(each => each !== null)]
     if (problems.length > 0)
@@ -37,8 +34,8 @@ export async function* verifyTimestamps(
     inspected.timestamps += rows.length
     const last = rows.at(-1)
     if (!last || rows.length < rowsPerPage) return
-    after = last.position
-    before = Math.max(before, after)
+    from = last.position + 1
+    before = Math.max(before, last.position)
   }
 }
 

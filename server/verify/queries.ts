@@ -87,6 +87,7 @@ export async function findNextAccount(sql: Sql, after: string | null): Promise<s
       union all (select account_id from log_entries ${above} order by account_id limit 1)
       union all (select account_id from checkpoints ${above} order by account_id limit 1)
       union all (select account_id from account_entries ${above} order by account_id limit 1)
+      union all (select account_id from timestamp_tokens ${above} order by account_id limit 1)
     ) as first order by account_id limit 1`
   return row?.account_id
 }

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { type DatabaseFinding, OperatorError, type Problem } from '../../src/contract/index.ts'
 import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
+import { dbErrorKind } from '../db/errors.ts'
 import { type KeysToVerify, readKeysToVerify } from '../evidence/signer.ts'
 import { verifyTimestamps } from '../timestamps/verify.ts'
 import { verifyAdministration } from './administration.ts'
@@ -32,10 +33,12 @@ export async function* verifyAll(
   const remaining = keptByAccount(kept, account)
   for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
-    if (records) yield* verifyRecords(work, accountId)
-    if (records) yield* verifyAdministration(work, accountId)
-    if (tsaCa !== undefined) yield* verifyTimestamps(work, accountId, tsaCa)
-    yield* verifyLog(work, { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records })
+    const log = { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records }
+    if (records) yield* reportErrors(work, accountId, 'records', verifyRecords(work, accountId))
+    if (records) yield* reportErrors(work, accountId, 'settings', verifyAdministration(work, accountId))
+    if (tsaCa !== undefined)
+      yield* reportErrors(work, accountId, 'timestamps', verifyTimestamps(work, accountId, tsaCa))
+    yield* reportErrors(work, accountId, 'log', verifyLog(work, log))
     remaining.delete(accountId)
   }
   for (const [accountId, [first]] of remaining) {
@@ -45,6 +48,23 @@ export async function* verifyAll(
   }
   if (account !== undefined && work.inspected.accounts === 0 && remaining.size === 0) {
     throw new OperatorError(`there is no account ${account}`, { code: 'not_found' })
+  }
+}
+
+/** Turns an error that values in the database cause into a finding, so that everything else is verified too. */
+async function* reportErrors(
+  { signal }: Work,
+  account_id: string,
+  what: string,
+  verification: AsyncGenerator<readonly DatabaseFinding[]>,
+): AsyncGenerator<readonly DatabaseFinding[]> {
+  try {
+    yield* verification
+  } catch (error) {
+    if (signal.aborted || error instanceof OperatorError || ![null, 'unstorable'].includes(dbErrorKind(error)))
+      throw error
+    const detail = `the ${what} of the account cannot all be verified, by values that the service never writes: ${(error as Error).message}`
+    yield [{ account_id, consent_id: null, version: null, problem: 'changed', detail }]
   }
 }
 

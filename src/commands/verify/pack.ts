@@ -1,4 +1,5 @@
 import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
+import { CliError } from '../../errors/errors.ts'
 import { NotValid, type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
 import { type PackCheck, packChecks, requireListed, requireSums } from '../../evidence/pack-checks.ts'
 import { listFile, sumsFile } from '../../evidence/pack-names.ts'
@@ -104,17 +105,24 @@ function refusal(file: string, { message }: NotValid): VerdictRow {
 
 /** @throws NotValid if the keys of the pack contradict each other */
 function keysOf(files: PackFiles, { service, profile }: PackKeys): FindKeys {
-  const text = (file: string) => requireFile(files, file).toString()
+  const readIn = <T>(file: string, read: (text: string, name: string) => T): T => {
+    const text = requireFile(files, file).toString()
+    try {
+      return read(text, file)
+    } catch (error) {
+      throw error instanceof CliError ? new NotValid(file, error.message.replace(`${file} `, '')) : error
+    }
+  }
   return async signer => {
     const elsewhere = signer === 'service' ? service : profile
     if (elsewhere) return await elsewhere(signer)
     if (signer === 'profile') {
-      const byId = trusted([readPem(text('profile-key.pem'), 'profile-key.pem')])
+      const byId = trusted([readIn('profile-key.pem', readPem)])
       const source = 'the one in the pack itself, which shows only that nothing was changed since'
       return { byId, sourceOf: () => source, none: 'not the one in the pack itself' }
     }
     return {
-      byId: readKeySet(text('consent-keys.json'), 'consent-keys.json'),
+      byId: readIn('consent-keys.json', readKeySet),
       sourceOf: () => 'the one in the pack itself: compare its id with the operator of the service',
       none: 'none of those in the pack itself',
     }

@@ -61,18 +61,24 @@ Examples:
         let areValid = true
         let unread: Exit = exit.done
         const skip = async (error: unknown, file: string) => {
-          if (isInterrupted(exitOf(error))) throw error
+          if (only || isInterrupted(exitOf(error))) throw error
           await report(ctx, error, file)
           unread ||= exitOf(error)
-          return null
+        }
+        async function* pagesOf(file: string) {
+          const source = only ?? (await open(ctx, file, sources))
+          if (source.inside) packs.set(file, source.inside)
+          yield* source.pages()
         }
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
           for (const file of operands) {
-            const source = only ?? (await open(ctx, file, sources).catch(error => skip(error, file)))
-            if (source?.inside) packs.set(file, source.inside)
-            for await (const page of source?.pages() ?? []) {
-              areValid &&= page.every(({ result }) => result !== 'not_valid')
-              yield page
+            try {
+              for await (const page of pagesOf(file)) {
+                areValid &&= page.every(({ result }) => result !== 'not_valid')
+                yield page
+              }
+            } catch (error) {
+              await skip(error, file)
             }
           }
         }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -441,6 +441,22 @@ describe('an evidence pack', () => {
     expect(String(read(made[4] ?? '').get('index.html'))).toContain(
       'answered at 2022-01-01T00:00:00.000Z, as the importer told it',
     )
+  })
+
+  it('gets its result with anything in any of its files, and so does the pack that is verified after it', async () => {
+    const good = made[1] ?? ''
+    const texts = ['', 'null', '[]', '{"keys": null}', '{"keys": [{"kty": "OKP", "crv": "Ed25519"}], "data": [null]}']
+    for (const name of [...read(good).keys()].filter(each => /(json|pem|tlog|tlog-proof)$/.test(each)))
+      for (const text of texts) {
+        const files = read(good).set(name, Buffer.from(text))
+        const bad = put(['pack.json', 'profile-key.pem'].includes(name) ? files : reseal(files))
+        const { code, rows, stderr } = await verify(bad, good)
+        expect([code, stderr.includes('bug')], `${name}: ${text}`).toEqual([5, false])
+        const about = (path: string) => rows.filter(({ file }) => file.startsWith(`${path}/`))
+        expect(about(bad).some(({ result }) => result === 'not_valid')).toBe(true)
+        expect(about(good).every(({ result }) => result === 'valid')).toBe(true)
+        rmSync(bad, { recursive: true })
+      }
   })
 
   it('is refused without a word of what the service signed, if a document of the service is not valid', async () => {
