@@ -219,7 +219,7 @@ _consentctl() {
     'admin user') commands='add list remove password' flags='' ;;
     'admin user add') commands='' flags='--email --role --account --password-stdin --database-url --data-dir' ;;
     'admin user list') commands='' flags='--account --database-url --data-dir' ;;
-    'admin user remove') commands='' flags='--email --yes -y --database-url --data-dir' ;;
+    'admin user remove') commands='' flags='--email --keep-keys --yes -y --database-url --data-dir' ;;
     'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
     'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;
     'admin export') commands='' flags='--force --database-url --data-dir' ;;

@@ -12,6 +12,7 @@ import {
   OperatorError,
   type PurgeOrder,
   type QuotaOrder,
+  type RemovedUser,
   type ServerHost,
   type UserDraft,
   type UserInfo,
@@ -67,10 +68,14 @@ export async function listUsers(
   return await withDatabase(options, host, { mayBeNew: false }, sql => users.listUsers(sql, account))
 }
 
-export async function removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo> {
+export async function removeUser(
+  options: DatabaseOptions,
+  { email, ...user }: { readonly email: string; readonly keepKeys?: boolean | undefined },
+  host: ServerHost,
+): Promise<RemovedUser> {
   return await withDatabase(options, host, { mayBeNew: false }, async sql => {
     await checkClock(sql)
-    return await users.removeUser(sql, email)
+    return await users.removeUser(sql, email, user)
   })
 }
 

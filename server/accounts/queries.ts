@@ -109,13 +109,22 @@ export interface UserRow {
   id: string
   email: string
   role: Role
+  /** Valid API keys that the user made. */
+  keys: number
   created_at: Date
 }
 
 /** Returns false, and inserts nothing, if the e-mail has a user. */
 export async function insertUser(
   sql: Sql,
-  { account_id, id, email, role, created_at: at, passwordHash }: UserRow & { readonly passwordHash: string },
+  {
+    account_id,
+    id,
+    email,
+    role,
+    created_at: at,
+    passwordHash,
+  }: Omit<UserRow, 'keys'> & { readonly passwordHash: string },
 ): Promise<boolean> {
   const event = { accountId: account_id, actor: machine, action: 'user_added', at } as const
   const written = await sql`
@@ -136,7 +145,10 @@ export async function insertUser(
 
 export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow[]> {
   return sql<UserRow[]>`
-    select u.account_id, u.id, coalesce(l.email, '') as email, u.role, u.created_at
+    select u.account_id, u.id, coalesce(l.email, '') as email, u.role, u.created_at, (
+        select count(*)::integer from api_keys k
+        where k.account_id = u.account_id and k.created_by = u.id and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > now())) as keys
     from users u left join logins l on l.account_id = u.account_id and l.user_id = u.id
     where ${accountId === null ? sql`true` : sql`u.account_id = ${accountId}`}
     order by u.account_id, u.id`

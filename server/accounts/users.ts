@@ -1,7 +1,15 @@
 import type { Sql } from 'postgres'
-import { type NewUser, OperatorError, type UserDraft, type UserInfo } from '../../src/contract/index.ts'
+import {
+  type NewUser,
+  OperatorError,
+  type RemovedUser,
+  type UserDraft,
+  type UserInfo,
+} from '../../src/contract/index.ts'
+import { machine } from '../audit/entries.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
 import { newId } from '../ids.ts'
+import { listKeysOf, revokeKey } from '../keys/queries.ts'
 import { findLogin } from '../session/queries.ts'
 import { deleteUser, insertUser, selectUsers, type UserRow } from './queries.ts'
 import { findAccount, noAccount, requireEmail, requireLength } from './service.ts'
@@ -12,7 +20,14 @@ export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   requireEmail(draft.email)
   requireLength(password)
   const account_id = draft.account === undefined ? await findOnlyAccount(sql) : await requireAccount(sql, draft.account)
-  const row: UserRow = { account_id, id: newId(), email: draft.email.toLowerCase(), role, created_at: new Date() }
+  const row: UserRow = {
+    account_id,
+    id: newId(),
+    email: draft.email.toLowerCase(),
+    role,
+    keys: 0,
+    created_at: new Date(),
+  }
   if (!(await insertUser(sql, { ...row, passwordHash: await hashPassword(password) })))
     throw new OperatorError(`a user with the e-mail ${row.email} already exists`, { code: 'conflict' })
   return { ...toInfo(row), password: draft.password === undefined ? password : null }
@@ -23,12 +38,23 @@ export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]>
   return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(toInfo)
 }
 
-/** Ends the user's sessions too. @throws OperatorError for an unknown user and for the last owner */
-export async function removeUser(sql: Sql, email: string): Promise<UserInfo> {
+/**
+ * Ends the user's sessions and, unless they are kept, the keys that the user made.
+ * @throws OperatorError for an unknown user and for the last owner
+ */
+export async function removeUser(sql: Sql, email: string, { keepKeys = false } = {}): Promise<RemovedUser> {
   const user = await findLogin(sql, email.toLowerCase())
   const row = user && (await selectUsers(sql, user.accountId)).find(({ id }) => id === user.userId)
   if (!user || !row) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })
-  if (await deleteUser(sql, user, new Date())) return toInfo(row)
+  const at = new Date()
+  const removed = await sql.begin(async tx => {
+    const own = tx as unknown as Sql
+    if (!(await deleteUser(own, user, at))) return null
+    const keys = await listKeysOf(own, { ...user, at })
+    if (!keepKeys) for (const { id } of keys) await revokeKey(own, { accountId: user.accountId, id, at }, machine)
+    return keys
+  })
+  if (removed) return { ...toInfo(row), ended_keys: keepKeys ? [] : removed, kept_keys: keepKeys ? removed : [] }
   throw new OperatorError(`${row.email} is the last owner of the account ${row.account_id}`, {
     code: 'conflict',
     hint: 'add another owner first: consentctl admin user add --role owner',

@@ -8,6 +8,8 @@ export interface ApiKeyRow {
   name: string
   hint: string | null
   scopes: Scope[]
+  /** E-mail address of a user, else the id of one who is gone. */
+  created_by: string | null
   created_at: Date
   expires_at: Date | null
   last_used_on: string | null
@@ -16,9 +18,10 @@ export interface ApiKeyRow {
 
 export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
   return sql<ApiKeyRow[]>`
-    select ${columns(sql)} from api_keys where account_id = ${accountId} order by id desc`
+    select ${columns(sql)} from api_keys k ${withMaker(sql)} where k.account_id = ${accountId} order by k.id desc`
 }
 
+/** Inserts nothing if a user who is the actor was removed meanwhile. */
 export async function insertKey(
   sql: Sql,
   accountId: string,
@@ -34,18 +37,21 @@ export async function insertKey(
   actor: Administrator,
 ): Promise<ApiKeyRow | undefined> {
   const { createdAt: at } = key
+  const userId = actor.kind === 'user' ? actor.id : null
   const [row] = await sql<ApiKeyRow[]>`
-    with ${lockedAccount(sql, accountId)}, inserted as (
-      insert into api_keys (account_id, id, name, key_hash, hint, scopes, created_at, expires_at)
+    with ${lockedAccount(sql, accountId)}, maker as materialized (
+      select id from users where account_id = ${accountId} and id = ${userId} and ${afterAccount(sql)} for key share
+    ), inserted as (
+      insert into api_keys (account_id, id, name, key_hash, hint, scopes, created_by, created_at, expires_at)
       select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint},
-        ${sql.json([...key.scopes])}::jsonb, ${at}::timestamptz, ${key.expiresAt}::timestamptz
-      from account where account_id = ${accountId}
+        ${sql.json([...key.scopes])}::jsonb, ${userId}::uuid, ${at}::timestamptz, ${key.expiresAt}::timestamptz
+      from account where account_id = ${accountId} and (${userId}::uuid is null or exists (select 1 from maker))
       returning *
     ), change as (
       select ${target(sql, 'api_key', sql`k.id`)} as target, null::jsonb as before, ${keyState(sql)} as after
       from inserted k
     ), ${auditEntry(sql, { accountId, actor, action: 'key_created', at })}
-    select ${columns(sql)} from inserted`
+    select ${columns(sql)} from inserted k ${withMaker(sql)}`
   return row
 }
 
@@ -68,10 +74,26 @@ export async function revokeKey(
         ${keyState(sql)} as after
       from changed k
     ), ${auditEntry(sql, { accountId, actor, action: 'key_revoked', at })}
-    select ${columns(sql)} from changed`
+    select ${columns(sql)} from changed k ${withMaker(sql)}`
   return row
 }
 
 function columns(sql: Sql) {
-  return sql`id, name, hint, scopes, created_at, expires_at, last_used_on, revoked_at`
+  return sql`k.id, k.name, k.hint, k.scopes, coalesce(l.email, k.created_by::text) as created_by, k.created_at, k.expires_at,
+    k.last_used_on, k.revoked_at`
+}
+
+function withMaker(sql: Sql) {
+  return sql`left join logins l on l.account_id = k.account_id and l.user_id = k.created_by`
+}
+
+/** Returns the valid keys of a user. */
+export function listKeysOf(
+  sql: Sql,
+  { accountId, userId, at }: { readonly accountId: string; readonly userId: string; readonly at: Date },
+): Promise<{ id: string; name: string }[]> {
+  return sql<{ id: string; name: string }[]>`
+    select id, name from api_keys
+    where account_id = ${accountId} and created_by = ${userId} and revoked_at is null
+      and (expires_at is null or expires_at > ${at}) order by id`
 }

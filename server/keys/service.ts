@@ -53,7 +53,7 @@ export async function createKey(
     },
     administrator(caller),
   )
-  if (!row) throw new Error('the key was not written')
+  if (!row) throw new Failure('unauthorized', 'The user was removed.')
   return { ...toApiKey(row), key }
 }
 

@@ -45,6 +45,7 @@ const values: Readonly<Record<string, unknown>> = {
   consent_token: 'ct-AQGh-rl3bHegq8q02QmN7TgAAAABAAABqezpa2ycEYWlxen8VGEoCJd-6PVI',
   scopes: ['read', 'write'],
   expires_at: '2027-11-20T00:00:00.000Z',
+  created_by: 'privacy@example.com',
   last_used_on: '2026-11-20',
   revoked_at: null,
   previous_valid_until: '2026-11-21T20:50:21.164Z',

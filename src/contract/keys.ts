@@ -9,6 +9,11 @@ export const ApiKey = z.object({
   name: z.string(),
   hint: z.string().nullable().describe('The last characters of its text, to recognize it by.'),
   scopes: z.array(z.enum(scopes)),
+  created_by: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('The e-mail address of the user who made it, or the id of one who is gone; null if no user did.'),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),
   last_used_on: z.string().meta({ format: 'date' }).nullable().describe('A day in UTC.'),

@@ -148,7 +148,19 @@ export interface UserInfo {
   readonly id: string
   readonly email: string
   readonly role: Role
+  /** Valid API keys that the user made. */
+  readonly keys: number
   readonly created_at: string
+}
+
+interface KeyName {
+  readonly id: string
+  readonly name: string
+}
+
+export interface RemovedUser extends UserInfo {
+  readonly ended_keys: readonly KeyName[]
+  readonly kept_keys: readonly KeyName[]
 }
 
 /** The password is null if the operator supplied it. */
@@ -217,8 +229,12 @@ export interface ServerModule {
   addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser>
   /** `account`: id, or e-mail of a user; undefined for all. */
   listUsers(options: DatabaseOptions, account: string | undefined, host: ServerHost): Promise<readonly UserInfo[]>
-  /** Also ends the user's sessions. Rejects for an account's last owner. */
-  removeUser(options: DatabaseOptions, email: string, host: ServerHost): Promise<UserInfo>
+  /** Also ends the user's sessions and, unless they are kept, keys. Rejects for an account's last owner. */
+  removeUser(
+    options: DatabaseOptions,
+    user: { readonly email: string; readonly keepKeys?: boolean | undefined },
+    host: ServerHost,
+  ): Promise<RemovedUser>
   /** Also ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,

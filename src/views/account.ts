@@ -16,6 +16,7 @@ const keyColumns: readonly Column<ApiKey>[] = [
   field('expires_at', { text: row => minute(row.expires_at), rank: 5 }),
   field('last_used_on', { rank: 7 }),
   field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
+  field('created_by', { rank: 6.5 }),
 ]
 
 const stateColumn: Column<ApiKey> = {

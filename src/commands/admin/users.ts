@@ -3,12 +3,13 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
+import { formatCount } from '../../cli/messages.ts'
 import { many, one, pagesOf } from '../../cli/output.ts'
 import { readPassword } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
-import type { NewUser, UserInfo } from '../../contract/server.ts'
+import type { NewUser, RemovedUser, UserInfo } from '../../contract/server.ts'
 import { roles } from '../../contract/session.ts'
-import type { Column, View } from '../../output/index.ts'
+import { type Column, type View, visible } from '../../output/index.ts'
 import { field, minute } from '../../views/field.ts'
 
 const columns: readonly Column<UserInfo>[] = [
@@ -16,6 +17,7 @@ const columns: readonly Column<UserInfo>[] = [
   field('id', { whole: true, rank: 5 }),
   field('email', { whole: true, rank: 1 }),
   field('role', { whole: true, rank: 2 }),
+  field('keys', { rank: 3.5 }),
   field('created_at', { text: row => minute(row.created_at), rank: 6 }),
 ]
 
@@ -94,26 +96,38 @@ Examples:
     )
 }
 
-const RemoveOptions = z.strictObject({ ...databaseOptions, email: nonEmpty, yes: z.literal(true).optional() })
+const RemoveOptions = z.strictObject({
+  ...databaseOptions,
+  email: nonEmpty,
+  keepKeys: z.literal(true).optional(),
+  yes: z.literal(true).optional(),
+})
+
+const removedView: View<RemovedUser> = {
+  id: user => user.email,
+  columns: [...columns, field('ended_keys', { rank: 7 }), field('kept_keys', { rank: 8 })],
+}
 
 export function userRemove(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')
+      .option('--keep-keys', 'leave the API keys that the user made valid, and name them')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
       `
-Ends every session of the user; API keys keep working. What the user changed stays in the histories, by the id of
+Ends every session of the user, and revokes the API keys that the user made, which it names: what uses them stops.
+With --keep-keys they go on. A key that was made with the account is no user's, and goes on. What the user changed stays in the histories, by the id of
 the user. The last owner of an account cannot be removed.
 
 Examples:
   $ consentctl admin user remove --email auditor@example.com
-  $ consentctl admin user remove --email auditor@example.com --yes`,
+  $ consentctl admin user remove --email li@example.com --keep-keys --yes`,
     )
     .action(
-      action(ctx, RemoveOptions, userView, async (_, { email, yes, ...options }) => {
+      action(ctx, RemoveOptions, removedView, async (_, { email, yes, keepKeys, ...options }) => {
         const asks = mustPrompt(ctx, { yes }, { action: 'remove the user', isUncounted: true })
         const { listUsers, removeUser } = await ctx.loadServer()
         if (asks) {
@@ -123,10 +137,14 @@ Examples:
             action: 'remove',
             noun: 'user',
             where: 'this database',
+            notes: rows.map(({ keys }) => `${formatCount(keys, 'API key')} of the user ${keepKeys ? 'stay' : 'end'}`),
             total: 1,
           })
         }
-        return one(userView, await removeUser(options, email, serverHost(ctx)), { mutates: true })
+        const removed = await removeUser(options, { email, keepKeys }, serverHost(ctx))
+        for (const { id, name } of removed.ended_keys) await ctx.say(`revoked key ${id} (${visible(name)})`)
+        for (const { id, name } of removed.kept_keys) await ctx.warn(`key ${id} (${visible(name)}) stays valid`)
+        return one(removedView, removed, { mutates: true })
       }),
     )
 }

@@ -29,7 +29,7 @@ async function makeOwnKey(
 ): Promise<void> {
   const before = ctx.settings.apiKey
   const email = who.email ?? ctx.settings.email?.value
-  const name = keyName ?? `consentctl@${hostname()}`.slice(0, 100)
+  const name = keyName ?? newKeyName()
   const api = await signIn(ctx, who)
   const profile = await check(api)
   const key = await api.call(keys.create, { body: { name, scopes: scope } })
@@ -44,6 +44,11 @@ async function makeOwnKey(
     await ctx.say(
       `note: the previous key ${maskKey(before.atHand)} stays valid until you revoke it: consentctl keys list`,
     )
+}
+
+/** Tells two keys of a machine apart by the second: `consentctl@HOSTNAME 2026-01-31T09:30:00Z`. */
+function newKeyName(): string {
+  return `consentctl@${hostname().slice(0, 60)} ${new Date().toISOString().slice(0, 19)}Z`
 }
 
 async function revokeLostKey(ctx: Context, api: Client, id: string): Promise<void> {
@@ -70,7 +75,7 @@ export function login(command: Command, ctx: Context): void {
       .option('--email <address>', 'sign in and create a key instead of prompting for one')
       .option('--password-stdin', 'read the password from standard input instead of prompting')
       .option('--site <site>', 'default site of new records, by its name or id')
-      .option('--key-name <name>', 'name of the new key (consentctl@HOSTNAME)'),
+      .option('--key-name <name>', 'name of the new key (consentctl@HOSTNAME and the time)'),
   )
     .addHelpText(
       'after',

@@ -34,9 +34,10 @@ const edited = (what: string, { account_id: account, id }: Victim, more: Partial
 
 /**
  * Columns that no hash covers: that an erasure covers a record is told by its signed certificate, and that an entry is
- * counted concerns the statistics alone.
+ * counted concerns the statistics alone, what near matches are found by is computed anew by nobody, and what a repeated request is
+ * known by is of no record.
  */
-const uncovered = ['erased', 'is_counted']
+const uncovered = ['erased', 'is_counted', 'near_subject', 'request_hash']
 
 /** Any column of any row of a record gets another value. */
 export const change: Edit = async (sql, chance, one) => {

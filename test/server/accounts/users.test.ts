@@ -1,10 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { deleteUser } from '../../../server/accounts/queries.ts'
 import { addUser, listUsers, removeUser } from '../../../server/accounts/users.ts'
+import { TtlCache } from '../../../server/auth/ttl-cache.ts'
 import { newId } from '../../../server/ids.ts'
-import { OperatorError } from '../../../src/contract/index.ts'
+import { createKey } from '../../../server/keys/service.ts'
+import { type ApiKey, OperatorError } from '../../../src/contract/index.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
+import { makeKey } from '../keys/keys.ts'
+import { verified } from '../verify/verified.ts'
 
 const service = useService()
 const password = 'a long password'
@@ -33,6 +38,7 @@ describe('addUser', () => {
       id: expect.any(String),
       email,
       role,
+      keys: 0,
       created_at: expect.any(String),
       password: null,
     })
@@ -85,6 +91,43 @@ describe('removeUser', () => {
     expect((await listUsers(service.sql, account.accountId)).map(each => each.email)).toEqual([account.email])
   })
 
+  it.each([
+    [undefined, [401, 401], 200],
+    [true, [200, 200], 200],
+  ])('with keepKeys %s leaves these keys valid, and names those that end or go on', async (keepKeys, own, first) => {
+    await add({ role: 'owner' })
+    const session = {
+      cookie: String((await signIn(email, password)).headers['set-cookie']).replace(/;.*/, ''),
+      origin: service.url,
+    }
+    const made = [await makeKey(service, session), await makeKey(service, session, { name: 'CI' })]
+    const revoked = await makeKey(service, session)
+    await service.call('DELETE', `/api/v1/keys/${revoked.id}`, { headers: session })
+    const others = await service.signIn(account)
+    const list = async () => (await service.call('GET', '/api/v1/keys', { headers: others })).body.data
+    expect((await list()).map((key: ApiKey) => key.created_by)).toEqual([email, email, email, null])
+    expect((await listUsers(service.sql, email)).map(({ keys }) => keys)).toEqual([0, 2])
+
+    const names = made.map(({ id, name }) => ({ id, name }))
+    const removed = await removeUser(service.sql, email, { keepKeys })
+    expect(removed).toMatchObject({ ended_keys: keepKeys ? [] : names, kept_keys: keepKeys ? names : [] })
+    const node = await service.addNode() // which has seen no key yet
+    const use = async (key: string) => (await node.call('GET', '/api/v1/consents', { key })).status
+    expect([await use(made[0]?.key ?? ''), await use(made[1]?.key ?? '')]).toEqual(own)
+    expect(await use(account.key)).toBe(first)
+    expect((await list())[0].created_by).toBe(removed.id)
+    expect((await verified(service.sql, { account: account.accountId })).findings).toEqual([])
+  })
+
+  it('lets a session that is still open on another node make no key', async () => {
+    const { id } = await add({ role: 'owner' })
+    await removeUser(service.sql, email)
+    const caller = { kind: 'user', id, accountId: account.accountId } as const
+    await expect(createKey({ sql: service.sql, keys: new TtlCache() }, caller, { name: 'late' })).rejects.toThrow(
+      'removed',
+    )
+  })
+
   it('removes an owner beside another, and never the last one', async () => {
     await add({ role: 'owner' })
     await removeUser(service.sql, account.email)
@@ -99,7 +142,8 @@ describe('removeUser', () => {
     await add({ role: 'owner' })
     let second: Promise<unknown> = Promise.resolve()
     await service.sql.begin(async tx => {
-      await removeUser(tx as unknown as Sql, account.email)
+      const { accountId, userId } = account
+      await deleteUser(tx as unknown as Sql, { accountId, userId }, new Date())
       second = removeUser(service.sql, email).catch((error: Error) => error.message)
       await delay(50)
     })

@@ -30,6 +30,7 @@ describe('POST /api/v1/keys › 201', () => {
       scopes: ['read', 'write', 'erase'],
       created_at: expect.stringMatching(instant),
       expires_at: null,
+      created_by: account.email,
       last_used_on: null,
       revoked_at: null,
       key: expect.stringMatching(/^sk-[\dA-Za-z]{71}$/),

@@ -101,9 +101,11 @@ const accountRow = {
 }
 
 const userRow = {
-  ...{ account_id: uuid(6), id: uuid(7), email, role: 'reader' },
+  ...{ account_id: uuid(6), id: uuid(7), email, role: 'reader', keys: 2 },
   created_at: '2026-01-31T09:30:00.000Z',
 }
+
+const removedRow = { ...userRow, ended_keys: [{ id: uuid(8), name: 'CI' }], kept_keys: [] }
 
 /** The key of these tests, as an instance publishes it. */
 const keysFile = 'test/fixtures/consent-keys.json'
@@ -119,7 +121,7 @@ const server = async () =>
     resetPassword: async () => ({ email, password: 'made up' }),
     addUser: async () => ({ ...userRow, password: 'made up' }),
     listUsers: async () => [userRow],
-    removeUser: async () => userRow,
+    removeUser: async () => removedRow,
   }) as unknown as ServerModule
 
 /** A command of somebody who signs in. */
@@ -405,7 +407,7 @@ export const cases: readonly Case[] = [
     args: ['admin', 'user', 'remove', '--email', email, '--yes'],
     handlers: [],
     loadServer: server,
-    rows: [userRow],
+    rows: [removedRow],
     single: true,
     id: 'email',
   },

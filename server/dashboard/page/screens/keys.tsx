@@ -95,11 +95,14 @@ function State({ of }: { readonly of: ApiKey }) {
 
 const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(hint)}`)
 
+const none = <span class="none">no user</span>
+
 const columns: readonly Column<ApiKey>[] = [
   { title: 'Name', cell: ({ name }) => <Text of={name} /> },
   { title: 'Key', cell: key => <code>{hintOf(key)}</code> },
   { title: 'State', cell: key => <State of={key} /> },
   { title: 'Scopes', cell: ({ scopes }) => visible(scopes.join(', ')) },
+  { title: 'Made by', cell: ({ created_by }) => (created_by === null ? none : <Text of={created_by} />) },
   { title: 'Last used (UTC)', cell: ({ last_used_on }) => last_used_on ?? <span class="none">never</span> },
   { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
 ]

@@ -75,6 +75,7 @@ create table api_keys (
   key_hash bytea not null, -- SHA-256 of the key's text
   hint text, -- the last characters of the key's text
   scopes jsonb not null default '["read","write","erase"]',
+  created_by uuid, -- the user, who may be gone; null for the command that created the account
   last_used_on date, -- UTC
   created_at timestamptz(3) not null,
   expires_at timestamptz(3),

@@ -22,8 +22,8 @@ describe('keys list', () => {
     expect(JSON.parse(json.stdout)).toEqual(data)
     const tsv = await runAs(cli, ['keys', 'list', '--header'])
     expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
-      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tstate',
-      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tactive`,
+      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tcreated_by\tstate',
+      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tprivacy@example.com\tactive`,
     ])
     expect((await runAs(cli, ['keys', 'list', '-q'])).stdout).toBe(`${uuid(0x4e1)}\n${uuid(2)}\n`)
   })
@@ -32,9 +32,11 @@ describe('keys list', () => {
     holding()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { ...screen, columns: 160 })
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^.*ID +STATE +NAME +HINT +SCOPES +REVOKED_AT +LAST_USED_ON +CREATED_AT/)
-    expect(stdout).toMatch(/active +backend +sk-…a1b2 +read,write +2026-02-01 +2026-01-31 09:30Z\n/)
-    expect(stdout).toMatch(/old .* 2026-01-31 10:00Z +2026-02-01/)
+    expect(stdout).toMatch(/^.*ID +STATE +NAME +HINT +SCOPES +REVOKED_AT +CREATED_BY +LAST_USED_ON +CREATED_AT/)
+    expect(stdout).toMatch(
+      /active +backend +sk-…a1b2 +read,write +privacy@example\.com +2026-02-01 +2026-01-31 09:30Z\n/,
+    )
+    expect(stdout).toMatch(/old .* 2026-01-31 10:00Z +privacy@example\.com +2026-02-01/)
     expect(stderr).toBe('2 keys\n')
   })
 
