@@ -122,6 +122,14 @@ const otherHints = {
   },
 } as const
 
+/** Changes that all servers of a cluster must take, such as a new login, need each of them. */
+function delayHint(cause: unknown): string | undefined {
+  if (/ remote node /.test(String((cause as Error).message)))
+    return 'start that server of the cluster, or take it out with citus_disable_node'
+  if (dbErrorCode(cause) !== '57014') return undefined
+  return 'look for a lock on the tables, or for a server of the cluster that hangs'
+}
+
 function toOperatorError(cause: unknown, target: keyof typeof otherHints): OperatorError {
   const code = dbErrorCode(cause) ?? ''
   const hint = hints.find(([codes]) => codes.test(code))?.[1]
@@ -130,7 +138,7 @@ function toOperatorError(cause: unknown, target: keyof typeof otherHints): Opera
   const others = otherHints[target]
   return new OperatorError(`the database cannot be used: ${(cause as Error).message || code || String(cause)}`, {
     code: isUnavailable ? 'unavailable' : 'settings',
-    hint: hint ?? (isUnavailable ? others.unavailable : others.other),
+    hint: hint ?? (isUnavailable ? (delayHint(cause) ?? others.unavailable) : others.other),
     cause,
   })
 }

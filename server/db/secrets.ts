@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
-/** Returns 32 random bytes that all nodes share under a name. */
+/**
+ * Returns 32 random bytes that all nodes share under a name. Writes only what is missing, because on Citus every server has the
+ * table, and none takes a write while one is down.
+ */
 export async function sharedSecret(sql: Sql, name: string): Promise<Buffer> {
+  const known = await findSecret(sql, name)
+  if (known) return known
   await sql`insert into secrets (name, value) values (${name}, ${randomBytes(32)}) on conflict (name) do nothing`
   const value = await findSecret(sql, name)
   if (!value) throw new Error(`the secret ${name} is missing`)

@@ -5,12 +5,14 @@ import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { entriesPerCheckpoint, isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
+import { NextAccount, partialMessage } from '../db/next-account.ts'
+import { noId } from '../ids.ts'
 import { type Backdated, findCheckpointBefore } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,
-  findNextUnloggedAccount,
   findRoot,
+  findUnloggedAccount,
   insertCheckpoint,
   type LogEntry,
   listUnloggedEntries,
@@ -41,19 +43,21 @@ export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0
   let checkpoints = 0
   const failures: Error[] = []
-  let account = await findNextUnloggedAccount(log.sql, null)
-  while (account !== undefined && !log.signal?.aborted) {
+  const accounts = new NextAccount(log.sql)
+  for (let after = noId; !log.signal?.aborted; ) {
+    const account = await accounts.find(after, among => findUnloggedAccount(log.sql, among))
+    if (account === undefined) break
+    after = account
     try {
       for await (const appended of coverAccount(log, account)) {
         entries += appended
         checkpoints += 1
       }
     } catch (error) {
-      if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
       failures.push(new Error(`the log of the account ${account}: ${(error as Error).message}`))
     }
-    account = await findNextUnloggedAccount(log.sql, account)
   }
+  if (accounts.isPartial) failures.push(new Error(partialMessage))
   if (failures[0]) throw failures[0]
   return entries > 0 ? { entries, checkpoints } : null
 }

@@ -1,5 +1,6 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { InclusionQuery } from '../../src/contract/index.ts'
+import type { Accounts } from '../db/next-account.ts'
 
 export interface SigningKey {
   readonly keyId: string
@@ -66,7 +67,7 @@ export async function insertKeyStatement(
       select ${keyId}, ${publicKey}::bytea, ${at}::timestamptz from appended where ${introduced !== null}
       on conflict (key_id) do nothing
     )
-    select from appended`
+    select 1 from appended`
   return rows.length > 0
 }
 
@@ -104,11 +105,9 @@ export interface CheckpointRow {
   readonly created_at: Date
 }
 
-export async function findNextUnloggedAccount(sql: Sql, after: string | null): Promise<string | undefined> {
+export async function findUnloggedAccount(sql: Sql, accounts: Accounts): Promise<string | undefined> {
   const [row] = await sql<{ account_id: string }[]>`
-    select account_id from log_entries
-    where leaf_index is null ${after === null ? sql`` : sql`and account_id > ${after}`}
-    order by account_id limit 1`
+    select account_id from log_entries where leaf_index is null and account_id ${accounts} order by account_id limit 1`
   return row?.account_id
 }
 

@@ -141,7 +141,8 @@ export async function openSigner(
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  await insertSigningKey(sql, await toPublish(sql, signer)) // the row may have been lost
+  const isPublished = (await listSigningKeys(sql)).some(({ keyId }) => keyId === signer.keyId)
+  if (!isPublished) await insertSigningKey(sql, await toPublish(sql, signer)) // the row was lost
   const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
   return signerOf(key, { command, findKey })
 }

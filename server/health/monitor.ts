@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import { dbErrorCode } from '../db/errors.ts'
-import { noId } from '../ids.ts'
 import { clockToleranceMs, DatabaseClock } from './clock.ts'
 import { type NodeState, readOnlyReason } from './state.ts'
 
@@ -115,15 +114,18 @@ function describeOffset(offsetMs: number): string {
   return `its clock is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of the database`
 }
 
-/** Changes no row, but needs the table locks of requests that write. Fails with 25006 on a read-only database. */
+/**
+ * Reads and changes no row, but needs the table locks of requests that write. Fails with 25006 on a read-only database. The
+ * condition is false, because on Citus an account's rows are on a server that may be down when the others are not.
+ */
 async function writeNothing(sql: Sql): Promise<void> {
   await sql`
-    with account as (select from accounts where account_id = ${noId} for key share),
-    site as (select from sites where account_id = ${noId} for key share),
-    units as (update usage set used = used where account_id = ${noId}),
-    keys as (update idempotency_keys set key = key where account_id = ${noId}),
-    records as (update consents set version = version where account_id = ${noId}),
-    history as (update consent_history set version = version where account_id = ${noId}),
-    log as (update log_entries set version = version where account_id = ${noId})
+    with account as (select account_id from accounts where false for key share),
+    site as (select account_id from sites where false for key share),
+    units as (update usage set used = used where false),
+    keys as (update idempotency_keys set key = key where false),
+    records as (update consents set version = version where false),
+    history as (update consent_history set version = version where false),
+    log as (update log_entries set version = version where false)
     select 1`
 }

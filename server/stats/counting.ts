@@ -2,10 +2,11 @@ import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
 import { dbErrorCode } from '../db/errors.ts'
+import { NextAccount, partialMessage } from '../db/next-account.ts'
 import { unavailable } from '../failure.ts'
 import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
-import { countLeaves, countRecords, findNextBehind, findUncounted } from './queries.ts'
+import { countLeaves, countRecords, findBehind, findUncounted } from './queries.ts'
 
 const leavesPerBatch = 1000
 
@@ -17,9 +18,10 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
   let after = noId
   const failed: string[] = []
+  const accounts = new NextAccount(sql)
   for (;;) {
     const start = performance.now()
-    const behind = pace.signal.aborted ? undefined : await findNextBehind(sql, after)
+    const behind = pace.signal.aborted ? undefined : await accounts.find(after, among => findBehind(sql, among))
     if (!behind) break
     const { accountId, leaves, size } = behind
     const to = Math.min(leaves + leavesPerBatch, size)
@@ -33,6 +35,7 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
     await pauseAfter(start, pace)
   }
   if (failed.length > 0) throw new OperatorError(`${failed.length} accounts are not counted, first ${failed[0]}`)
+  if (accounts.isPartial) throw new OperatorError(partialMessage)
   return counted
 }
 

@@ -2,6 +2,7 @@ import type { Fragment, Sql } from 'postgres'
 import type { StatsQuery } from '../../src/contract/index.ts'
 import { entriesPerCheckpoint } from '../../src/evidence/proofs.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
+import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
 
 export interface Progress {
@@ -15,16 +16,17 @@ export interface BehindRow extends Progress {
   readonly size: number
 }
 
-export async function findNextBehind(sql: Sql, after: string): Promise<BehindRow | undefined> {
+export async function findBehind(sql: Sql, accounts: Accounts): Promise<BehindRow | undefined> {
   const [row] = await sql<BehindRow[]>`
     select a.account_id as "accountId", coalesce(p.leaves, 0)::float8 as leaves,
       coalesce(p.revision, 0)::float8 as revision, last.leaf_index::float8 + 1 as size
     from accounts a left join statistics_progress p on p.account_id = a.account_id
     cross join lateral (
       select l.leaf_index from log_entries l
-      where l.account_id = a.account_id and l.leaf_index >= coalesce(p.leaves, 0) order by l.leaf_index desc limit 1
+      where l.account_id = a.account_id and l.account_id ${accounts} and l.leaf_index >= coalesce(p.leaves, 0)
+      order by l.leaf_index desc limit 1
     ) last
-    where a.account_id > ${after} order by a.account_id limit 1`
+    where a.account_id ${accounts} order by a.account_id limit 1`
   return row
 }
 

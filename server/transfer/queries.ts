@@ -81,7 +81,8 @@ export async function recordImport(
       with ${lockedAccount(sql, accountId)}, change as (
         select ${target(sql, 'account', accountId)} as target, null::jsonb as before,
           jsonb_build_object('exported_at', ${exportedAt}::text, 'sha256', ${sha256}::text) as after
+        from account
       ), ${auditEntry(sql, { accountId, actor: machine, action: 'imported', at: new Date() })}
-      select from account`
+      select 1 from account`
   }
 }
