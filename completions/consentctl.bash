@@ -140,12 +140,12 @@ _consentctl() {
   fi
   case $at in
     '') commands='create import list ls get update rm delete restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands' flags='' ;;
-    'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --map-init --no-batch --dry-run' ;;
-    'import') commands='' flags='--from --site --dry-run --map --map-out --policy-version --timezone --csv-unguard --refused-out --failed-out --receipt-out --resume --ignore-quota --yes -y --confirm' ;;
+    'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --map-init --no-batch --dry-run' ;;
+    'import') commands='' flags='--from --site --dry-run --map --map-out --policy-version --timezone --csv-unguard --refused-out --failed-out --receipt-out --resume --ignore-quota --allow-empty --yes -y --confirm' ;;
     'list') commands='' flags='--site --subject --accepted --refused --from --to --limit --all --count --include-deleted --consent-id --imported --witnessed --at --expiring --expired --cursor --max-requests --concurrency' ;;
     'get') commands='' flags='--include-deleted --at' ;;
-    'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences --where --yes -y --confirm --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
-    'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --dry-run' ;;
+    'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences --where --yes -y --confirm --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --dry-run' ;;
+    'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --dry-run' ;;
     'restore') commands='' flags='--dry-run --despite-erasure' ;;
     'history') commands='' flags='--verify --checkpoint' ;;
     'check') commands='' flags='--purpose --site --at --only-witnessed' ;;

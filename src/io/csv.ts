@@ -28,8 +28,9 @@ export class NoRow extends CliError {
 
 /** @throws NoRow if the number of cells differs from the header's */
 export function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
-  if (cells.length !== header.length)
-    throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}`)
+  if (cells.length === header.length) return
+  const why = line.bytes.includes(13) ? ', and a carriage return (CR), which ends no line without a line feed' : ''
+  throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}${why}`)
 }
 
 /** Returns the delimiter of a first line such as `sep=;`, which some spreadsheets write. */
@@ -48,6 +49,11 @@ export async function openTable(
   delimiter: Delimiter | undefined,
   isKnown: (name: string) => boolean,
 ): Promise<Table> {
+  if (/\r/.test(header.bytes.toString('latin1').replace(/"[^"]*"/g, '')))
+    throw usageError(
+      'the lines end with a carriage return (CR) alone, so that the whole file is one line',
+      'save the file as CSV with line feeds (LF or CRLF)',
+    )
   if (header.bytes.includes(0))
     throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
   const { parse } = await import('csv-parse/sync')

@@ -419,6 +419,7 @@ export class Importer {
       maxErrors: random.chance(0.2) ? random.int(1, 3) : Number.POSITIVE_INFINITY,
       failedOut: undefined,
       ignoreQuota: true,
+      allowEmpty: false,
       batch: random.chance(0.7),
       dryRun: false,
     }

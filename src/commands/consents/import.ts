@@ -39,6 +39,7 @@ const Options = z.strictObject({
   receiptOut: nonEmpty.optional(),
   resume: nonEmpty.optional(),
   ignoreQuota: z.literal(true).optional(),
+  allowEmpty: z.literal(true).optional(),
   ...confirmOptions,
 })
 type ImportFlags = z.output<typeof Options>
@@ -87,6 +88,7 @@ export function importHistory(command: Command, ctx: Context): void {
     .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
     .option('--resume <job|last>', 'resume an import that was stopped')
     .option('--ignore-quota', 'start even if the monthly quota is too small')
+    .option('--allow-empty', 'files without a row are no error')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
     .action(action(ctx, Options, viewOf, run))
@@ -253,6 +255,7 @@ async function prepareFiles(
       onRefused: refused.add,
     })
     await refused.finish()
+    if (!options.allowEmpty) requireRows(prepared)
     return prepared
   } catch (error) {
     if (prepared) await discard(prepared)
@@ -264,6 +267,14 @@ async function prepareFiles(
 
 function isStopped({ undecided, unreadable }: Prepared): boolean {
   return undecided > 0 || unreadable > 0
+}
+
+/** @throws CliError empty (exit 5) */
+function requireRows({ counts, files }: Prepared): void {
+  if (counts.read > 0) return
+  const names = files.map(({ name }) => name).join(', ')
+  const hint = 'if that is right: --allow-empty'
+  throw new CliError('empty', exit.rejected, `no row in ${names}: nothing was sent`, { hint })
 }
 
 /** Shows the values, and writes the undecided ones to `--map-out`. */

@@ -47,6 +47,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
       siteFlag: undefined,
       batch: false,
       dryRun,
+      allowEmpty: options.allowEmpty === true || options.file === undefined, // the ids of a list
     },
   }
   if (where === undefined) return importConsents(ctx, lineOptions, operation)

@@ -20,6 +20,7 @@ export const lineFlagOptions = {
   failedOut: nonEmpty.optional(),
   resume: nonEmpty.optional(),
   ignoreQuota: z.literal(true).optional(),
+  allowEmpty: z.literal(true).optional(),
 }
 
 export const importFlagOptions = {
@@ -63,6 +64,7 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')
     .option('--resume <job|last>', about.resume)
     .option('--ignore-quota', 'start even if the monthly quota is too small')
+    .option('--allow-empty', 'a file without a line is no error')
 }
 
 /** Returns null for a single record. @throws UsageError if flags of one record and of an import are mixed */
@@ -96,6 +98,7 @@ export function toLineOptions(options: z.output<typeof LineFlags>) {
     maxErrors: options.failFast ? 1 : (options.maxErrors ?? Number.POSITIVE_INFINITY),
     failedOut: options.failedOut,
     ignoreQuota: options.ignoreQuota ?? false,
+    allowEmpty: options.allowEmpty ?? false,
   }
 }
 

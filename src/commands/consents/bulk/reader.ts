@@ -181,6 +181,7 @@ export interface Extent {
 interface Limits {
   readonly maxErrors: number
   readonly failedOut: string | undefined
+  readonly allowEmpty: boolean
 }
 
 /** Thrown after the results of the invalid lines. */
@@ -190,7 +191,7 @@ export class InvalidLinesError extends CliError {}
 export async function* validate(
   ctx: Context,
   reader: Reader<unknown>,
-  { maxErrors, failedOut }: Limits,
+  { maxErrors, failedOut, allowEmpty }: Limits,
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LineResult[], Extent> {
@@ -213,10 +214,20 @@ export async function* validate(
     throw nothingSent(error)
   }
   await errors.finish()
-  if (invalid === 0) return { lines, sha256: reader.digest() }
+  if (invalid === 0) {
+    requireLines(reader, lines, allowEmpty || signal.aborted)
+    return { lines, sha256: reader.digest() }
+  }
   const where = failedOut === undefined ? '' : `: ${failedOut} has the lines to correct`
   const message = `${formatCount(invalid, 'line')} of ${lines} cannot be sent, so nothing was`
   throw new InvalidLinesError('invalid_data', exit.rejected, message, { hint: `correct the file${where}` })
+}
+
+/** An empty file is rather a failed export than nothing to do. @throws CliError empty (exit 5) */
+export function requireLines({ name, header }: Reader<unknown>, lines: number, isAllowed: boolean): void {
+  if (lines > 0 || isAllowed) return
+  const message = `${name} has no line${header() ? ' but its header' : ''}: nothing was sent`
+  throw new CliError('empty', exit.rejected, message, { hint: 'if that is right: --allow-empty' })
 }
 
 export function nothingSent(error: unknown): unknown {

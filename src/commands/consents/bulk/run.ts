@@ -29,7 +29,7 @@ import {
   showProgress,
   warnEmpty,
 } from './progress.ts'
-import { InvalidLinesError, nothingSent, validate } from './reader.ts'
+import { InvalidLinesError, nothingSent, requireLines, validate } from './reader.ts'
 import { type Outcome, openSender, type Sender } from './sender.ts'
 import { snapshotFolder } from './snapshot.ts'
 
@@ -127,6 +127,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   let [isThrough, isDone] = [false, false]
   try {
     yield* results(run, line, signal)
+    requireLines(job.reader, progress.last, options.allowEmpty || progress.stop !== null)
     isDone = await finish(run)
     isThrough = true
   } catch (error) {

@@ -111,6 +111,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
     ...file,
     ...{ format: undefined, map: undefined, true: undefined, false: undefined, csvUnguard: false, batch: true },
     ...{ site, siteFlag: undefined, concurrency, maxErrors: Number.POSITIVE_INFINITY, failedOut, ignoreQuota },
+    allowEmpty: true,
     dryRun: false,
   }
   async function* pages(): AsyncGenerator<readonly ImportedRow[]> {

@@ -112,7 +112,7 @@ describe('create --file: results', () => {
   ])('has the line numbers of the file with %s', async (_, text, expected) => {
     creating()
     const { code, rows } = await importLines(text)
-    expect(code).toBe(0)
+    expect(code).toBe(expected.length > 0 ? 0 : 5)
     expect(ids(rows)).toEqual(expected)
   })
 
@@ -120,10 +120,27 @@ describe('create --file: results', () => {
     ['nothing', '', [], 'has no line'],
     ['blank lines', '\n  \n', [], 'has no line'],
     ['a header', 'subject_id\n', ['--format', 'csv'], 'has no line but its header'],
-  ])('warns that there are no lines when the file has only %s', async (_, text, flags, told) => {
+  ])('is an error, or with --allow-empty a warning, if the file has only %s', async (_, text, flags, told) => {
     const file = join(folder.path, 'empty')
     writeFileSync(file, text)
-    const args = ['create', '--site', site, '-q', ...flags, '--file']
+    for (const command of [
+      ['create', '--site', site],
+      ['update', '--refused'],
+      ['rm', '--yes'],
+    ]) {
+      const stdin = command[0] === 'create' ? text : text.replace('subject_', '')
+      writeFileSync(file, stdin)
+      for (const input of command[0] === 'rm' ? [file] : [file, '-']) {
+        const given = [...command, ...flags, '--file', input]
+        const { code, stderr } = await cli.run(given, { stdin })
+        expect([code, cli.sent()], stderr).toEqual([5, []])
+        expect(stderr).toContain(told)
+        expect(stderr).toContain('--allow-empty')
+        expect(await cli.run([...given, '--allow-empty'], { stdin })).toMatchObject({ code: 0 })
+      }
+    }
+    writeFileSync(file, text)
+    const args = ['create', '--site', site, '-q', '--allow-empty', ...flags, '--file']
     expect(await cli.run([...args, file])).toEqual({ code: 0, stdout: '', stderr: `${file} ${told}\n` })
     const piped = await cli.run([...args, '-'], { stdin: text })
     expect(piped).toEqual({ code: 0, stdout: '', stderr: `standard input ${told}\n` })

@@ -239,6 +239,19 @@ it.each(['--yes', '--dry-run'])(
   },
 )
 
+it.each([
+  ['nothing', ''],
+  ['a header', 'person,at,answer\n'],
+])('import › exit 5 › of a file with only %s, but 0 with --allow-empty', async (_, text) => {
+  importing(made)
+  for (const flag of ['--yes', '--dry-run']) {
+    const { code, stderr } = await run(put('empty.csv', text), ...flags(), flag)
+    expect([code, posts()], stderr).toEqual([5, 0])
+    expect(stderr).toContain('no row in ')
+    expect(await run(put('empty.csv', text), ...flags(), flag, '--allow-empty')).toMatchObject({ code: 0 })
+  }
+})
+
 it('import › leaves no file of --refused-out if the reading fails, and refuses it with --resume', async () => {
   const file = irregular()
   appendFileSync(file, '"open,2024-03-01T09:00:00Z,yes\n')
