@@ -12,7 +12,7 @@ import type { Reason } from './prepared.ts'
 import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
 import type { ReadRow } from './rows.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
-import { timeReader } from './time.ts'
+import { describeCause, timeReader } from './time.ts'
 
 export interface Meaning {
   readonly originId: string
@@ -56,6 +56,8 @@ const fieldTypes: Readonly<Record<keyof Details | 'origin_id', z.ZodType>> = {
 }
 const detailNames = ['consent_id', 'subject_id', 'ip_address', 'user_agent', 'notice_locale', 'evidence'] as const
 
+type Labelled = keyof ImportMap['fields'] | 'event' | 'accepted'
+
 type TextGetter = (row: Row) => string
 
 interface Getters {
@@ -90,6 +92,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     repeatedHour: time.repeated_hour ?? 'refuse',
   })
   const now = options.now.getTime()
+  const labels = labelsOf(map)
 
   const compile = (columns: Columns): Getters => ({
     event: map.event ? textGetter(columns, map.event.path) : null,
@@ -104,12 +107,51 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     purposes: openPurposes(map.purposes, columns),
   })
 
+  const checked = (name: keyof typeof fieldTypes, value: string): string => {
+    if (value === '') throw new RowProblem('field', `${labels(name)} is not there`)
+    const issue = fieldTypes[name].safeParse(value).error?.issues[0]
+    if (issue) throw new RowProblem('field', `${labels(name)} ${issue.message}`)
+    return value
+  }
+
+  const decideText = (table: 'event' | 'accepted', get: TextGetter | null, row: Row) => {
+    if (get === null) return null
+    const value = decidable(get(row), labels(table))
+    return { table, value, decision: decisions.decide(table, value) }
+  }
+
+  const readVersion = (value: string): number | undefined => {
+    const label = labels('policy_version')
+    if (value === '') throw new RowProblem('field', `${label} is not there`)
+    return decisions.decide('policy_versions', decidable(value, label)) as number | undefined
+  }
+
+  const readDetails = ({ details }: Getters, row: Row): Details => {
+    const read: Record<string, string> = {}
+    for (const [name, get] of details) {
+      const value = get(row)
+      if (value !== '') read[name] = checked(name, value)
+    }
+    return read
+  }
+
+  /** Returns null if the row does not say whose it is. */
+  const findOrigin = (getters: Getters, row: Row): string | null => {
+    try {
+      return checked('origin_id', getters.originId(row))
+    } catch (error) {
+      if (error instanceof RowProblem) return null
+      throw error
+    }
+  }
+
   const readAt = (given: string): number => {
-    if (given === '') throw new RowProblem('time', 'given_at is not there')
+    const label = labels('given_at')
+    if (given === '') throw new RowProblem('time', `${label} is not there`)
     const at = readTime(given)
-    if (typeof at !== 'number') throw new RowProblem('time', at.problem)
-    if (at < earliest) throw new RowProblem('time', `given_at is before 1990: ${given}`)
-    if (at > now) throw new RowProblem('time', `given_at is in the future: ${given}`)
+    if (typeof at !== 'number') throw new RowProblem('time', `${label}: ${at.problem}`)
+    if (at < earliest) throw new RowProblem('time', `${label} is before 1990: ${given}${describeCause(given)}`)
+    if (at > now) throw new RowProblem('time', `${label} is in the future: ${given}`)
     return at
   }
 
@@ -145,7 +187,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes, row)
     const isSilent = accepted === null && !purposes.some(([, answer]) => answer !== null)
     const silence = isSilent ? (leftOut ?? { table: 'values' as const, value: '' }) : null
-    const version = getters.version ? readVersion(decisions, getters.version(row)) : options.policyVersion
+    const version = getters.version ? readVersion(getters.version(row)) : options.policyVersion
     if (isUndecided || version === undefined) return { kind: 'undecided' }
     const details = readDetails(getters, row)
     return { kind: 'answer', meaning: { originId, at, version, accepted, purposes, details, silence } }
@@ -153,9 +195,9 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
 
   const interpret = (getters: Getters, row: Row): Interpretation => {
     try {
-      const event = decideText(decisions, 'event', getters.event, row)
+      const event = decideText('event', getters.event, row)
       if (event?.decision === 'left_out') return { kind: 'left_out', by: event }
-      const accepted = decideText(decisions, 'accepted', getters.accepted, row)
+      const accepted = decideText('accepted', getters.accepted, row)
       if (accepted?.decision === 'left_out') return { kind: 'left_out', by: accepted }
       const originId = checked('origin_id', getters.originId(row))
       const answer = readAnswer(getters, row, answerOf(accepted?.decision ?? 'derived'), originId)
@@ -180,45 +222,20 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   }
 }
 
-/** Returns null if the row does not say whose it is. */
-function findOrigin(getters: Getters, row: Row): string | null {
-  try {
-    return checked('origin_id', getters.originId(row))
-  } catch (error) {
-    if (error instanceof RowProblem) return null
-    throw error
-  }
-}
-
 function answerOf(decision: string | number | false | undefined): boolean | null {
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-function decideText(decisions: Decisions, table: Table, get: TextGetter | null, row: Row) {
-  if (get === null) return null
-  const value = decidable(get(row))
-  return { table, value, decision: decisions.decide(table, value) }
-}
-
-function readVersion(decisions: Decisions, value: string): number | undefined {
-  if (value === '') throw new RowProblem('field', 'policy_version is not there')
-  return decisions.decide('policy_versions', decidable(value)) as number | undefined
-}
-
-function readDetails({ details }: Getters, row: Row): Details {
-  const read: Record<string, string> = {}
-  for (const [name, get] of details) {
-    const value = get(row)
-    if (value !== '') read[name] = checked(name, value)
-  }
-  return read
-}
-
-function checked(name: keyof typeof fieldTypes, value: string): string {
-  if (value === '') throw new RowProblem('field', `${name} is not there`)
-  const issue = fieldTypes[name].safeParse(value).error?.issues[0]
-  if (issue) throw new RowProblem('field', `${name} ${issue.message}`)
-  return value
+/** Returns the text that names a field in messages: with its place in the file, where that has another name. */
+function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => string {
+  const sources = { ...fields, event: event?.path, accepted: 'path' in accepted ? accepted.path : undefined }
+  const labels = Object.entries(sources).map(([name, source]) => {
+    const paths = source === undefined ? [] : typeof source === 'string' ? [source] : Object.values(source)[0]
+    const place = [paths].flat().join('", "')
+    return [name, place === '' || place === name ? name : `${name} ("${place}")`] as const
+  })
+  const byName = new Map(labels)
+  return name => byName.get(name) ?? name
 }
 
 /** Yields '' for a missing value. */

@@ -98,5 +98,5 @@ function listOf(value: unknown, path: string): readonly unknown[] {
 
 function purpose(name: string, value: unknown, prefix = ''): PurposeValue {
   if (name === '') throw new RowProblem('field', 'a purpose has no name')
-  return { name: decidable(prefix + name), value: decidable(textOf(value, name)) }
+  return { name: decidable(prefix + name, 'the name of a purpose'), value: decidable(textOf(value, name), `"${name}"`) }
 }

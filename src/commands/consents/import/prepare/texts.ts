@@ -21,10 +21,10 @@ export function textOf(value: unknown, path: string): string {
 
 const longestValue = 255
 
-/** @throws RowProblem for a text that the map cannot decide on */
-export function decidable(value: string): string {
-  if (value.length > longestValue) throw new RowProblem('field', `it has a value over ${longestValue} characters`)
-  if (!storable(value)) throw new RowProblem('field', 'it has a value that is not Unicode text without NUL')
-  if (value === '__proto__') throw new RowProblem('field', 'it has the name or value __proto__')
+/** @throws RowProblem for a text that the map cannot decide on; `name` begins the message */
+export function decidable(value: string, name: string): string {
+  if (value.length > longestValue) throw new RowProblem('field', `${name} has over ${longestValue} characters`)
+  if (!storable(value)) throw new RowProblem('field', `${name} is not Unicode text without NUL`)
+  if (value === '__proto__') throw new RowProblem('field', `${name} is __proto__`)
   return value
 }

@@ -33,9 +33,25 @@ export function timeReader({ formats, zone, repeatedHour }: TimeOptions): TimeRe
       if (reading.offsetMs !== null) return reading.wallMs - reading.offsetMs
       return choose(text, toInstants?.(reading.wallMs) ?? [], zone ?? '', repeatedHour)
     }
-    return { problem: `"${text}" is not a time as in the map: ${formats.join(' or ')}` }
+    return { problem: `"${text}" is not a time as in the map: ${formats.join(' or ')}${describeCause(text)}` }
   }
 }
+
+/** Returns '', or what a text that is no time often is, with the remedy. */
+export function describeCause(text: string): string {
+  if (/^[1-6]\d{4}(\.\d+)?$/.test(text)) {
+    const day = new Date(excelEpoch + Math.floor(Number(text)) * dayMs).toISOString().slice(0, 10)
+    return `; as a date of Excel it is ${day}: give the column a format such as YYYY-MM-DD hh:mm:ss there, and export again`
+  }
+  if (/^\d{10}$/.test(text)) return '; 10 digits may be seconds since 1970: "epoch_s" in time.formats reads them'
+  if (/^\d{13}$/.test(text)) return '; 13 digits may be milliseconds since 1970: "epoch_ms" in time.formats reads them'
+  if (/\d[+-]\d{4}$/.test(text) && text.includes(':'))
+    return '; its offset has no colon: "YYYY-MM-DDTHH:mm:ssZ" in time.formats reads it'
+  return ''
+}
+
+/** Excel counts days from here, after February 1900. */
+const excelEpoch = Date.UTC(1899, 11, 30)
 
 function choose(
   text: string,

@@ -188,11 +188,23 @@ it('import › --refused-out lists every row that the reading refuses, complete 
   const contradicts = 'at 2024-03-01T09:00:00.000Z it has different answers'
   expect([rows[0], rows[5], rows[6]]).toEqual([
     {
-      ...{ where: `${file}:307`, rows: 1, origin_id: null, reason: 'field', message: 'origin_id is not there' },
+      ...{
+        where: `${file}:307`,
+        rows: 1,
+        origin_id: null,
+        reason: 'field',
+        message: 'origin_id ("person") is not there',
+      },
       others: [],
     },
     {
-      ...{ where: `${file}:306`, rows: 1, origin_id: 'late-4', reason: 'time', message: 'given_at is not there' },
+      ...{
+        where: `${file}:306`,
+        rows: 1,
+        origin_id: 'late-4',
+        reason: 'time',
+        message: 'given_at ("at") is not there',
+      },
       others: [],
     },
     {

@@ -185,7 +185,7 @@ describe('a container', () => {
     const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
     expect([made[0]?.preferences, refusals[0]?.message]).toEqual([
       { constructor: true },
-      'it has the name or value __proto__',
+      'the name of a purpose is __proto__',
     ])
   })
 

@@ -218,6 +218,38 @@ describe('prepare', () => {
     expect([counts.refused, sum({ ...counts })]).toEqual([2, counts.read])
   })
 
+  it.each([
+    ['45322', 'as a date of Excel it is 2024-01-31'],
+    ['45322.5', 'as a date of Excel it is 2024-01-31'],
+    ['1706691600', '"epoch_s" in time.formats'],
+    ['1706691600000', '"epoch_ms" in time.formats'],
+    ['2024-01-31T09:00:00+0000', 'its offset has no colon'],
+    ['yesterday', '"yesterday" is not a time as in the map: rfc3339'],
+  ])('names the column of the time %s, and the cause if that is a common one', async (time, told) => {
+    const { refusals } = await prepare(write(asCsv({ ...yes, time })), wholeAnswers)
+    expect(refusals.map(({ message }) => message)).toEqual([expect.stringMatching(/^given_at \("time"\)/)])
+    expect(refusals[0]?.message).toContain(told)
+  })
+
+  it('tells seconds and dates of Excel from the milliseconds that the map expects', async () => {
+    const map: ImportMapInput = { ...wholeAnswers, time: { formats: ['epoch_ms'] } }
+    const { refusals } = await prepare(write(asCsv({ ...yes, time: '1706691600' }, { ...other, time: '45322' })), map)
+    expect(refusals.map(({ message }) => message)).toEqual([
+      expect.stringContaining('is before 1990: 1706691600; 10 digits'),
+      expect.stringContaining('is before 1990: 45322; as a date of Excel'),
+    ])
+  })
+
+  it('names the columns of other values', async () => {
+    const map: ImportMapInput = { ...wholeAnswers, fields: { ...wholeAnswers.fields, subject_id: 'E-Mail' } }
+    const long = asCsv({ ...yes, 'E-Mail': 'x'.repeat(256) }, { ...other, 'E-Mail': 'b', marketing: 'y'.repeat(256) })
+    const { refusals } = await prepare(write(long), map)
+    expect(refusals.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^subject_id \("E-Mail"\) /),
+      '"marketing" has over 255 characters',
+    ])
+  })
+
   it('names refused rows while values are undecided, and judges no person', async () => {
     const csv = asCsv(yes, { ...withdrawn, time: 'soon' }, { ...other, marketing: 'seen' })
     const { refusals, undecided, counts } = await prepare(write(csv), wholeAnswers)
