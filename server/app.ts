@@ -10,7 +10,7 @@ import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
 import type { Config } from './config.ts'
 import { Policies } from './consents/policies.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
-import { dashboardRoutes } from './dashboard/routes.ts'
+import { dashboardRoutes, rootRoute } from './dashboard/routes.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
 import type { Log as AccountLog } from './evidence/log.ts'
@@ -128,6 +128,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   app.register(async scope => {
     await scope.register(rateLimit, { global: false })
+    rootRoute(scope, { hasPage: config.dashboard })
     if (config.dashboard) dashboardRoutes(scope, { reject: request => rejectUrl(deps, request) })
     installWithMethodErrors(scope, routes => installRoutes(routes, deps))
   })

@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { description } from '../../src/contract/description.ts'
+import { health } from '../../src/contract/health.ts'
 import { sendFile } from '../http/static-file.ts'
 import type { readPageFiles } from './files.ts'
 
@@ -15,21 +17,30 @@ async function pageFiles(): Promise<PageFiles> {
   return await reading
 }
 
-/**
- * Serves the dashboard at `/` to requests that accept HTML. All other requests, and unknown assets, get the error that `reject`
- * throws, as if there were no dashboard.
- */
+const config = { access: 'anyone' } as const
+
+/** Serves the dashboard at `/` to requests that accept HTML. All others learn where to look. */
+export function rootRoute(app: FastifyInstance, { hasPage }: { readonly hasPage: boolean }): void {
+  app.route({
+    url: '/',
+    method: ['GET', 'HEAD'],
+    config,
+    handler: async (request, reply) => {
+      reply.header('vary', 'accept, accept-encoding')
+      if (!hasPage || !/\btext\/html\b/i.test(request.headers.accept ?? ''))
+        return { ready: health.ready.path, openapi: description.get.path }
+      const { html, script } = await pageFiles()
+      reply.headers({ ...pageHeaders(script), 'cache-control': 'no-cache' })
+      return sendFile(request, reply, html)
+    },
+  })
+}
+
+/** Serves the files of the page. Unknown ones get the error that `reject` throws, as any unknown route. */
 export function dashboardRoutes(
   app: FastifyInstance,
   { reject }: { readonly reject: (request: FastifyRequest) => Promise<never> },
 ): void {
-  const config = { access: 'anyone' } as const
-  app.get('/', { config }, async (request, reply) => {
-    if (!/\btext\/html\b/i.test(request.headers.accept ?? '')) return await reject(request)
-    const { html, script } = await pageFiles()
-    reply.headers({ ...pageHeaders(script), 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
-    return sendFile(request, reply, html)
-  })
   app.get('/dashboard/:file', { config }, async (request, reply) => {
     const { file } = request.params as { file: string }
     if (!/^(app|icon)-[\da-f]{16}\.(js|css|svg)$/.test(file)) return await reject(request)

@@ -23,7 +23,8 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   const isRepeated = singleHeaders.some(name => countHeader(request, name) > 1)
   const hasHost = headers.host === undefined ? httpVersion === '1.0' : hostPattern.test(headers.host)
   const coding = headers['transfer-encoding'] ?? 'chunked'
-  const isPlain = /^1\.[01]$/.test(httpVersion) && !url.includes('#') && coding.toLowerCase() === 'chunked'
+  const hasPath = /^(https?:\/\/[^/]+)?\/[^#]*$/i.test(url) // the router would take * and http://x for /
+  const isPlain = /^1\.[01]$/.test(httpVersion) && hasPath && coding.toLowerCase() === 'chunked'
   if (isRepeated || !hasHost || !isPlain) throw new Failure('invalid_request', 'The request is malformed.')
   if (!isUtf8(headers['content-type'] ?? '') || !/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
     throw wrongMediaType()

@@ -20,14 +20,28 @@ describe('GET /', () => {
   })
 
   it.each([['*/*'], ['application/json'], [undefined]])(
-    'with Accept %s, answers as any unknown route',
+    'with Accept %s, names the route of health and the description of the API',
     async accept => {
       const headers = accept === undefined ? {} : { accept }
       const answer = await service.app.inject({ url: '/', headers })
-      const unknown = await service.app.inject({ url: '/unknown', headers })
-      expect([answer.statusCode, answer.json()]).toEqual([401, unknown.json()])
+      expect([answer.statusCode, answer.json()]).toEqual([200, { ready: '/ready', openapi: '/api/v1/openapi.json' }])
+      for (const url of Object.values<string>(answer.json()))
+        expect((await service.app.inject({ url })).statusCode).toBe(200)
     },
   )
+
+  it.each([html, { accept: '*/*' }])('has the same headers as HEAD, which has no body, with %j', async headers => {
+    const [get, head] = await Promise.all(['GET', 'HEAD'].map(method => fetch(service.url, { method, headers })))
+    expect([get?.status, head?.status, await head?.text()]).toEqual([200, 200, ''])
+    for (const name of ['content-type', 'content-length', 'vary', 'cache-control', 'content-security-policy'])
+      expect([name, head?.headers.get(name)]).toEqual([name, get?.headers.get(name)])
+  })
+
+  it('without the dashboard, serves no page', async () => {
+    const node = await service.addNode({ config: { dashboard: false } })
+    const answer = await node.app.inject({ url: '/', headers: html })
+    expect([answer.statusCode, answer.json()]).toEqual([200, { ready: '/ready', openapi: '/api/v1/openapi.json' }])
+  })
 })
 
 describe('GET /dashboard/FILE', () => {

@@ -46,7 +46,6 @@ describe('error responses › 405', () => {
 describe('error responses › have a code, a message and a request id', () => {
   it.each<[string, string, string, number, string, unknown?, Record<string, string>?]>([
     ['an unknown route', 'GET', '/nope', 404, 'not_found'],
-    ['the root', 'GET', '/', 404, 'not_found'],
     ['a final slash', 'GET', `${root}/`, 404, 'not_found'],
     ['an upper-case route', 'GET', root.toUpperCase(), 404, 'not_found'],
     ['a malformed escape', 'GET', '/%zz', 404, 'not_found'],

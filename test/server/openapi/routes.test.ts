@@ -44,7 +44,7 @@ describe('GET /api/v1/openapi.json › routes', () => {
     )
     const preflights = registered.filter(route => route.startsWith('OPTIONS '))
     expect(preflights).toEqual(['OPTIONS /api/v1/public/consent'])
-    const page = ['GET /', 'GET /dashboard/:file']
+    const page = ['GET /', 'HEAD /', 'GET /dashboard/:file']
     expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual([...described, ...page].sort())
   })
 
