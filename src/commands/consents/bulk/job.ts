@@ -38,6 +38,7 @@ const Header = z.object({
   command: z.enum(['create', 'update', 'rm', 'import']).optional(),
   defaults: z.record(z.string(), z.unknown()).optional(),
   about: z.record(z.string(), z.unknown()).optional(),
+  receipt_out: z.string().optional(),
   created_at: z.string(),
 })
 type Header = z.output<typeof Header>
@@ -138,14 +139,14 @@ function toReaderOptions(
 
 function newHeader(
   { settings }: Context,
-  { command, defaults, about }: Operation,
+  { command, defaults, about, receiptOut: receipt_out }: Operation,
   file: string,
   { lines, sha256 }: Extent,
   { format, site, unguard, map }: JobOptions,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
-  const own = command === 'create' ? { site } : { command, defaults, about }
+  const own = command === 'create' ? { site } : { command, defaults, about, receipt_out }
   return { version: 2, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 

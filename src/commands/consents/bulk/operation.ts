@@ -30,6 +30,8 @@ export interface Operation {
   /** Used for lines that omit them; stored in the job's header. */
   readonly defaults: Readonly<Record<string, unknown>>
   readonly about?: Readonly<Record<string, unknown>> | undefined
+  /** Absolute path of the receipt's copy; stored in the job's header, because a killed run cannot tell it. */
+  readonly receiptOut?: string | undefined
   /** Flags that a resumed run needs again. */
   readonly resumeFlags?: readonly string[]
   /** Maximum quota units per line, if no response is lost. */

@@ -19,6 +19,7 @@ export interface Refusal extends Kind {
 interface ImportKind {
   readonly site: string | undefined
   readonly about: Readonly<Record<string, unknown>> | undefined
+  readonly receiptOut: string | undefined
   readonly resumeFlags: readonly string[]
   /** Unix time in milliseconds by the service's clock, before anything was sent. */
   readonly beganAt: number
@@ -28,7 +29,7 @@ interface ImportKind {
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
 /** Rows can be sent again at any time, because an origin is imported only once. */
-export function imports({ site, about, resumeFlags, beganAt, complete }: ImportKind): Operation {
+export function imports({ site, about, receiptOut, resumeFlags, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
     command: 'import',
@@ -37,6 +38,7 @@ export function imports({ site, about, resumeFlags, beganAt, complete }: ImportK
     words: { verb: 'import', work: 'import', check: 'list before you import', unchanged: 'known' },
     defaults: { site_id: site },
     about,
+    receiptOut,
     resumeFlags,
     requests: 1 / rowsPerUnit,
     isIdempotent: true,

@@ -62,7 +62,7 @@ function readImportReceipt(path: string, bytes: Buffer): StoredImportReceipt {
   }
 }
 
-async function findImportReceipt(store: ReceiptStore, job: string): Promise<StoredImportReceipt | null> {
+export async function findImportReceipt(store: ReceiptStore, job: string): Promise<StoredImportReceipt | null> {
   for (const number of (await listNumbers(store)).reverse()) {
     const path = receiptPath(store, number)
     const found = readImportReceipt(path, await readFile(path))

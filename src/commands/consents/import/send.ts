@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promptToConfirm, requireConfirmedCount } from '../../../cli/confirm.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
@@ -18,7 +20,7 @@ import type { Destination } from './destination.ts'
 import { imports, type Refusal } from './imports.ts'
 import type { Prepared } from './prepare/prepared.ts'
 import { preparedPath } from './prepared-rows.ts'
-import { makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
+import { findImportReceipt, makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
 import { describeRefusedRows } from './refused-rows.ts'
 
 interface SendOptions {
@@ -82,7 +84,16 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
   const names = about.files.map(({ name }) => name).join(', ')
   await ctx.say(`resuming the import of ${names} of ${about.started_at}`)
   const file = { file: preparedPath(ctx.settings, header.file), resume: job, approve: undefined }
-  return await send(ctx, options, { signer, site: undefined, about, file })
+  const receiptOut = await findReceiptPath(signer, job, options.receiptOut ?? header.receipt_out)
+  return await send(ctx, { ...options, receiptOut }, { signer, site: undefined, about, file })
+}
+
+/** Returns undefined if an earlier run has written the copy. */
+async function findReceiptPath({ store }: Signer, job: string, path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined
+  const made = await findImportReceipt(store, job)
+  const present = await readFile(path).catch(() => null)
+  return made && present?.equals(made.bytes) ? undefined : path
 }
 
 interface Import {
@@ -100,11 +111,13 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
   const operation = imports({
     site,
     about,
-    resumeFlags: [...flagOf('--failed-out', failedOut), ...flagOf('--receipt-out', receiptOut)],
+    receiptOut: receiptOut && resolve(receiptOut),
+    resumeFlags: failedOut === undefined ? [] : ['--failed-out', failedOut],
     beganAt: Date.parse(about.began_at),
     complete: async (job, counts, refusals) => {
       await job.state?.requireHeld()
       stored = await makeImportReceipt(signer, toFinished(job, about, counts, refusals))
+      await copyReceipt(stored, copy) // before the job is removed, so that a resumed run can do it
     },
   })
   const lineOptions: ImportOptions = {
@@ -118,7 +131,6 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
     try {
       for await (const _ of sendLines(ctx, operation, lineOptions, progress));
       if (stored === null) return
-      await copyReceipt(stored, copy)
       if (toExit(progress, about) === exit.partial) await ctx.warn(describeRefused(about, progress, options.refusedOut))
       yield [toRow(stored)]
     } finally {
@@ -129,10 +141,6 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
 }
 
 const concurrency = 4
-
-function flagOf(flag: string, value: string | undefined): string[] {
-  return value === undefined ? [] : [flag, value]
-}
 
 async function copyReceipt({ bytes }: StoredImportReceipt, copy: OutFile | null): Promise<void> {
   if (!copy) return

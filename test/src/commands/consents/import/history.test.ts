@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events'
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -427,6 +429,31 @@ it('import › exit 130 › of a signal after every record was sent: only the re
   const resumed = await run('--resume', job, '--json')
   expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, expect.objectContaining({ job, made: 1 })])
   expect(posts()).toBe(1)
+})
+
+it('import › copies the receipt to --receipt-out before the job ends, and a resumed run writes it without the flag', async () => {
+  const copy = join(folder, 'receipt.json')
+  importing(() => {
+    if (!existsSync(copy)) writeFileSync(copy, 'of somebody else')
+    return made()
+  })
+  const taken = await run(people(2), ...flags(), '--yes', '--receipt-out', copy)
+  expect([taken.code, readFileSync(copy, 'utf8')], taken.stderr).toEqual([8, 'of somebody else'])
+  expect(taken.stderr).toContain('import --resume')
+  const [name = ''] = readdirSync(join(state, 'jobs'))
+  const [job, rows] = [join(state, 'jobs', name), join(state, 'imports')]
+  const kept = [job, rows].map(path => [path, `${path}.kept`] as const)
+  for (const [path, other] of kept) cpSync(path, other, { recursive: true })
+  const other = await run('--resume', 'last')
+  expect([other.code, readFileSync(copy, 'utf8')], other.stderr).toEqual([2, 'of somebody else'])
+  rmSync(copy)
+  const resumed = await run('--resume', 'last', '--json')
+  expect(resumed.code, resumed.stderr).toBe(0)
+  const receipt = readFileSync(JSON.parse(resumed.stdout).receipt)
+  expect(readFileSync(copy)).toEqual(receipt)
+  for (const [path, other] of kept) cpSync(other, path, { recursive: true }) // as if killed before the job was removed
+  expect(await run('--resume', 'last', '--receipt-out', copy)).toMatchObject({ code: 0 })
+  expect([readFileSync(copy), readdirSync(join(state, 'jobs')).filter(each => each === name)]).toEqual([receipt, []])
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
