@@ -465,7 +465,7 @@ complete -c consentctl -n '__consentctl_at \'evidence\'' -l subject -x -d 'inste
 complete -c consentctl -n '__consentctl_at \'verify\'' -F
 complete -c consentctl -n '__consentctl_at \'verify\'' -l keys -r -F -d 'verify with the keys of this JWK set, as a service publishes it'
 complete -c consentctl -n '__consentctl_at \'verify\'' -l public-key -r -F -d 'verify with this public key in PEM'
-complete -c consentctl -n '__consentctl_at \'verify\'' -l live -d 'verify evidence with the keys that the instance publishes now, not with those in it'
+complete -c consentctl -n '__consentctl_at \'verify\'' -l live -d 'verify with the keys that the instance publishes now, and ask its log whether it extends the checkpoint in it'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a list -d 'List sites, newest first'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a create -d 'Create a site and its token'
 complete -c consentctl -n '__consentctl_at \'sites\'' -a update -d 'Change the name, policy version, origins or rules of a site'

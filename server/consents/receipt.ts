@@ -8,11 +8,12 @@ import {
 } from '../../src/contract/documents/consent-receipt.ts'
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
+import { describeBackdating } from '../../src/evidence/dates.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { consentStates } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
-import { describeBackdating, findBackdatedEntry } from '../evidence/backdating.ts'
-import { findInclusion } from '../evidence/proofs.ts'
+import { findBackdated, findPlaces } from '../evidence/backdating.ts'
+import { proveRecord } from '../evidence/proofs.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
@@ -42,13 +43,13 @@ export async function issueReceipt(
   if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
   const problem = findProblem(id, last, rows)
   if (problem !== null) throw notVerified(id, problem)
-  const backdated = await findBackdatedEntry(sql, caller.accountId, id, signer.keyId)
+  const places = (await findPlaces(sql, caller.accountId, id, signer.keyId)).slice(0, rows.length)
+  const backdated = findBackdated(places)
   if (backdated) {
     const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
     throw new Failure('conflict', `No receipt is signed: ${reason}.`)
   }
-  const entry = { record_id: id, version: last.version, hash: last.hash }
-  const inclusion = await findInclusion(sql, caller.accountId, entry, signer.keyId)
+  const inclusion = await proveRecord(sql, caller.accountId, places, last.hash)
   const states = consentStates(rows).map(state => stateTerms[state])
   const dates = { issued_at: new Date().toISOString(), expires_at: last.expires_at?.toISOString() ?? null }
   const receipt: Omit<ConsentReceipt, 'key_id'> = {

@@ -1,16 +1,20 @@
 // The log's order can contradict a date. An entry that existed when a checkpoint was made has a leaf before it, so an entry
 // after a checkpoint that is dated before it was written later than stated.
 
-import type { Fragment, Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import { backdatingToleranceMs, completeSize, isBackdated, previousSize } from '../../src/evidence/dates.ts'
 import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
-import { backdatingToleranceMs, entriesPerCheckpoint, isBackdated } from '../../src/evidence/proofs.ts'
-import { readCheckpoint } from '../../src/evidence/signed.ts'
+import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { Failure } from '../failure.ts'
-import { listKeyStatements, withTime } from './queries.ts'
-
-/** PostgreSQL's largest bigint. */
-const maxLeaf = '9223372036854775807'
+import {
+  type CheckpointRow,
+  findLastCheckpoint,
+  listKeyStatements,
+  listPlaces,
+  type PlaceRow,
+  withTime,
+} from './queries.ts'
 
 export interface Backdated {
   readonly consent_id: string
@@ -19,55 +23,7 @@ export interface Backdated {
   readonly checkpoint: Date
 }
 
-export function describeBackdating({ at, checkpoint }: Pick<Backdated, 'at' | 'checkpoint'>): string {
-  return `is dated ${at.toISOString()}, but the checkpoint of ${checkpoint.toISOString()} was made without it`
-}
-
-/**
- * SQL for the size of the checkpoint before the leaf `leaf` (null for entries not in the log yet); null if there is none. A
- * run of the checkpointer appends everything present at its start, in checkpoints of 2,000 leaves and a smaller one at the
- * end. So only leaves after a complete run are certainly later, and its first checkpoint is the one to compare with.
- */
-export function checkpointBefore(sql: Sql, accountId: string, leaf: Fragment): Fragment {
-  const ends = sql`account_id = ${accountId} and tree_size - from_size < ${entriesPerCheckpoint}`
-  return sql`(
-    select first.tree_size::float8 from (
-      select tree_size from checkpoints where ${ends} and tree_size <= coalesce(${leaf}, ${maxLeaf})
-      order by tree_size desc limit 1
-    ) as last cross join lateral (
-      select tree_size from checkpoints
-      where account_id = ${accountId} and tree_size > coalesce(
-        (select max(tree_size) from checkpoints where ${ends} and tree_size < last.tree_size), 0)
-      order by tree_size limit 1
-    ) as first)`
-}
-
-/**
- * Returns times by size from the signed documents, because columns can be tampered with. Omits checkpoints not signed by a
- * key of the chain, or of another log or size.
- */
-export async function findSignedTimes(
-  sql: Sql,
-  accountId: string,
-  sizes: readonly (number | null)[],
-  { keys }: Pick<KeyChain, 'keys'>,
-): Promise<Map<number, Date>> {
-  const wanted = [...new Set(sizes.filter(size => size !== null))]
-  if (wanted.length === 0) return new Map()
-  const rows = await sql<{ size: number; document: string | null }[]>`
-    select tree_size::float8 as size, document from checkpoints
-    where account_id = ${accountId} and tree_size = any (${toArrayLiteral(wanted.map(String))}::bigint[])`
-  return new Map(
-    rows.flatMap(({ size, document }) => {
-      const signed = tryReadCheckpoint(document ?? '')
-      if (signed?.checkpoint.account_id !== accountId || signed.checkpoint.tree_size !== size) return []
-      const key = keys.get(signed.checkpoint.key_id)?.publicKey
-      return key && signed.isSignedBy(key) ? [[size, new Date(signed.checkpoint.created_at)]] : []
-    }),
-  )
-}
-
-export function tryReadCheckpoint(document: string): ReturnType<typeof readCheckpoint> | null {
+export function tryReadCheckpoint(document: string): SignedCheckpoint | null {
   try {
     return readCheckpoint(document)
   } catch {
@@ -75,66 +31,101 @@ export function tryReadCheckpoint(document: string): ReturnType<typeof readCheck
   }
 }
 
-/** @throws Failure `internal_error` if a checkpoint does not verify */
-export async function needSignedTimes(sql: Sql, accountId: string, sizes: readonly (number | null)[], anchor: string) {
+/**
+ * Reads checkpoints by size, from the signed documents, because columns can be tampered with.
+ * @throws Failure `internal_error` if one is not signed by a key of the chain, or of another log or size
+ */
+async function needSigned(
+  sql: Sql,
+  accountId: string,
+  sizes: readonly number[],
+  { keys }: Pick<KeyChain, 'keys'>,
+): Promise<Map<number, SignedCheckpoint>> {
+  const wanted = [...new Set(sizes)].filter(size => size > 0)
+  const rows =
+    wanted.length === 0
+      ? []
+      : await sql<{ size: number; document: string | null }[]>`
+          select tree_size::float8 as size, document from checkpoints
+          where account_id = ${accountId} and tree_size = any (${toArrayLiteral(wanted.map(String))}::bigint[])`
+  const found = new Map(
+    rows.flatMap(({ size, document }): [number, SignedCheckpoint][] => {
+      const signed = tryReadCheckpoint(document ?? '')
+      if (signed?.checkpoint.account_id !== accountId || signed.checkpoint.tree_size !== size) return []
+      const key = keys.get(signed.checkpoint.key_id)?.publicKey
+      return key && signed.isSignedBy(key) ? [[size, signed]] : []
+    }),
+  )
+  const changed = wanted.find(size => !found.has(size))
+  if (changed === undefined) return found
+  throw new Failure('internal_error', `The checkpoint of ${changed} leaves was changed; see consentctl admin verify.`)
+}
+
+/**
+ * Returns the signed time of the last checkpoint that had every entry of its time, `last` or one before it; null if there is
+ * none.
+ * @throws Failure `internal_error` if it does not verify
+ */
+export async function findCompleteTime(
+  sql: Sql,
+  accountId: string,
+  last: Pick<CheckpointRow, 'document'> | undefined,
+  chain: Pick<KeyChain, 'keys'>,
+): Promise<Date | null> {
+  const size = last ? completeSize(readCheckpoint(last.document).checkpoint) : 0
+  const complete = (await needSigned(sql, accountId, [size], chain)).get(size)
+  return complete ? new Date(complete.checkpoint.created_at) : null
+}
+
+export interface Place extends PlaceRow {
+  /** The first checkpoint that has the entry; null if the log does not have it yet. */
+  readonly after: SignedCheckpoint | null
+  /** The last complete one that does not; null if there is none. */
+  readonly before: SignedCheckpoint | null
+}
+
+/**
+ * Returns where the log got the entries of a record, oldest first.
+ * @throws Failure `internal_error` if a checkpoint does not verify by keys that chain to the anchor
+ */
+export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
     statements.map(({ document }) => document),
     anchor,
   )
-  const times = await findSignedTimes(sql, accountId, sizes, chain)
-  const changed = sizes.find(size => size !== null && !times.has(size))
-  if (changed === undefined) return times
-  throw new Failure('internal_error', `The checkpoint of ${changed} leaves was changed; see consentctl admin verify.`)
+  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // first, so that it is none of a later entry
+  const rows = await listPlaces(sql, accountId, id)
+  const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
+  const sizeBefore = ({ size }: PlaceRow) => {
+    const signed = found.get(size ?? newest)
+    return signed ? (size === null ? completeSize : previousSize)(signed.checkpoint) : 0
+  }
+  const earlier = await needSigned(sql, accountId, rows.map(sizeBefore), chain)
+  return rows.map(row => ({
+    ...row,
+    after: found.get(row.size ?? 0) ?? null,
+    before: earlier.get(sizeBefore(row)) ?? null,
+  }))
 }
 
-async function findSizeBefore(sql: Sql, accountId: string): Promise<number | null> {
-  const [row] = await sql<{ size: number | null }[]>`
-    select ${checkpointBefore(sql, accountId, sql`null::bigint`)} as size`
-  return row?.size ?? null
-}
-
-/** @throws Failure as `findBackdatedEntry` does */
-export async function findCheckpointBefore(sql: Sql, accountId: string, anchor: string): Promise<Date | null> {
-  const size = await findSizeBefore(sql, accountId)
-  return size === null ? null : ((await needSignedTimes(sql, accountId, [size], anchor)).get(size) ?? null)
-}
-
-/**
- * Returns a record's first back-dated entry.
- * @throws Failure `internal_error` if a checkpoint to compare with does not verify by keys that chain to the anchor
- */
-export async function findBackdatedEntry(
-  sql: Sql,
-  accountId: string,
-  id: string,
-  anchor: string,
-): Promise<Backdated | undefined> {
-  const entries = await sql<(Omit<Backdated, 'checkpoint'> & { size: number | null })[]>`
-    select h.consent_id, h.version, h.created_at as at, ${checkpointBefore(sql, accountId, sql`l.leaf_index`)} as size
-    from consent_history h
-    left join log_entries l on l.account_id = h.account_id and l.consent_id = h.consent_id and l.version = h.version
-    where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
-  const sizes = entries.map(({ size }) => size)
-  const times = await needSignedTimes(sql, accountId, sizes, anchor)
-  return entries
-    .flatMap(({ size, ...entry }) => {
-      const checkpoint = size === null ? undefined : times.get(size)
-      return checkpoint && isBackdated(entry.at, checkpoint) ? [{ ...entry, checkpoint }] : []
+export function findBackdated(places: readonly Place[]): Backdated | undefined {
+  return places
+    .flatMap(({ consent_id, version, at, before }) => {
+      const checkpoint = before && new Date(before.checkpoint.created_at)
+      return checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : []
     })
     .at(0)
 }
 
-/** Returns the next back-dated entries not in the log yet; none if the checkpoint before them does not verify. */
+/** Returns the next entries not in the log yet that are dated before a complete checkpoint. */
 export async function listBackdated(
   sql: Sql,
-  { accountId, keys }: Pick<KeyChain, 'keys'> & { readonly accountId: string },
+  accountId: string,
+  checkpoint: Date,
   after: Pick<Backdated, 'consent_id' | 'version'> | undefined,
   limit: number,
 ): Promise<Backdated[]> {
-  const size = await findSizeBefore(sql, accountId)
-  const checkpoint = (await findSignedTimes(sql, accountId, [size], { keys })).get(size ?? 0)
-  if (!checkpoint) return []
   return await sql<Backdated[]>`
     select l.consent_id, l.version, h.created_at as at, ${checkpoint}::timestamptz as checkpoint
     from log_entries l ${withTime(sql, accountId)}

@@ -1,13 +1,13 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
+import { completeSize, entriesPerCheckpoint, isBackdated } from '../../src/evidence/dates.ts'
 import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
-import { entriesPerCheckpoint, isBackdated } from '../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { NextAccount, partialMessage } from '../db/next-account.ts'
 import { noId } from '../ids.ts'
-import { type Backdated, findCheckpointBefore } from './backdating.ts'
+import { type Backdated, findCompleteTime } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,
@@ -81,7 +81,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     if (entries.length === 0) return
     const keys = await readKeys(log.sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
-    if (!after) checkpoint = await findCheckpointBefore(log.sql, accountId, log.signer.keyId)
+    if (!after) checkpoint = await findCompleteTime(log.sql, accountId, last, keys)
     for (const { hash } of entries) tree.append(hash)
     const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at })
     if (!(await tryAppend(log, next, last, entries))) return
@@ -208,6 +208,7 @@ async function newCheckpoint(
     account_id: accountId,
     tree_size,
     root_hash: root.toString('hex'),
+    previous_size: last ? completeSize(readCheckpoint(last.document).checkpoint) : 0,
     created_at: created_at.toISOString(),
     keys_size: documents.length,
     keys_root: findKeysRoot(documents, documents.length)?.toString('hex') ?? '',

@@ -1,21 +1,13 @@
 import type { Sql } from 'postgres'
 import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
-import type { ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
+import type { CheckpointQuery, ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
 import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
-import { isConsistent, rootOfInclusion } from '../../src/evidence/proofs.ts'
+import { type Consistency, isConsistent, rootOfInclusion } from '../../src/evidence/proofs.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../src/evidence/ranges.ts'
-import { readCheckpoint } from '../../src/evidence/signed.ts'
+import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { Failure } from '../failure.ts'
-import { needSignedTimes } from './backdating.ts'
-import {
-  findCheckpoint,
-  findLastCheckpoint,
-  findLeaf,
-  findLogEntry,
-  findRoot,
-  findTimestamp,
-  listSubtrees,
-} from './queries.ts'
+import type { Place } from './backdating.ts'
+import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
 
 interface Deps {
   readonly sql: Sql
@@ -25,12 +17,11 @@ const noCheckpoint = 'There is no such checkpoint of the log, or not yet.'
 const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
-/** Returns the newest checkpoint, optionally of a size or with a timestamp. @throws Failure `not_found` */
-export async function getCheckpoint(
-  { sql }: Deps,
-  accountId: string,
-  query: { readonly tree_size?: number | undefined; readonly timestamped?: boolean | undefined } = {},
-): Promise<string> {
+/**
+ * Returns the newest checkpoint, optionally of a size or with a timestamp, or the first one with an entry.
+ * @throws Failure `not_found`
+ */
+export async function getCheckpoint({ sql }: Deps, accountId: string, query: CheckpointQuery = {}): Promise<string> {
   const document = await findCheckpoint(sql, accountId, query)
   if (document === undefined) throw new Failure('not_found', noCheckpoint)
   return document
@@ -63,33 +54,58 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Returns null if the log does not have the entry yet.
- * @throws Failure `internal_error` if the log was tampered with, or its newest checkpoint is not signed by a key that chains to
- * the anchor
+ * Proves the places of a record's entries, of which `head` is the last one's hash. Returns that one's place; null if the log
+ * does not have it yet.
+ * @throws Failure `internal_error` if the log was tampered with
  */
-export async function findInclusion(
+export async function proveRecord(
   sql: Sql,
   accountId: string,
-  entry: { readonly record_id: string; readonly version: number; readonly hash: Buffer },
-  anchor: string,
+  places: readonly Place[],
+  head: Buffer,
 ): Promise<ConsentReceipt['inclusion']> {
-  const logged = await findLogEntry(sql, accountId, entry)
-  if (!logged?.hash.equals(entry.hash)) throw tampered(accountId)
-  const { leaf_index, hash } = logged
-  if (leaf_index === null) return null
-  const last = await findLastCheckpoint(sql, accountId) // after the entry, whose checkpoint is written with its place
-  if (!last || leaf_index >= last.tree_size) throw tampered(accountId)
-  await needSignedTimes(sql, accountId, [last.tree_size], anchor)
-  const root = Buffer.from(readCheckpoint(last.document).checkpoint.root_hash, 'hex')
-  const { path } = await prove(sql, accountId, { leaf_index, hash }, { size: last.tree_size, root })
-  return { leaf_index, path, checkpoint: last.document }
+  if (!places.at(-1)?.hash?.equals(head)) throw tampered(accountId)
+  const logged = places.filter(({ leaf_index }) => leaf_index !== null)
+  if (logged.some((place, index) => place !== places[index])) throw tampered(accountId)
+  let inclusion: ConsentReceipt['inclusion'] = null
+  for (const [index, { hash, leaf_index, size, after, before }] of logged.entries()) {
+    if (!hash || leaf_index === null || !after) throw tampered(accountId)
+    if (logged[index + 1]?.size === size) continue // the hash of the next entry covers this one
+    const { path } = await prove(sql, accountId, { leaf_index, hash }, toSide(after))
+    if (index < places.length - 1) continue
+    inclusion = {
+      leaf_index,
+      path,
+      checkpoint: after.text,
+      timestamp: await readTimestamp(sql, accountId, after),
+      previous: before && {
+        checkpoint: before.text,
+        timestamp: await readTimestamp(sql, accountId, before),
+        path: await proveGrowth(sql, accountId, toSide(before), toSide(after)),
+      },
+    }
+  }
+  return inclusion
+}
+
+function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint): Side {
+  return { size, root: Buffer.from(root_hash, 'hex') }
+}
+
+async function readTimestamp(sql: Sql, accountId: string, { checkpoint }: SignedCheckpoint): Promise<string | null> {
+  return (await findTimestamp(sql, accountId, checkpoint.tree_size))?.toString('base64') ?? null
+}
+
+interface Side {
+  readonly size: number
+  readonly root: Buffer | undefined
 }
 
 async function prove(
   sql: Sql,
   accountId: string,
   { leaf_index: index, hash }: { readonly leaf_index: number; readonly hash: Buffer },
-  { size, root: expected }: { readonly size: number; readonly root: Buffer | undefined },
+  { size, root: expected }: Side,
 ): Promise<{ root: Buffer; path: string[] }> {
   const path = await hashRanges(sql, accountId, inclusionRanges(index, size))
   const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
@@ -106,11 +122,18 @@ export async function getConsistency(
   const last = await findLastCheckpoint(sql, accountId)
   const { first, second = last?.tree_size ?? 0 } = query
   if (first > second || second > (last?.tree_size ?? 0)) throw new Failure('not_found', noSize)
-  const path = await hashRanges(sql, accountId, consistencyRanges(first, second))
   const [one, other] = await Promise.all([first, second].map(size => findRoot(sql, accountId, size)))
-  if (one && other && !isConsistent({ first: { size: first, root: one }, second: { size: second, root: other }, path }))
-    throw tampered(accountId)
-  return { first, second, path: path.map(node => node.toString('hex')) }
+  const sides = [
+    { size: first, root: one },
+    { size: second, root: other },
+  ] as const
+  return { first, second, path: await proveGrowth(sql, accountId, ...sides) }
+}
+
+async function proveGrowth(sql: Sql, accountId: string, first: Side, second: Side): Promise<string[]> {
+  const path = await hashRanges(sql, accountId, consistencyRanges(first.size, second.size))
+  if (first.root && second.root && !isConsistent({ first, second, path } as Consistency)) throw tampered(accountId)
+  return path.map(node => node.toString('hex'))
 }
 
 function tampered(accountId: string): Failure {

@@ -1,5 +1,5 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
-import type { InclusionQuery } from '../../src/contract/index.ts'
+import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
 import type { Accounts } from '../db/next-account.ts'
 
 export interface SigningKey {
@@ -121,15 +121,19 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
 export async function findCheckpoint(
   sql: Sql,
   accountId: string,
-  { tree_size, timestamped }: { readonly tree_size?: number | undefined; readonly timestamped?: boolean | undefined },
+  { tree_size, timestamped, record_id, version }: CheckpointQuery,
 ): Promise<string | undefined> {
   const withTimestamp = sql`and exists (
     select 1 from timestamp_tokens t where t.account_id = ${accountId} and t.tree_size = c.tree_size)`
+  const withEntry = sql`and tree_size > (
+    select leaf_index from log_entries
+    where account_id = ${accountId} and consent_id = ${record_id ?? null} and version = ${version ?? 1})`
   const [row] = await sql<{ document: string }[]>`
     select document from checkpoints c where account_id = ${accountId} and tree_size > 0
       ${tree_size === undefined ? sql`` : sql`and tree_size = ${tree_size}`}
       ${timestamped ? withTimestamp : sql``}
-    order by tree_size desc limit 1`
+      ${record_id === undefined ? sql`` : withEntry}
+    order by tree_size ${record_id === undefined ? sql`desc` : sql`asc`} limit 1`
   return row?.document
 }
 
@@ -173,16 +177,27 @@ export async function findLeaf(
   return leaf
 }
 
-/** `leaf_index` is null until a checkpoint covers the entry. */
-export async function findLogEntry(
-  sql: Sql,
-  accountId: string,
-  { record_id, version }: { readonly record_id: string; readonly version: number },
-): Promise<{ readonly leaf_index: number | null; readonly hash: Buffer } | undefined> {
-  const [entry] = await sql<{ leaf_index: number | null; hash: Buffer }[]>`
-    select leaf_index::float8 as leaf_index, hash from log_entries
-    where account_id = ${accountId} and consent_id = ${record_id} and version = ${version}`
-  return entry
+export interface PlaceRow {
+  readonly consent_id: string
+  readonly version: number
+  readonly at: Date
+  /** As the log has it, if it does. */
+  readonly hash: Buffer | null
+  /** Null until a checkpoint covers the entry. */
+  readonly leaf_index: number | null
+  /** Size of the first checkpoint that has the leaf. */
+  readonly size: number | null
+}
+
+/** Returns the entries of a record with their places in the log, oldest first. */
+export function listPlaces(sql: Sql, accountId: string, id: string): Promise<PlaceRow[]> {
+  return sql<PlaceRow[]>`
+    select h.consent_id, h.version, h.created_at as at, l.hash, l.leaf_index::float8 as leaf_index,
+      (select tree_size::float8 from checkpoints
+      where account_id = ${accountId} and tree_size > l.leaf_index order by tree_size limit 1) as size
+    from consent_history h
+    left join log_entries l on l.account_id = h.account_id and l.consent_id = h.consent_id and l.version = h.version
+    where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
 }
 
 export interface SubtreeRow {

@@ -82,6 +82,7 @@ const values: Readonly<Record<string, unknown>> = {
   statement: '{\n  "type": "signing_key",\n  "version": 1,\n  …\n"signature":"…"}\n',
   revocation: null,
   checkpoint: '{\n  "type": "checkpoint",\n  "version": 2,\n  …\n"signature":"…"}\n',
+  timestamp: null,
   record_id: '01a1fab9-776c-77a0-abca-b4d9098ded38',
   tree_size: 3,
   leaf_index: 1,

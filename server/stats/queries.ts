@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 import type { StatsQuery } from '../../src/contract/index.ts'
-import { entriesPerCheckpoint } from '../../src/evidence/proofs.ts'
+import { entriesPerCheckpoint } from '../../src/evidence/dates.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'

@@ -1,4 +1,4 @@
-import { backdatingToleranceMs } from '../../src/evidence/proofs.ts'
+import { backdatingToleranceMs } from '../../src/evidence/dates.ts'
 import { createQuery, TimestampError, verifyTimestamp } from './openssl.ts'
 
 export interface Tsa {

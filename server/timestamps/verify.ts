@@ -1,7 +1,7 @@
 import pMap from 'p-map'
 import { type DatabaseFinding, OperatorError, type Problem } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
-import { isBackdated } from '../../src/evidence/proofs.ts'
+import { isBackdated } from '../../src/evidence/dates.ts'
 import { tryReadCheckpoint } from '../evidence/backdating.ts'
 import { reading, type Work } from '../verify/records.ts'
 import { TimestampError, verifyTimestamp } from './openssl.ts'

@@ -8,12 +8,12 @@ import {
   type TakenCheckpoints,
   type Verification,
 } from '../../src/contract/index.ts'
+import { describeBackdating } from '../../src/evidence/dates.ts'
 import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, reportProgress } from '../admin.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { explainLoss, explainLossOf } from '../db/open.ts'
-import { describeBackdating } from '../evidence/backdating.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
 import { openSigner, signingSettings } from '../evidence/signer.ts'

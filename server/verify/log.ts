@@ -1,16 +1,10 @@
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
+import { completeSize, describeBackdating, isBackdated, previousSize } from '../../src/evidence/dates.ts'
 import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
-import { isBackdated } from '../../src/evidence/proofs.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
-import {
-  type Backdated,
-  describeBackdating,
-  findSignedTimes,
-  listBackdated,
-  tryReadCheckpoint,
-} from '../evidence/backdating.ts'
+import { type Backdated, listBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
 import { type DatedLeafRow, type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnplaced } from './queries.ts'
 import { reading, type Work } from './records.ts'
@@ -23,9 +17,7 @@ interface AccountLog {
   readonly withTimes: boolean
 }
 
-type Claim = ({ readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }) & {
-  readonly before: Date | null
-}
+type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }
 
 const rowsPerPage = 200
 
@@ -37,47 +29,41 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
   const verifier = new LogVerifier(work.sql, log)
   const kept = log.kept.toSorted((one, other) => one.checkpoint.tree_size - other.checkpoint.tree_size)
   const last = await reading(() => findLastCheckpoint(work.sql, log.accountId))
-  for await (const claim of readClaims(work.sql, log, kept, last?.tree_size ?? 0)) {
+  for await (const claim of readClaims(work.sql, log.accountId, kept, last?.tree_size ?? 0)) {
     work.signal.throwIfAborted()
     if ('stored' in claim) work.inspected.checkpoints += 1
     const findings = await verifier.verify(claim)
     if (findings.length > 0) yield findings
   }
-  if (log.withTimes) yield* verifyUnlogged(work, log)
+  if (log.withTimes && verifier.before) yield* verifyUnlogged(work, log.accountId, verifier.before)
   const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
   if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
   const [larger] = kept
   if (larger) yield [verifier.shortened(larger)]
 }
 
-async function* verifyUnlogged({ sql, signal }: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
+async function* verifyUnlogged(
+  { sql, signal }: Work,
+  accountId: string,
+  before: Date,
+): AsyncGenerator<DatabaseFinding[]> {
   let after: Backdated | undefined
   do {
     signal.throwIfAborted()
-    const page = await reading(() =>
-      listBackdated(sql, { accountId: log.accountId, keys: log.keys.keys }, after, rowsPerPage),
-    )
-    if (page.length > 0) yield page.map(entry => backdatedFinding(log.accountId, entry))
+    const page = await reading(() => listBackdated(sql, accountId, before, after, rowsPerPage))
+    if (page.length > 0) yield page.map(entry => backdatedFinding(accountId, entry))
     after = page.length < rowsPerPage ? undefined : page.at(-1)
   } while (after)
 }
 
 /** Merges the checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
-async function* readClaims(
-  sql: Sql,
-  { accountId, keys }: AccountLog,
-  kept: SignedCheckpoint[],
-  size: number,
-): AsyncGenerator<Claim> {
+async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
-    const sizes = rows.map(({ before }) => before)
-    const times = await reading(() => findSignedTimes(sql, accountId, sizes, keys))
-    for (const { before: earlier, ...stored } of rows) {
-      const before = times.get(earlier ?? 0) ?? null
+    for (const stored of rows) {
       after = stored.tree_size
-      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint, before }
-      yield { stored, before }
+      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint }
+      yield { stored }
     }
     if (rows.length < rowsPerPage) return
   }
@@ -101,7 +87,8 @@ class LogVerifier {
   #covered = 0
   #next = 0
   #previous: LeafRow | undefined
-  /** Time that all new entries must be younger than. */
+  #complete = 0
+  /** Signed time of the last checkpoint, stored or kept, that had every entry of its time: new ones must be younger. */
   #before: Date | null = null
   #unknownRoot: string | null = null
   /** Only the first wrong checkpoint of each kind is reported, because one change makes all later ones wrong. */
@@ -113,18 +100,34 @@ class LogVerifier {
     this.#leaves = new Leaves(sql, log.accountId)
   }
 
+  get before(): Date | null {
+    return this.#before
+  }
+
   async verify(claim: Claim): Promise<DatabaseFinding[]> {
-    this.#before = claim.before
     if ('kept' in claim) {
       const { tree_size, created_at } = claim.kept.checkpoint
       const findings = await this.#readLeaves(tree_size, new Date(created_at))
-      return [...findings, ...this.#verifyKept(claim.kept)]
+      findings.push(...this.#verifyKept(claim.kept))
+      this.#setBefore(claim.kept)
+      return findings
     }
     const { stored } = claim
     const findings = await this.#readLeaves(stored.tree_size, stored.created_at)
-    findings.push(...this.#verifyStored(stored))
+    const signed = tryReadCheckpoint(stored.document)
+    findings.push(...this.#verifyStored(stored, signed))
     this.#covered = stored.tree_size
+    if (signed?.checkpoint.tree_size !== stored.tree_size) return findings
+    this.#complete = completeSize(signed.checkpoint)
+    this.#setBefore(signed)
     return findings
+  }
+
+  #setBefore(signed: SignedCheckpoint): void {
+    const { account_id, tree_size, created_at, key_id } = signed.checkpoint
+    const key = this.#log.keys.keys.get(key_id)?.publicKey
+    const isOwn = account_id === this.#log.accountId && key && signed.isSignedBy(key)
+    if (isOwn && completeSize(signed.checkpoint) === tree_size) this.#before = new Date(created_at)
   }
 
   shortened({ checkpoint }: SignedCheckpoint): DatabaseFinding {
@@ -160,10 +163,11 @@ class LogVerifier {
     return [backdatedFinding(this.#log.accountId, { consent_id, version, at, checkpoint })]
   }
 
-  #verifyStored(row: CheckpointRow): DatabaseFinding[] {
+  #verifyStored(row: CheckpointRow, signed: SignedCheckpoint | null): DatabaseFinding[] {
     const problem =
-      findRowProblem(row, this.#log.keys) ??
-      (row.from_size === this.#covered ? null : `it went on from one of ${row.from_size} leaves, which is missing`) ??
+      findRowProblem(row, signed, this.#log.keys) ??
+      findMissing(row.from_size, this.#covered) ??
+      findMissing(signed ? previousSize(signed.checkpoint) : 0, this.#complete) ??
       this.#findRootProblem(row.root_hash) ??
       this.#findFrontierProblem(row)
     if (problem === null || this.#isReported.stored) return []
@@ -237,9 +241,12 @@ function findProofProblem(signed: SignedCheckpoint, { keys, documents }: KeyChai
   return problem ? `it ${problem}` : findKeyLogProblem(documents, signed.checkpoint)
 }
 
-function findRowProblem(row: CheckpointRow, keys: KeyChain): string | null {
+function findMissing(size: number, before: number): string | null {
+  return size === before ? null : `it went on from one of ${size} leaves, which is missing`
+}
+
+function findRowProblem(row: CheckpointRow, signed: SignedCheckpoint | null, keys: KeyChain): string | null {
   if (Object.values(row).includes(null)) return 'something of it is missing'
-  const signed = tryReadCheckpoint(row.document)
   if (!signed) return 'its document is none'
   const { account_id, tree_size, root_hash, created_at } = signed.checkpoint
   const isSame =

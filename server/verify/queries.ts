@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres'
 import type { FactColumns, Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import { checkpointBefore } from '../evidence/backdating.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
 
 /** Columns of `listVersions`; all null without a record. */
@@ -61,11 +60,6 @@ export interface LeafRow {
 export interface DatedLeafRow extends LeafRow {
   /** Time of the entry; null if its history lacks it. */
   readonly at: Date | null
-}
-
-export interface DatedCheckpointRow extends CheckpointRow {
-  /** Size of a checkpoint that the new entries must be younger than. */
-  readonly before: number | null
 }
 
 export const recordColumns = [
@@ -242,10 +236,10 @@ export function listCheckpoints(
   accountId: string,
   { after, upTo }: { after: number; upTo: number },
   limit: number,
-): Promise<DatedCheckpointRow[]> {
-  return sql<DatedCheckpointRow[]>`
-    select ${checkpointColumns(sql)}, ${checkpointBefore(sql, accountId, sql`c.from_size`)} as before
-    from checkpoints c where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
+): Promise<CheckpointRow[]> {
+  return sql<CheckpointRow[]>`
+    select ${checkpointColumns(sql)} from checkpoints
+    where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
     order by tree_size limit ${limit}`
 }
 

@@ -8,10 +8,26 @@ const Index = queryInteger(0, 9_999_999_998)
 const Size = queryInteger(1, 9_999_999_999)
 const Path = z.array(Sha256).describe('Hashes of the proof (RFC 9162), in its order.')
 
+const Version = queryInteger(1, 2_147_483_647)
+
+const CheckpointQuery = z
+  .strictObject({
+    tree_size: Size.optional().describe('Of an earlier checkpoint.'),
+    timestamped: QueryBoolean.optional().describe('Only checkpoints that have a timestamp.'),
+    record_id: Uuid.optional().describe(
+      'The first checkpoint that has an entry of this record, instead of the newest.',
+    ),
+    version: Version.optional().describe('Of the entry of record_id. Default: 1.'),
+  })
+  .refine(query => query.version === undefined || query.record_id !== undefined, {
+    message: 'version needs record_id',
+  })
+export type CheckpointQuery = z.output<typeof CheckpointQuery>
+
 const InclusionQuery = z
   .strictObject({
     record_id: Uuid.optional().describe('The record of an entry. This or leaf_index is needed.'),
-    version: queryInteger(1, 2_147_483_647).optional().describe('Of the entry. Default: the newest in the tree.'),
+    version: Version.optional().describe('Of the entry. Default: the newest in the tree.'),
     leaf_index: Index.optional().describe('The leaf itself, from 0.'),
     tree_size: Size.optional().describe('Default: that of the newest checkpoint.'),
   })
@@ -45,10 +61,7 @@ export const log = {
     path: '/api/v1/log/checkpoint',
     access: 'account',
     scope: 'read',
-    query: z.strictObject({
-      tree_size: Size.optional().describe('Of an earlier checkpoint.'),
-      timestamped: QueryBoolean.optional().describe('Only checkpoints that have a timestamp.'),
-    }),
+    query: CheckpointQuery,
     status: 200,
     response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
     errors: ['not_found'],

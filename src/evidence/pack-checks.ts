@@ -5,11 +5,20 @@ import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 import { hashRecord, type Identity } from './chain.ts'
+import { type Bracket, describeDate, findBracket, findDateProblem } from './dates.ts'
 import { verifyAudit } from './history.ts'
 import type { TrustedKey } from './key-chain.ts'
 import { leafHash } from './merkle.ts'
-import { listFiles, NotValid, type Pack, type PackFiles, type ProvedEntry, requireFile } from './pack.ts'
-import { formatSums, isDeletion, isEndShown, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
+import {
+  type EarlierCheckpoint,
+  listFiles,
+  NotValid,
+  type Pack,
+  type PackFiles,
+  type ProvedEntry,
+  requireFile,
+} from './pack.ts'
+import { consistencyOf, formatSums, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
 import { isConsistent, rootOfInclusion } from './proofs.ts'
 import { consentStates } from './state.ts'
 import { noteText, signedNote } from './tlog.ts'
@@ -24,7 +33,7 @@ export interface PackCheck {
 
 /** Files that require another file. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
-  [/^consistency\.json$/, 'newer-checkpoint.json'],
+  [/^(checkpoints\/\d+)\.(consistency\.json|tsr)$/, '$1.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
   [/^\w+\.tlog-proof$/, 'checkpoint.tlog'],
   [/^profile-key\.pem$/, listFile],
@@ -72,11 +81,11 @@ export function packChecks(
   list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
   keys: Iterable<TrustedKey>,
 ): PackCheck[] {
-  const { notice, newer, receipt, checkpoint } = pack
+  const { notice, receipt, checkpoint } = pack
   const listed = list ?? { record_id: pack.record.id, account_id: checkpoint.account_id }
   return [
     { file: 'consent-keys.json', type: 'keys', run: () => checkKeys(pack) },
-    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id, list !== null) },
+    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id) },
     { file: 'record.json', type: 'record', run: () => checkRecord(pack, listed.record_id) },
     ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', run: () => checkReceipt(pack, receipt) }] : []),
     {
@@ -84,13 +93,19 @@ export function packChecks(
       type: 'checkpoint',
       run: () => {
         need('checkpoint.json', checkpoint.account_id === listed.account_id, 'is of another account')
-        const isStamped = pack.files.has('checkpoint.tsr')
-        return `of ${checkpoint.tree_size} entries${isStamped ? `; its time stamp is not verified here: see README.txt` : ''}`
+        return `of ${checkpoint.tree_size} entries${describeStamp(pack, 'checkpoint.tsr')}`
       },
     },
-    { file: 'record.inclusion.json', type: 'inclusion_proof', run: () => checkRecordProof(pack, 'last') },
-    { file: 'record-first.inclusion.json', type: 'inclusion_proof', run: () => checkRecordProof(pack, 'first') },
-    ...(newer ? [{ file: 'consistency.json', type: 'consistency_proof', run: () => checkGrowth(pack, newer) }] : []),
+    ...pack.checkpoints.map(earlier => ({
+      file: earlier.file,
+      type: 'checkpoint',
+      run: () => checkEarlier(pack, earlier),
+    })),
+    ...listPlaces(pack).map((place, index, places) => ({
+      file: place.file,
+      type: 'inclusion_proof',
+      run: () => checkPlace(pack, place, places[index - 1]?.version ?? 0),
+    })),
     ...(notice
       ? [
           { file: 'notice.json', type: 'account_entry', run: () => checkNotice(pack, notice) },
@@ -128,23 +143,26 @@ function checkKeys({ files, keys }: Pack): string {
   return 'keys/ has the same keys'
 }
 
-function checkHistory(pack: Pack, id: string, isSealed: boolean): string {
+function checkHistory(pack: Pack, id: string): string {
   const { history } = pack
   const { result, detail } = verifyAudit(id, history)
   need('history.json', result === 'ok', `does not verify: ${detail}`)
-  return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack, isSealed)}`
+  return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack)}`
 }
 
 /** An inclusion proof does not show that no entry follows: an earlier entry has one too. */
-function endOf({ history, receipt }: Pack, isSealed: boolean): string {
-  need('receipt.json', isSealed || isEndShown({ history, receipt }), 'is missing: later entries may have been cut off')
+function endOf({ history, receipt }: Pack): string {
   const action = history.at(-1)?.action
   if (receipt) {
     requireSameEnd(history, receipt)
     return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
   }
-  if (isDeletion(action)) return `they end as ${action}; later changes, such as a restore, are not known`
-  return 'that they are all is the word of who signed pack.json, which can be anyone unless you gave their key; later changes are not known'
+  need('receipt.json', isDeletion(action), 'is missing: the service signs one of each live record that it vouches for')
+  return `they end as ${action}; later changes, such as a restore, are not known`
+}
+
+function isDeletion(action: string | null | undefined): boolean {
+  return action === 'deleted' || action === 'purged'
 }
 
 function requireSameEnd(history: Pack['history'], { chain_head }: NonNullable<Pack['receipt']>): void {
@@ -191,13 +209,12 @@ function requireSameFacts(record: Pack['record'], history: Pack['history']): voi
 
 function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string {
   const file = 'receipt.json'
-  const { record, history, files } = pack
+  const { record, history } = pack
   const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
   need(file, receipt.record_id === record.id, 'is of another record')
   need(file, hasOwnStatus(receipt), 'contradicts itself on its status')
   requireSameEnd(history, receipt)
-  const checkpoint = requireFile(files, 'checkpoint.json').toString('latin1')
-  need(file, receipt.inclusion?.checkpoint === checkpoint, 'has another checkpoint than checkpoint.json')
+  requireSameCheckpoints(pack, receipt.inclusion)
   const said = [pii_principal_id, consent_id, country, region, privacy_notice.site_id, privacy_notice.policy_version]
   const { subject_id, site_id, policy_version } = record
   const held = [subject_id, record.consent_id, record.country, record.region, site_id, policy_version]
@@ -210,6 +227,20 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   if (Number(receipt.version) >= 3) requireSameNotice(pack, privacy_notice)
   if (Number(receipt.version) >= 4) requireSameOrigin(pack, receipt)
   return 'it is of this record, and has the events of its history'
+}
+
+function requireSameCheckpoints(
+  { files, checkpoints }: Pack,
+  inclusion: NonNullable<Pack['receipt']>['inclusion'],
+): void {
+  const names = ['checkpoint.json', ...checkpoints.map(({ file }) => file)]
+  const texts = new Set(names.map(name => requireFile(files, name).toString('latin1')))
+  const own = [inclusion?.checkpoint ?? '', inclusion?.previous?.checkpoint ?? []].flat()
+  need(
+    'receipt.json',
+    own.every(text => texts.has(text)),
+    'has another checkpoint than the pack',
+  )
 }
 
 /** Receipts before version 3 do not name the notice. */
@@ -259,13 +290,40 @@ function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['
   ])
 }
 
-function checkRecordProof({ history, checkpoint, ...proofs }: Pack, which: 'first' | 'last'): string {
-  const file = which === 'first' ? 'record-first.inclusion.json' : 'record.inclusion.json'
-  const entry = history.at(which === 'first' ? 0 : -1) as AuditEntry
-  const proof = proofs[which]
-  need(file, proof.record_id === entry.consent_id && proof.version === entry.version, 'is of another entry')
-  requireIncluded(file, Buffer.from(entry.hash ?? '', 'hex'), proof, checkpoint)
-  return `entry ${proof.version} of the record is leaf ${proof.leaf_index} of checkpoint.json`
+interface Place {
+  readonly file: string
+  readonly version: number
+  readonly proof: InclusionProof
+}
+
+/** Returns the entries of the history whose place in the log is proved, oldest first. */
+function listPlaces({ history, first, between, last }: Pack): Place[] {
+  return [
+    { file: 'record-first.inclusion.json', version: 1, proof: first },
+    ...between.map(proof => ({ file: `record-${proof.version}.inclusion.json`, version: proof.version, proof })),
+    { file: 'record.inclusion.json', version: history.length, proof: last },
+  ]
+}
+
+/** An entry's hash covers those before it, back to the one that was proved `after` it: so the log had them then, too. */
+function checkPlace(pack: Pack, { file, version, proof }: Place, after: number): string {
+  const { history, checkpoint, files } = pack
+  const entry = history[version - 1]
+  need(file, files.has(file) && entry !== undefined && version >= after, 'is of another entry')
+  const { consent_id, hash, created_at } = entry as AuditEntry
+  need(file, proof.record_id === consent_id && proof.version === version, 'is of another entry')
+  requireIncluded(file, Buffer.from(hash ?? '', 'hex'), proof, checkpoint)
+  const bracket = findPackBracket(pack, proof.leaf_index)
+  for (const each of history.slice(Math.min(after, version - 1), version)) {
+    const problem = findDateProblem(each.created_at, proof.leaf_index, bracket)
+    need('history.json', problem === null, `has a version ${each.version} that ${problem}`)
+  }
+  const others = version - after > 1 ? `, as are the entries from ${after + 1} on` : ''
+  return `entry ${version} of the record is leaf ${proof.leaf_index} of checkpoint.json; ${describeDate(created_at, bracket)}${others}`
+}
+
+function findPackBracket({ checkpoints, checkpoint }: Pack, leaf: number): Bracket {
+  return findBracket([...checkpoints.map(earlier => earlier.checkpoint), checkpoint], leaf)
 }
 
 function requireIncluded(file: string, hash: Buffer, proof: InclusionProof, checkpoint: Pack['checkpoint']): void {
@@ -287,15 +345,22 @@ function requireEntry({ checkpoint }: Pack, { file, hash, entry, proof }: Proved
   requireIncluded(proofOf(file), hash, proof, checkpoint)
 }
 
-function checkGrowth({ checkpoint }: Pack, { checkpoint: newer, proof }: NonNullable<Pack['newer']>): string {
-  const file = 'consistency.json'
-  need('newer-checkpoint.json', newer.account_id === checkpoint.account_id, 'is of another account')
-  const toSide = (each: typeof newer) => ({ size: each.tree_size, root: Buffer.from(each.root_hash, 'hex') })
-  const [first, second] = [toSide(checkpoint), toSide(newer)]
-  need(file, proof.first === first.size && proof.second === second.size, 'is of other checkpoints')
+function checkEarlier(pack: Pack, { file, checkpoint: earlier, proof }: EarlierCheckpoint): string {
+  const { checkpoint } = pack
+  need(file, earlier.account_id === checkpoint.account_id, 'is of another account')
+  need(file, file === `checkpoints/${earlier.tree_size}.json`, 'has another size than its name')
+  const toSide = (each: typeof earlier) => ({ size: each.tree_size, root: Buffer.from(each.root_hash, 'hex') })
+  const [first, second] = [toSide(earlier), toSide(checkpoint)]
+  const isOf = first.size < second.size && proof.first === first.size && proof.second === second.size
+  need(consistencyOf(file), isOf, 'is of other checkpoints')
   const path = proof.path.map(node => Buffer.from(node, 'hex'))
-  need(file, isConsistent({ first, second, path }), 'does not lead from one checkpoint to the other')
-  return `the log only grew from ${first.size} to ${second.size} entries`
+  need(consistencyOf(file), isConsistent({ first, second, path }), 'does not lead from one checkpoint to the other')
+  const stamp = describeStamp(pack, file.replace(/json$/, 'tsr'))
+  return `the log only grew from ${first.size} to ${second.size} entries${stamp}`
+}
+
+function describeStamp({ files }: Pack, name: string): string {
+  return files.has(name) ? '; its time stamp is not verified here: see README.txt' : ''
 }
 
 function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
@@ -309,8 +374,11 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
   need(file, canonical([entry.target]) === canonical([target]), 'is of another site or version than the record')
   need(file, manifest.site_id === site_id && manifest.policy_version === policy_version, 'contradicts itself')
   need(file, proof.leaf_index < first.leaf_index, 'is behind the record in the log: it was published after it')
+  const bracket = findPackBracket(pack, proof.leaf_index)
+  const problem = findDateProblem(entry.at, proof.leaf_index, bracket)
+  need(file, problem === null, problem ?? '')
   requireTexts(files, manifest)
-  return `published at ${entry.at}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
+  return `${describeDate(entry.at, bracket)}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
 /** Rejects texts that were not published with this version. */

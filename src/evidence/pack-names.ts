@@ -1,31 +1,33 @@
 // Imports nothing from Node.js, because the dashboard uses this too.
-import type { AuditEntry } from '../contract/index.ts'
 
 export const listFile = 'pack.json'
 export const sumsFile = 'SHA256SUMS'
 
 const listed =
-  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|((newer-)?checkpoint|consistency|record(-first)?\.inclusion|notice(\.inclusion)?)\.json|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
+  /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
 /** Returns true for a pack's files, except its lists of files. */
 export function isPackFile(name: string): boolean {
   return listed.test(name)
 }
 
-/**
- * Returns true if a history shows its end without a signed list of files. A deletion does, because no receipt is
- * signed for a deleted record.
- */
-export function isEndShown(pack: { readonly receipt: unknown; readonly history: readonly AuditEntry[] }): boolean {
-  return pack.receipt !== null || isDeletion(pack.history.at(-1)?.action)
-}
+export const administrationEntry = /^administration\/(\d+)\.json$/
+export const earlierCheckpoint = /^checkpoints\/(\d+)\.json$/
+export const betweenProof = /^record-(\d+)\.inclusion\.json$/
 
-export function isDeletion(action: string | null | undefined): boolean {
-  return action === 'deleted' || action === 'purged'
+/** Returns the names that match, by the number in each. */
+export function listNames(files: { keys(): Iterable<string> }, pattern: RegExp): string[] {
+  const numberOf = (name: string) => Number(pattern.exec(name)?.[1])
+  return [...files.keys()].filter(name => pattern.test(name)).sort((one, other) => numberOf(one) - numberOf(other))
 }
 
 export function proofOf(file: string): string {
   return file.replace(/json$/, 'inclusion.json')
+}
+
+/** Of an earlier checkpoint with the pack's. */
+export function consistencyOf(file: string): string {
+  return file.replace(/json$/, 'consistency.json')
 }
 
 /** HTML gets a second extension, because a browser would run an operator's upload. */

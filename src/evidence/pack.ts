@@ -6,7 +6,16 @@ import { Sha256 } from '../contract/documents/fields.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 import { type AuditEntry, Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
-import { listFile, proofOf, sumsFile } from './pack-names.ts'
+import {
+  administrationEntry,
+  betweenProof,
+  consistencyOf,
+  earlierCheckpoint,
+  listFile,
+  listNames,
+  proofOf,
+  sumsFile,
+} from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
 
 /** `/` separates folder and file. README.md has the format. */
@@ -57,6 +66,13 @@ export interface ProvedEntry {
   readonly proof: InclusionProof
 }
 
+export interface EarlierCheckpoint {
+  readonly file: string
+  readonly checkpoint: AnyCheckpoint
+  /** Leads to the pack's checkpoint. */
+  readonly proof: ConsistencyProof
+}
+
 /** A pack, not verified. */
 export interface Pack {
   readonly files: PackFiles
@@ -71,8 +87,10 @@ export interface Pack {
   readonly checkpoint: AnyCheckpoint
   readonly first: InclusionProof
   readonly last: InclusionProof
-  /** Null if the log did not grow meanwhile. */
-  readonly newer: { readonly checkpoint: AnyCheckpoint; readonly proof: ConsistencyProof } | null
+  /** Those of other entries of the history. */
+  readonly between: readonly InclusionProof[]
+  /** Earlier checkpoints, smallest first. */
+  readonly checkpoints: readonly EarlierCheckpoint[]
   readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
   /** Other audit entries, oldest first. */
   readonly administration: readonly ProvedEntry[]
@@ -94,12 +112,10 @@ export function readPack(files: PackFiles): Pack {
     checkpoint: readCheckpointOf(files, 'checkpoint.json'),
     first: readJson(files, 'record-first.inclusion.json', InclusionProof),
     last: readJson(files, 'record.inclusion.json', InclusionProof),
-    newer: files.has('newer-checkpoint.json') ? readNewer(files) : null,
+    between: listNames(files, betweenProof).map(name => readJson(files, name, InclusionProof)),
+    checkpoints: listNames(files, earlierCheckpoint).map(file => readEarlier(files, file)),
     notice: files.has('notice.json') ? readNotice(files) : null,
-    administration: [...files.keys()]
-      .filter(name => /^administration\/\d+\.json$/.test(name))
-      .map(name => readEntry(files, name))
-      .sort((one, other) => one.entry.version - other.entry.version),
+    administration: listNames(files, administrationEntry).map(name => readEntry(files, name)),
   }
 }
 
@@ -121,10 +137,11 @@ function readReceipt(files: PackFiles): ConsentReceipt {
   return document as unknown as ConsentReceipt
 }
 
-function readNewer(files: PackFiles): Pack['newer'] {
+function readEarlier(files: PackFiles, file: string): EarlierCheckpoint {
   return {
-    checkpoint: readCheckpointOf(files, 'newer-checkpoint.json'),
-    proof: readJson(files, 'consistency.json', ConsistencyProof),
+    file,
+    checkpoint: readCheckpointOf(files, file),
+    proof: readJson(files, consistencyOf(file), ConsistencyProof),
   }
 }
 

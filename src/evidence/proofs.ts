@@ -76,17 +76,3 @@ class Walk {
     this.#last = Math.floor(this.#last / 2)
   }
 }
-
-/**
- * Most time that an entry may be dated before its checkpoint. An entry is dated when made and visible when committed,
- * up to 5 s later (the statement timeout). Clocks of nodes and of `admin purge` may differ by 30 s from the
- * database's. The rest is for machines that are paused in between.
- */
-export const backdatingToleranceMs = 10 * 60_000
-
-/** New leaves of each checkpoint of a run except the last. Part of the log's format. */
-export const entriesPerCheckpoint = 2000
-
-export function isBackdated(at: Date, checkpoint: Date): boolean {
-  return at.getTime() < checkpoint.getTime() - backdatingToleranceMs
-}

@@ -1,8 +1,9 @@
 import type { Client } from '../client/client.ts'
 import { api } from '../contract/api.ts'
-import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { Checkpoint } from '../contract/documents/checkpoint.ts'
+import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import type { Consent, History, InclusionProof } from '../contract/index.ts'
-import { proofOf, textFile } from '../evidence/pack-names.ts'
+import { consistencyOf, proofOf, textFile } from '../evidence/pack-names.ts'
 import { tlogProof } from '../evidence/tlog-proof.ts'
 import { type Collected, manifestOf } from './content.ts'
 
@@ -51,9 +52,10 @@ class Collection {
     const showsDeleted = await this.#client.supports(api.consents.get, { in: 'query', name: 'include_deleted' })
     const query = showsDeleted ? { include_deleted: true } : {}
     const record = await this.#client.text(api.consents.get, { params, query })
-    const receipt = await orNull(() => this.#client.text(api.consents.receipt, { params }), [404, 409])
+    const receipt = await orNull(() => this.#client.text(api.consents.receipt, { params }), [404])
     if ((await readHistory()) !== history) return null
-    const checkpoint = receipt === null ? await this.#newestCheckpoint() : checkpointOf(receipt)
+    if (receipt !== null && (JSON.parse(receipt) as Partial<ConsentReceipt>).inclusion == null) return null
+    const checkpoint = await orNull(() => this.#client.text(api.log.checkpoint, {}), [404])
     if (checkpoint === null) return null
     this.#add('record.json', record)
     this.#add('history.json', history)
@@ -65,8 +67,8 @@ class Collection {
       (await this.#prove('record.inclusion.json', this.#id, versions))
     if (!isProved) return null
     await this.#addAdministration()
+    await this.#addEarlier(versions)
     await this.#addRenderings()
-    await this.#addNewer()
     await this.#addKeys() // last, because a key rotated meanwhile signed some of the other files
     return this.#files
   }
@@ -80,7 +82,7 @@ class Collection {
     return JSON.parse(String(this.#files.get(name))) as T
   }
 
-  get #checkpoint(): AnyCheckpoint {
+  get #checkpoint(): Checkpoint {
     return this.#json('checkpoint.json')
   }
 
@@ -125,8 +127,7 @@ class Collection {
   /** Adds the C2SP copies and the timestamp, if the instance has them. */
   async #addRenderings(): Promise<void> {
     const query = { tree_size: this.#checkpoint.tree_size }
-    const stamp = await orNull(() => this.#client.bytes(api.log.timestamp, { query }), [404])
-    if (stamp) this.#add('checkpoint.tsr', stamp)
+    await this.#addStamp('checkpoint.tsr', query.tree_size)
     const note = await orNull(() => this.#client.bytes(api.log.tlogCheckpoint, { query }), [404])
     if (!note) return
     this.#add('checkpoint.tlog', note)
@@ -137,14 +138,45 @@ class Collection {
     }
   }
 
-  /** A newer checkpoint shows that the log has only grown. */
-  async #addNewer(): Promise<void> {
-    const first = this.#checkpoint.tree_size
-    const newest = await this.#newestCheckpoint()
-    const second = newest === null ? 0 : (JSON.parse(newest) as AnyCheckpoint).tree_size
-    if (newest === null || second <= first) return
-    this.#add('newer-checkpoint.json', newest)
-    this.#add('consistency.json', await this.#client.text(api.log.consistency, { query: { first, second } }))
+  async #addStamp(file: string, tree_size: number): Promise<void> {
+    const stamp = await orNull(() => this.#client.bytes(api.log.timestamp, { query: { tree_size } }), [404])
+    if (stamp) this.#add(file, stamp)
+  }
+
+  /**
+   * Adds the checkpoints between which the log got each entry of the history, and the notice; of entries that it got together
+   * with the proof of the last.
+   */
+  async #addEarlier(versions: number): Promise<void> {
+    for (let version = 1; version <= versions; ) {
+      const tree_size = await this.#addBracket(this.#id, version)
+      const query = { record_id: this.#id, tree_size }
+      const last = version === versions ? version : (await this.#client.call(api.log.inclusion, { query })).version
+      if (last > 1 && last < versions) await this.#prove(`record-${last}.inclusion.json`, this.#id, last)
+      version = last + 1
+    }
+    const { notice_entry } = this.#json<History>('history.json')
+    if (this.#files.has('notice.json')) await this.#addBracket(this.#checkpoint.account_id, notice_entry ?? 1)
+  }
+
+  /** Returns the size of the first checkpoint that has the entry. */
+  async #addBracket(record_id: string, version: number): Promise<number> {
+    const text = await this.#client.text(api.log.checkpoint, { query: { record_id, version } })
+    const { tree_size, previous_size } = JSON.parse(text) as Checkpoint
+    await this.#addCheckpoint(tree_size, text)
+    const query = { tree_size: previous_size }
+    if (previous_size > 0)
+      await this.#addCheckpoint(previous_size, await this.#client.text(api.log.checkpoint, { query }))
+    return tree_size
+  }
+
+  async #addCheckpoint(first: number, text: string): Promise<void> {
+    const second = this.#checkpoint.tree_size
+    const file = `checkpoints/${first}.json`
+    if (first >= second || this.#files.has(file)) return
+    this.#add(file, text)
+    this.#add(consistencyOf(file), await this.#client.text(api.log.consistency, { query: { first, second } }))
+    await this.#addStamp(file.replace(/json$/, 'tsr'), first)
   }
 
   async #addKeys(): Promise<void> {
@@ -152,16 +184,6 @@ class Collection {
     const { keys } = this.#json<{ keys: Record<string, string>[] }>('consent-keys.json')
     for (const { kid, pem, crv } of keys) if (crv === 'Ed25519' && pem !== undefined) this.#add(`keys/${kid}.pem`, pem)
   }
-
-  async #newestCheckpoint(): Promise<string | null> {
-    return await orNull(() => this.#client.text(api.log.checkpoint, {}), [404])
-  }
-}
-
-/** Returns null if the receipt was signed before its record was in the log. */
-function checkpointOf(receipt: string): string | null {
-  const { inclusion } = JSON.parse(receipt) as { inclusion?: { checkpoint: string } | null }
-  return inclusion?.checkpoint ?? null
 }
 
 async function orNull<T>(call: () => Promise<T>, statuses: readonly number[]): Promise<T | null> {

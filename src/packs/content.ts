@@ -1,14 +1,21 @@
-import type { Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
+import type { Consent, History, InclusionProof } from '../contract/index.ts'
 import type { Pack, ProvedEntry } from '../evidence/pack.ts'
-import { proofOf } from '../evidence/pack-names.ts'
+import {
+  administrationEntry,
+  betweenProof,
+  consistencyOf,
+  earlierCheckpoint,
+  listNames,
+  proofOf,
+} from '../evidence/pack-names.ts'
 
 export type Collected = ReadonlyMap<string, string | Uint8Array>
 
 type Entry = Omit<ProvedEntry, 'hash'>
 
 export interface PackContent
-  extends Pick<Pack, 'record' | 'history' | 'receipt' | 'checkpoint' | 'first' | 'last' | 'newer'> {
-  readonly files: Pick<Collected, 'has'>
+  extends Pick<Pack, 'record' | 'history' | 'receipt' | 'checkpoint' | 'first' | 'last' | 'between' | 'checkpoints'> {
+  readonly files: Pick<Collected, 'has' | 'keys'>
   readonly notice: (Entry & Pick<NonNullable<Pack['notice']>, 'manifest'>) | null
   /** Oldest first. */
   readonly administration: readonly Entry[]
@@ -19,7 +26,6 @@ export function contentOf(files: Collected): PackContent {
   const read = <T>(name: string) => JSON.parse(String(files.get(name))) as T
   const optional = <T>(name: string) => (files.has(name) ? read<T>(name) : null)
   const entryOf = (file: string): Entry => ({ file, entry: read(file), proof: read<InclusionProof>(proofOf(file)) })
-  const newer = optional<Pack['checkpoint']>('newer-checkpoint.json')
   const notice = files.has('notice.json') ? entryOf('notice.json') : null
   return {
     files,
@@ -29,12 +35,14 @@ export function contentOf(files: Collected): PackContent {
     checkpoint: read('checkpoint.json'),
     first: read('record-first.inclusion.json'),
     last: read('record.inclusion.json'),
-    newer: newer && { checkpoint: newer, proof: read<ConsistencyProof>('consistency.json') },
+    between: listNames(files, betweenProof).map(name => read(name)),
+    checkpoints: listNames(files, earlierCheckpoint).map(file => ({
+      file,
+      checkpoint: read(file),
+      proof: read(consistencyOf(file)),
+    })),
     notice: notice && { ...notice, manifest: manifestOf(notice.entry) },
-    administration: [...files.keys()]
-      .filter(name => /^administration\/\d+\.json$/.test(name))
-      .map(entryOf)
-      .sort((one, other) => one.entry.version - other.entry.version),
+    administration: listNames(files, administrationEntry).map(entryOf),
   }
 }
 

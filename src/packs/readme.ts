@@ -46,8 +46,7 @@ function wrap(sentence: string, indent = '   '): string {
 }
 
 function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
-  const { checkpoint, receipt, newer, notice, history, first, last, administration } = pack
-  const last_hash = history.at(-1)?.hash ?? ''
+  const { checkpoint, receipt, checkpoints, notice, history, first, between, last, administration } = pack
   return [
     'sha256sum -c SHA256SUMS',
     't=$(mktemp -d)',
@@ -60,15 +59,17 @@ function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
       : []),
     `signed checkpoint.json keys/${checkpoint.key_id}.pem`,
     ...(receipt ? [`signed receipt.json keys/${receipt.key_id}.pem`] : []),
-    ...(newer ? [`signed newer-checkpoint.json keys/${newer.checkpoint.key_id}.pem`] : []),
+    ...checkpoints.map(earlier => `signed ${earlier.file} keys/${earlier.checkpoint.key_id}.pem`),
     'rm -r "$t"',
     `bin() { for byte in $(printf %s "$1" | fold -w 2); do printf "\\\\$(printf %03o "0x$byte")"; done; }`,
     `hash() { for part; do bin "$part"; done | sha256sum | cut -d ' ' -f 1; }`,
     `file() { sha256sum < "$1" | cut -d ' ' -f 1; }`,
     `root() { h=$(hash 00 "$1"); shift; for step; do case $step in -*) h=$(hash 01 "\${step#-}" "$h");; *) h=$(hash 01 "$h" "$step");; esac; done; echo "$h"; }`,
     `in_log() { grep -q "\\"root_hash\\": \\"$(root "$@")\\"" checkpoint.json && echo "$name is in the log of checkpoint.json"; }`,
-    `grep -q '${last_hash}' history.json && name='the last entry of history.json' && in_log ${last_hash} ${steps(last)}`.trimEnd(),
-    `grep -q '${history[0].hash}' history.json && name='the first entry of history.json' && in_log ${history[0].hash} ${steps(first)}`.trimEnd(),
+    ...[first, ...between, last].map(proof => {
+      const { version, hash } = history[proof.version - 1] ?? {}
+      return `grep -q '${hash}' history.json && name='entry ${version} of history.json' && in_log ${hash} ${steps(proof)}`.trimEnd()
+    }),
     ...[...(notice ? [notice] : []), ...administration].map(({ file, proof }) =>
       `name=${file} && in_log $(file ${file}) ${steps(proof)}`.trimEnd(),
     ),

@@ -1,4 +1,4 @@
-import { formatSums, isEndShown, isPackFile, sumsFile } from '../evidence/pack-names.ts'
+import { formatSums, isPackFile, sumsFile } from '../evidence/pack-names.ts'
 import { type Collected, contentOf } from './content.ts'
 import { formatPackPage } from './page.ts'
 import { formatReadme } from './readme.ts'
@@ -6,16 +6,15 @@ import type { PackOrigin } from './words.ts'
 
 /**
  * Adds the explanations and an unsigned list of all files; a browser has no profile's key. Verifies nothing. `digest`
- * returns SHA-256 in hexadecimal. Returns null if later entries could be cut off unnoticed.
+ * returns SHA-256 in hexadecimal.
  * @throws Error for a name that no pack has, because names come from the service
  */
 export async function listUnsealed(
   collected: Collected,
   origin: Pick<PackOrigin, 'instance' | 'created_at'>,
   digest: (bytes: Uint8Array) => Promise<string>,
-): Promise<Map<string, Uint8Array> | null> {
+): Promise<Map<string, Uint8Array>> {
   const content = contentOf(collected)
-  if (!isEndShown(content)) return null
   const about = { ...origin, isSealed: false }
   const texts = [
     ...collected,

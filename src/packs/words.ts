@@ -1,4 +1,5 @@
 import { describeOrigin } from '../contract/origin.ts'
+import { describeDate, findBracket } from '../evidence/dates.ts'
 import { textFile } from '../evidence/pack-names.ts'
 import { consentStates } from '../evidence/state.ts'
 import type { PackContent } from './content.ts'
@@ -29,6 +30,8 @@ export function describeRecord({
   history,
   receipt,
   checkpoint,
+  checkpoints,
+  first,
   notice,
 }: PackContent): [name: string, value: string][] {
   const last = history.at(-1)
@@ -55,7 +58,13 @@ export function describeRecord({
     ['Language that was shown, as the sender told it', locale ?? 'not told'],
     ...(record.gpc ? [['Signal of the browser (Sec-GPC: 1) with the last answer', 'sent'] as [string, string]] : []),
     ['Receipt', receipt ? `signed at ${receipt.issued_at}` : 'none'],
-    ['In the log since', `${checkpoint.created_at} at the latest`],
+    [
+      'In the log',
+      describeDate(
+        history[0].created_at,
+        findBracket([...checkpoints.map(({ checkpoint }) => checkpoint), checkpoint], first.leaf_index),
+      ),
+    ],
   ]
 }
 
@@ -96,8 +105,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
   {
     name: '(no receipt.json)',
     isIn: ({ receipt }) => receipt === null,
-    shows:
-      'the service signed no receipt. It signs none of a deleted record, of one with very many changes, or of one that is dated before a checkpoint of its log that was made without it.',
+    shows: 'the service signed no receipt. It signs none of a deleted record.',
     lacks: 'anything about the answer, or that the history had no later entry then.',
   },
   {
@@ -131,16 +139,18 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
       'that the history ended there, or that the log is the only one: compare checkpoint.json with a checkpoint that somebody else has kept.',
   },
   {
-    name: 'newer-checkpoint.json, consistency.json',
-    isIn: ({ newer }) => newer !== null,
-    shows: 'the log of checkpoint.json only grew until the newer one.',
-    lacks: 'anything about what was added.',
+    name: 'checkpoints/, record-N.inclusion.json',
+    isIn: ({ checkpoints }) => checkpoints.length > 0,
+    shows:
+      'the log at earlier times, from which it only grew to that of checkpoint.json: the last without an entry of history.json, and the first with it. So an entry that is dated long before the log got it is found.',
+    lacks:
+      'when an entry was made between the two. The times are of the clock of the service, but for those of time stamps (.tsr).',
   },
   {
-    name: 'checkpoint.tsr',
-    isIn: ({ files }) => files.has('checkpoint.tsr'),
+    name: 'checkpoint.tsr, checkpoints/N.tsr',
+    isIn: ({ files }) => [...files.keys()].some(name => name.endsWith('.tsr')),
     shows:
-      'a time-stamping authority saw checkpoint.json at the time in it: openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile CA.pem, with a certificate of the authority that you got elsewhere.',
+      'a time-stamping authority saw the checkpoint of that name at the time in it: openssl ts -verify -data checkpoint.json -in checkpoint.tsr -CAfile CA.pem, with a certificate of the authority that you got elsewhere.',
     lacks: 'anything about what came after that time.',
   },
   {

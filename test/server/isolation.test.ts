@@ -128,7 +128,7 @@ it('tenant isolation › covers every route and every parameter that names somet
     'stats.get account query.site_id',
     'stats.count account query.site_id query.subject_id query.consent_id',
     'signingKeys.list anyone',
-    'log.checkpoint account',
+    'log.checkpoint account query.record_id',
     'log.addCheckpoint account',
     'log.timestamp account',
     'log.tlogCheckpoint account',

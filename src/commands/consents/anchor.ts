@@ -1,16 +1,16 @@
-import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import type { Checkpoint } from '../../contract/documents/checkpoint.ts'
+import type { AnyCheckpoint } from '../../contract/documents/checkpoint.ts'
 import { type AuditEntry, type InclusionProof, log } from '../../contract/index.ts'
-import { CliError, dataError, exit } from '../../errors/errors.ts'
+import { dataError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
+import { completeSize, isBackdated } from '../../evidence/dates.ts'
 import { findCheckpointProblem } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
-import { entriesPerCheckpoint, isBackdated, isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
-import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
+import { rootOfInclusion } from '../../evidence/proofs.ts'
 import type { VerificationRow } from '../../views/verification.ts'
 import { readKept } from '../admin/kept.ts'
 import { instanceKeys } from '../verify/keys.ts'
+import { readNewest } from '../verify/log.ts'
 
 type Verified = Pick<VerificationRow, 'result' | 'detail'>
 
@@ -30,58 +30,24 @@ export interface Anchor {
 export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
   const kept = readKept(file)
   if (kept.text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint creates one')
-  const without = { message: `${instanceLabel(ctx)} has no log`, hint: 'verify without --checkpoint' }
-  const text = await callOptional(ctx.api, log.checkpoint, () => ctx.api.text(log.checkpoint, {}), without)
-  const newest = readNewest(ctx, text)
+  const findKeys = instanceKeys(ctx)
+  const newest = await readNewest(ctx, findKeys, 'verify without --checkpoint')
   const { account_id } = newest.checkpoint
   const own = kept.checkpoints.filter(({ checkpoint }) => checkpoint.account_id === account_id)
-  const [anchor, ...earlier] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
+  const [anchor] = own.toSorted((one, other) => other.checkpoint.tree_size - one.checkpoint.tree_size)
   if (!anchor) throw dataError(`${file} has no checkpoint of the account ${account_id}`)
-  const { byId } = await instanceKeys(ctx)('service')
-  const [ofKept, ofNewest] = [anchor, newest].map(each => findCheckpointProblem(each, byId))
-  const problem =
-    (ofKept && `the checkpoint that was kept ${ofKept}`) ??
-    (ofNewest && `the newest checkpoint ${ofNewest}`) ??
-    (await findGrowthProblem(ctx, anchor, newest))
+  const unsigned = findCheckpointProblem(anchor, (await findKeys('service')).byId)
+  const problem = unsigned ? `the checkpoint that was kept ${unsigned}` : await newest.findGrowthProblem(anchor)
   const { created_at, tree_size } = anchor.checkpoint
   const basis = `under the checkpoint of ${created_at}`
-  const before = earlier.find(({ checkpoint }) => checkpoint.tree_size < tree_size)?.checkpoint.tree_size ?? 0
-  const endsRun = tree_size - before < entriesPerCheckpoint
   return {
     basis,
     verify: async (id, entries) => {
       if (problem !== null) return { result: 'not_valid', detail: problem }
       const proof = await findInclusion(ctx, id, tree_size)
-      return verifyCovered(proof, entries, { ...anchor.checkpoint, endsRun })
+      return verifyCovered(proof, entries, anchor.checkpoint)
     },
   }
-}
-
-function readNewest(ctx: Context, text: string): SignedCheckpoint {
-  try {
-    return readCheckpoint(text)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    const message = `the response of ${instanceLabel(ctx)} is not a checkpoint: it ${error.message}`
-    throw new CliError('unexpected_answer', exit.usage, message)
-  }
-}
-
-async function findGrowthProblem(
-  ctx: Context,
-  kept: SignedCheckpoint,
-  newest: SignedCheckpoint,
-): Promise<string | null> {
-  const [first, second] = [toSide(kept), toSide(newest)]
-  const since = `since the checkpoint of ${kept.checkpoint.created_at}`
-  if (first.size > second.size) return `the log was shortened ${since}`
-  const query = { first: first.size, second: second.size }
-  const path = first.size === second.size ? [] : (await ctx.api.call(log.consistency, { query })).path
-  return isConsistent({ first, second, path: path.map(toBytes) }) ? null : `the log was changed ${since}`
-}
-
-function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint) {
-  return { size, root: toBytes(root_hash) }
 }
 
 /** Returns null if the record has no entry in a tree of this size. */
@@ -94,23 +60,21 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
   }
 }
 
-type Anchored = Pick<Checkpoint, 'tree_size' | 'root_hash' | 'created_at'> & { readonly endsRun: boolean }
-
 /**
  * An entry's hash covers all entries before it, so its proof covers them too. The instance chooses the entry, or says that
  * it has none, so later ones must be too new for the checkpoint, unless the next one of the same run can cover them. That
  * no old record is made a new one is in its own history: the first entry is of the time in the record's id.
  */
-function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: Anchored): Verified {
+function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: AnyCheckpoint): Verified {
   const problem = proof && findInclusionProblem(proof, entries, anchor)
   if (problem) return { result: 'not_valid', detail: problem }
-  const { created_at, endsRun } = anchor
+  const { created_at, tree_size } = anchor
   const covered = proof?.version ?? 0
   const others = entries.slice(covered)
   const old = others.find(each => isBackdated(new Date(each.created_at), new Date(created_at)))
   if (old) {
     const detail = `version ${old.version} is dated ${old.created_at}, before the checkpoint of ${created_at}, which is not proved to have it`
-    if (endsRun) return { result: 'not_valid', detail }
+    if (completeSize(anchor) === tree_size) return { result: 'not_valid', detail }
     return { result: 'unverifiable', detail: `${detail}; the next one of the same run may have it: keep a later one` }
   }
   if (!proof) return verifyNewer(entries, created_at)
@@ -137,7 +101,7 @@ function verifyNewer(entries: readonly AuditEntry[], checkpointAt: string): Veri
 function findInclusionProblem(
   { version, leaf_index, path }: InclusionProof,
   entries: readonly AuditEntry[],
-  { tree_size, root_hash }: Anchored,
+  { tree_size, root_hash }: AnyCheckpoint,
 ): string | null {
   const entry = entries[version - 1]
   if (!entry) return `the log has version ${version}, and the history ends before it`

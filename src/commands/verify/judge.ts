@@ -8,16 +8,24 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import { PurgeReceiptStatement } from '../../contract/documents/fields.ts'
 import { type DocumentKind, documents } from '../../contract/documents/index.ts'
 import { describeOrigin } from '../../contract/origin.ts'
-import { findCheckpointProblem, findSignatureProblem } from '../../evidence/key-chain.ts'
+import { describeDate, findDateProblem } from '../../evidence/dates.ts'
+import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { listFile } from '../../evidence/pack-names.ts'
-import { rootOfInclusion } from '../../evidence/proofs.ts'
+import { isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
 import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verification.ts'
 import type { FindKeys } from './keys.ts'
+import { type Newest, toBytes, toSide } from './log.ts'
+
+export interface Sources {
+  readonly findKeys: FindKeys
+  /** Reads the newest checkpoint of the log, which must extend that of the document. Default: the log is not asked. */
+  readonly newest?: (() => Promise<Newest>) | undefined
+}
 
 /** Verifies form, signature, type, version and fields. */
-export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Promise<VerdictRow> {
+export async function judge(file: string, bytes: Buffer, sources: Sources): Promise<VerdictRow> {
   const unknown = { file, type: null, signed_by: null, issued_at: null }
   let claimed: Claimed
   try {
@@ -31,9 +39,9 @@ export async function judge(file: string, bytes: Buffer, findKeys: FindKeys): Pr
   const { document } = claimed
   try {
     const kind = requireKind(document)
-    const source = await requireSignature(claimed, kind, findKeys)
+    const source = await requireSignature(claimed, kind, sources.findKeys)
     requireFields(document, kind)
-    const about = await requireContent(file, document, findKeys)
+    const about = await requireContent(file, bytes, document, sources)
     return {
       file,
       type: document.type,
@@ -88,14 +96,20 @@ function requireFields(document: Claimed['document'], { schemas }: DocumentKind)
 }
 
 /** Verifies what a kind of document says beyond its fields. Returns a suffix for the detail. */
-async function requireContent(file: string, document: Claimed['document'], findKeys: FindKeys): Promise<string> {
+async function requireContent(
+  file: string,
+  bytes: Buffer,
+  document: Claimed['document'],
+  sources: Sources,
+): Promise<string> {
   const { type, version } = document
+  if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
   if (type === 'export_manifest') return await requireExport(file, String(document['sha256']))
   if (type === 'erasure_receipt' && version > 1) return requirePurge(document as unknown as ErasureReceipt)
   if (type !== 'consent_receipt' || version === 1) return ''
   const receipt = document as unknown as ConsentReceipt
   if (!hasOwnStatus(receipt)) throw new NotValid('is signed, but contradicts itself on its status')
-  return requireOrigin(receipt) + (await requireInclusion(receipt, findKeys))
+  return requireOrigin(receipt) + (await requireInclusion(receipt, sources))
 }
 
 /** Verifies that a receipt says of a purge what its certificates do. Returns a suffix for the detail. */
@@ -119,28 +133,58 @@ function requireOrigin({ events, origin = null }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies the place in the log that a receipt names. Returns a suffix for the detail. */
-async function requireInclusion({ inclusion, chain_head }: ConsentReceipt, findKeys: FindKeys): Promise<string> {
+/** Verifies the place in the log that a receipt names, and its date. Returns a suffix for the detail. */
+async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
+  const { inclusion, chain_head, events, version } = receipt
   if (!inclusion) return '; its record was not in the log yet'
+  const { byId } = await findKeys('service')
+  const after = requireCheckpoint(inclusion.checkpoint, byId)
+  const root = rootOfInclusion({
+    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
+    index: inclusion.leaf_index,
+    size: after.checkpoint.tree_size,
+    path: toBytes(inclusion.path),
+  })
+  if (root?.toString('hex') !== after.checkpoint.root_hash)
+    throw new NotValid('is signed, but its record is not in the log of its checkpoint')
+  const live = await requireGrowth(after, newest)
+  if (version < 4) return `; its record is in the log under the checkpoint of ${after.checkpoint.created_at}${live}`
+  const before = inclusion.previous && requireCheckpoint(inclusion.previous.checkpoint, byId)
+  if (
+    before &&
+    !isConsistent({ first: toSide(before), second: toSide(after), path: toBytes(inclusion.previous?.path) })
+  )
+    throw new NotValid('is signed, but its checkpoints are not of one log')
+  const bracket = { after: after.checkpoint, before: before?.checkpoint ?? null }
+  const at = events.at(-1)?.event_time ?? ''
+  const problem = findDateProblem(at, inclusion.leaf_index, bracket)
+  if (problem) throw new NotValid(`is signed, but its last event ${problem}`)
+  return `; its last event is ${describeDate(at, bracket)}${live}`
+}
+
+function requireCheckpoint(text: string, keys: ReadonlyMap<string, TrustedKey>): SignedCheckpoint {
   let signed: SignedCheckpoint
   try {
-    signed = readCheckpoint(inclusion.checkpoint)
+    signed = readCheckpoint(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw new NotValid(`is signed, but its checkpoint ${error.message}`)
   }
-  const { checkpoint } = signed
-  const problem = findCheckpointProblem(signed, (await findKeys('service')).byId)
+  const problem = findCheckpointProblem(signed, keys)
   if (problem) throw new NotValid(`is signed, but its checkpoint ${problem}`)
-  const root = rootOfInclusion({
-    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
-    index: inclusion.leaf_index,
-    size: checkpoint.tree_size,
-    path: inclusion.path.map(node => Buffer.from(node, 'hex')),
-  })
-  if (root?.toString('hex') !== checkpoint.root_hash)
-    throw new NotValid('is signed, but its record is not in the log of its checkpoint')
-  return `; its record is in the log under the checkpoint of ${checkpoint.created_at}`
+  return signed
+}
+
+/** Verifies that the log of the instance extends a checkpoint, if it is to be asked. Returns a suffix for the detail. */
+async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']): Promise<string> {
+  if (!newest) return ''
+  const log = await newest()
+  const [asked, own] = [log.checkpoint, signed.checkpoint].map(({ account_id }) => account_id)
+  if (asked !== own)
+    throw new NotValid(`is of the account ${own}, and the log that was asked is of the account ${asked}`)
+  const problem = await log.findGrowthProblem(signed)
+  if (problem) throw new NotValid(`is signed, but ${problem}`)
+  return `; the log only grew since, to that of ${log.checkpoint.created_at}`
 }
 
 const manifestSuffix = '.manifest.json'

@@ -5,13 +5,15 @@ import { type PackCheck, packChecks, requireListed, requireSums } from '../../ev
 import { listFile, sumsFile } from '../../evidence/pack-names.ts'
 import { readSigned } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verification.ts'
-import { judge } from './judge.ts'
+import { judge, type Sources } from './judge.ts'
 import { type FindKeys, readKeySet, readPem, trusted } from './keys.ts'
 
 /** Keys that replace those in the pack. */
 export interface PackKeys {
   readonly service?: FindKeys | undefined
   readonly profile?: FindKeys | undefined
+  /** See `Sources`. */
+  readonly newest?: Sources['newest']
 }
 
 /**
@@ -28,13 +30,16 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     if (seal.row.result === 'not_valid') return rows
     const pack = readPack(files)
     const verdicts = new Map<string, VerdictRow>()
-    for (const file of signedFiles.filter(name => files.has(name)))
-      verdicts.set(file, await judge(at(file), requireFile(files, file), findKeys))
+    // The others are compared with checkpoint.json, so the log is asked of that one alone.
+    const signed = [...pack.checkpoints.map(({ file }) => file), ...(pack.receipt ? ['receipt.json'] : [])]
+    for (const file of ['checkpoint.json', ...signed]) {
+      const sources = file === 'checkpoint.json' ? { findKeys, newest: given.newest } : { findKeys }
+      verdicts.set(file, await judge(at(file), requireFile(files, file), sources))
+    }
     const notValid = [...verdicts.values()].filter(({ result }) => result === 'not_valid')
     if (notValid.length > 0) return [...rows, ...notValid]
     for (const check of packChecks(pack, seal.list, (await findKeys('service')).byId.values()))
       rows.push(runCheck(folder, check, verdicts.get(check.file)))
-    rows.push(...[verdicts.get('newer-checkpoint.json') ?? []].flat())
   } catch (error) {
     if (!(error instanceof NotValid)) throw error
     rows.push(refusal(at(error.file), error))
@@ -50,7 +55,7 @@ interface Seal {
 
 /** @throws NotValid if the files differ from the list */
 async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): Promise<Seal> {
-  const row = await judge(`${folder}/${listFile}`, requireFile(files, listFile), findKeys)
+  const row = await judge(`${folder}/${listFile}`, requireFile(files, listFile), { findKeys })
   if (row.type !== 'evidence_pack') throw new NotValid(listFile, 'is not the list of an evidence pack')
   if (row.result === 'not_valid') return { row, list: null }
   const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
@@ -78,8 +83,6 @@ function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal
   } as const
   return { row, list: null }
 }
-
-const signedFiles = ['receipt.json', 'checkpoint.json', 'newer-checkpoint.json']
 
 function runCheck(folder: string, { file, type, run }: PackCheck, signed: VerdictRow | undefined): VerdictRow {
   const row = signed ?? {

@@ -11,8 +11,9 @@ import { listFile } from '../../evidence/pack-names.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
-import { findSignedInstead, judge } from './judge.ts'
+import { findSignedInstead, judge, type Sources } from './judge.ts'
 import { type FindKeys, instanceKeys, readKeySets, readPems } from './keys.ts'
+import { type Newest, readNewest } from './log.ts'
 import type { PackKeys } from './pack.ts'
 
 const Options = z.strictObject({
@@ -30,7 +31,10 @@ export function verify(command: Command, ctx: Context): void {
     .argument('<file...>', 'signed documents, and folders or .tar files of "consentctl evidence"; - is standard input')
     .option('--keys <file>', 'verify with the keys of this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
-    .option('--live', 'verify evidence with the keys that the instance publishes now, not with those in it')
+    .option(
+      '--live',
+      'verify with the keys that the instance publishes now, and ask its log whether it extends the checkpoint in it',
+    )
     .addHelpText(
       'after',
       `
@@ -47,6 +51,10 @@ FILE#2 is the second.
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
 document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
 compare key ids with the operator of the service.
+
+Of a consent receipt and of evidence the times are two-sided: "not in the log at A, in it at B". One that is dated more
+than ten minutes before A is not valid. --live also asks the log of the instance, with an API key of the same account,
+to prove that it only grew since the checkpoint of the receipt, of the evidence, or that is the file itself.
 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
@@ -93,8 +101,7 @@ Examples:
     )
 }
 
-interface KeySources {
-  readonly findKeys: FindKeys
+interface KeySources extends Sources {
   readonly forPacks: PackKeys
 }
 
@@ -112,9 +119,12 @@ async function openKeys(
   const fromSets = sets.length > 0 ? await readKeySets(ctx, sets) : undefined
   const fromPems = single.length > 0 ? await readPems(ctx, single) : undefined
   const published = instanceKeys(ctx)
+  let log: Promise<Newest> | undefined
+  const newest = live ? () => (log ??= readNewest(ctx, published, 'verify without --live')) : undefined
   return {
     findKeys: isOffline ? byRole(fromSets, fromPems) : published,
-    forPacks: { service: fromSets ?? (live ? published : undefined), profile: fromPems },
+    newest,
+    forPacks: { service: fromSets ?? (live ? published : undefined), profile: fromPems, newest },
   }
 }
 
@@ -152,7 +162,7 @@ interface Source {
   pages(): AsyncGenerator<readonly VerdictRow[]>
 }
 
-async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySources): Promise<Source> {
+async function open(ctx: Context, path: string, { forPacks, ...sources }: KeySources): Promise<Source> {
   const { isPackPath, readPacks } = await import('./pack-files.ts')
   if (await isPackPath(path)) {
     const packs = await readPacks(path)
@@ -173,7 +183,7 @@ async function open(ctx: Context, path: string, { findKeys, forPacks }: KeySourc
     inside: null,
     pages: async function* () {
       for (const [index, bytes] of texts.entries()) {
-        const judged = await judge(path, bytes, findKeys)
+        const judged = await judge(path, bytes, sources)
         const isList = judged.type === 'evidence_pack' && judged.result === 'valid'
         const row = isList ? { ...judged, detail: `${judged.detail}; ${notCompared}` } : judged
         yield [texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }]

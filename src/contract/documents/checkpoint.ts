@@ -15,9 +15,13 @@ export const CheckpointV1 = z.strictObject({
   key_id: KeyId,
 })
 
-/** Also covers the log of keys, so that nobody can change it unnoticed. */
+/** Also names the checkpoint before it, and covers the log of keys, so that nobody can change either unnoticed. */
 export const Checkpoint = CheckpointV1.extend({
   version: z.literal(2),
+  previous_size: z
+    .int()
+    .min(0)
+    .describe('The tree_size of the last checkpoint before it that had every entry of its time; 0 if there was none.'),
   keys_size: z.int().min(1).describe('How many statements and revocations of signing keys there were.'),
   keys_root: Sha256.describe('Of the Merkle tree (RFC 9162) whose leaves are the texts of those documents, in order.'),
 })

@@ -211,6 +211,26 @@ const Origin = z.strictObject({
     .describe('What is known of them.'),
 })
 
+const Timestamp = z
+  .string()
+  .regex(/^[A-Za-z\d+/]+={0,2}$/)
+  .nullable()
+  .describe('Its time stamp (RFC 3161) in base64; null if there was none.')
+
+/** Also proves when the log did not have the entry. */
+const PlaceInLog = InclusionInLog.extend({
+  checkpoint: z.string().describe('The text of the first signed checkpoint that has the leaf, to whose root it leads.'),
+  timestamp: Timestamp,
+  previous: z
+    .strictObject({
+      checkpoint: z.string().describe('The text of the signed checkpoint of previous_size, without the leaf.'),
+      timestamp: Timestamp,
+      path: z.array(Sha256).describe('The consistency proof of RFC 9162 from it to the other one.'),
+    })
+    .nullable()
+    .describe('Null if previous_size is 0.'),
+})
+
 export const ConsentReceipt = ConsentReceiptV3.extend({
   version: z.literal(4),
   '@context': contextSchema(consentContext),
@@ -226,6 +246,7 @@ export const ConsentReceipt = ConsentReceiptV3.extend({
     )
     .min(1)
     .describe('Oldest first, complete. Those with a given_at were imported, all at one event_time.'),
+  inclusion: PlaceInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
   expires_at: Instant.nullable().describe(
     'When the consent ends or ended, by the valid_for of its notice; null if it has no end, or nothing was accepted.',
   ),

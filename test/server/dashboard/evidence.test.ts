@@ -67,7 +67,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
       const commands = [...readFileSync(join(folder.path, id, 'README.txt'), 'utf8').matchAll(/^ {4}(.*)$/gm)]
       const ran = await runScript(join(folder.path, id), `set -e\n${commands.map(([, line]) => line).join('\n')}`)
       expect([ran.code, ran.stderr]).toEqual([0, ''])
-      expect(ran.stdout.match(/Signature Verified Successfully/g)).toHaveLength(2)
+      expect(ran.stdout.match(/Signature Verified Successfully/g)).toHaveLength(3)
     }
 
     const env = { HOME: folder.path, CONSENTCTL_BASE_URL: dashboard.service.url, CONSENTCTL_API_KEY: account.key }
@@ -113,7 +113,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     const unsigned = { error: 'conflict', message: 'No receipt is signed.' }
     await page.route('**/receipt', route => route.fulfill({ status: 409, json: unsigned }))
     await button().click()
-    await page.getByText('nobody could tell if its history was cut off').waitFor()
+    await page.getByRole('alert').getByText(unsigned.message).waitFor()
     expect(await button().isEnabled()).toBe(true)
   })
 })

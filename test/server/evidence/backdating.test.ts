@@ -7,8 +7,8 @@ import { backdatedMessage, coverAccount, coverAll } from '../../../server/eviden
 import { hasBoundCheckpoint, insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { setPassword } from '../../../server/session/queries.ts'
+import { backdatingToleranceMs, entriesPerCheckpoint } from '../../../src/evidence/dates.ts'
 import { keyIdOf, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
-import { backdatingToleranceMs, entriesPerCheckpoint } from '../../../src/evidence/proofs.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains, type Shape } from '../purge/chains.ts'
@@ -101,6 +101,29 @@ it('a checkpoint that is dated back by SQL hides nothing', async () => {
     })
   await owner.create()
   await expect(cover()).rejects.toThrow('was changed')
+})
+
+it('a kept checkpoint finds what is dated before it, though the log was made anew without the others', async () => {
+  setClock(ago(30))
+  await owner.create()
+  await cover()
+  setClock(ago(20))
+  await owner.create()
+  setClock(ago(10))
+  await cover()
+  const kept = async () =>
+    (await sql<{ document: string }[]>`select document from checkpoints order by tree_size`).map(row => row.document)
+  const before = await kept()
+  vi.useRealTimers()
+  const [forged] = await insert({ at: ago(15) })
+  setClock(ago(5))
+  await sql`delete from checkpoints where tree_size > (select min(tree_size) from checkpoints)`
+  await sql`update log_entries set leaf_index = null where leaf_index >= (select max(tree_size) from checkpoints)`
+  vi.useRealTimers()
+  const restarted = await openSigner(sql, null) // a new process does not know what it has signed
+  await coverAll({ sql, signer: restarted })
+  expect(await found()).toEqual([])
+  expect(idsOf((await verified(sql, { kept: before })).findings)).toEqual([forged])
 })
 
 it('the tolerance is for entries that are committed late', async () => {

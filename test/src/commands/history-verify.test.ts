@@ -74,6 +74,7 @@ describe('with --checkpoint', () => {
       created_at: `2026-02-0${(tree_size % 9) + 1}T00:00:00.000Z`,
       keys_size: 1,
       keys_root: 'ab'.repeat(32),
+      previous_size: 0,
     }
     return signDocument({ type: 'checkpoint', version: 2, ...claim, ...times, key_id: keyIdOf(by), ...fields }, by)
   }
@@ -192,17 +193,22 @@ describe('with --checkpoint', () => {
 
   it('tells nothing of versions that are dated before a checkpoint which may be one of several of a run', async () => {
     const leaves = [...hashes.slice(0, 3), ...Array.from({ length: 2000 }, () => Buffer.alloc(32)), ...hashes.slice(3)]
-    const [before, kept, newest] = [1, 2000, leaves.length].map(tree_size =>
+    const [kept, complete, newest] = [
+      [2000, 0],
+      [2000, 1],
+      [leaves.length, 0],
+    ].map(([tree_size = 0, previous_size]) =>
       checkpointOf(tree_size, {
         root_hash: rootOf({ from: 0, to: tree_size }, leaves),
         created_at: '2026-03-01T00:00:00.000Z',
+        previous_size,
       }),
     ) as [string, string, string]
     const nodes = inclusionRanges(2, 2000).map(range => rootOf(range, leaves))
     instanceOf(leaves.length, { leaves, newest, inclusion: { version: 1, leaf_index: 2, path: nodes } })
     const detail = expect.stringContaining('version 2 is dated 2026-')
     expect(await verify(kept)).toMatchObject({ code: 5, result: 'unverifiable', detail, basis: null })
-    expect(await verify(before, kept)).toMatchObject({ code: 5, result: 'not_valid', detail })
+    expect(await verify(complete)).toMatchObject({ code: 5, result: 'not_valid', detail })
   })
 
   const changed = hashes.with(0, Buffer.alloc(32, 99))

@@ -1,6 +1,7 @@
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { describeOrigin } from '../../../src/contract/origin.ts'
 import { keyIdOf, newSigningKey, privatePem, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
@@ -201,23 +202,40 @@ describe('a receipt whose record is in the log', () => {
   })
   const checkpoint = (fields: object = {}, key = serviceKey) => {
     const claim = {
-      ...{
-        account_id: uuid(6),
-        tree_size: 2,
-        root_hash: root?.toString('hex'),
-        created_at: '2026-01-31T09:30:00.500Z',
-      },
-      ...{ keys_size: 1, keys_root: '7'.repeat(64), key_id: keyIdOf(key) },
+      ...{ account_id: uuid(6), tree_size: 2, root_hash: root?.toString('hex'), previous_size: 1 },
+      ...{ created_at: '2026-01-31T09:30:00.500Z', keys_size: 1, keys_root: '7'.repeat(64), key_id: keyIdOf(key) },
     }
     return signDocument({ type: 'checkpoint', version: 2, ...claim, ...fields }, key)
   }
-  const receipt = (text: string, fields: object = {}) =>
-    signedReceipt({ chain_head: head, inclusion: { leaf_index: 1, path, checkpoint: text, ...fields } })
+  const earlier = (fields: object = {}) =>
+    checkpoint({
+      ...{ tree_size: 1, root_hash: path[0], previous_size: 0, created_at: '2026-01-31T09:00:00.000Z' },
+      ...fields,
+    })
+  const growth = [leafHash(Buffer.from(head, 'hex')).toString('hex')]
+  const receipt = (text: string, fields: object = {}, without = earlier()) => {
+    const previous = { checkpoint: without, timestamp: null, path: growth }
+    const inclusion = { leaf_index: 1, path, checkpoint: text, timestamp: null, previous, ...fields }
+    return signedReceipt({ chain_head: head, inclusion })
+  }
 
-  it('is valid, and says under which checkpoint', async () => {
+  it('is valid, and says when the log did not have it and when it did', async () => {
     const row = await verdict(receipt(checkpoint()))
-    expect(row.detail).toMatch(/; its record is in the log under the checkpoint of 2026-01-31T09:30:00.500Z$/)
+    expect(row.detail).toMatch(
+      /; its last event is dated 2026-01-31T09:30:00.000Z; not in the log at 2026-01-31T09:00:00.000Z, in it at 2026-01-31T09:30:00.500Z$/,
+    )
+    const first = await verdict(receipt(checkpoint({ previous_size: 0 }), { previous: null }))
+    expect(first.detail).toMatch(/in the log at 2026-01-31T09:30:00.500Z, and no checkpoint shows when it was not$/)
     expect((await verdict(text)).detail).toMatch(/; its record was not in the log yet$/)
+  })
+
+  it('is not valid if it is dated more than ten minutes before a checkpoint without it', async () => {
+    const at = (created_at: string) => receipt(checkpoint(), {}, earlier({ created_at }))
+    expect(await verdict(at('2026-01-31T09:40:00.000Z'))).toMatchObject({ result: 'valid' })
+    await expectNotValid(
+      at('2026-01-31T09:40:00.001Z'),
+      /its last event is dated .+, but the checkpoint of .+ was made without it/,
+    )
   })
 
   it.each<[string, () => string, RegExp]>([
@@ -236,8 +254,45 @@ describe('a receipt whose record is in the log', () => {
       /its checkpoint is not what was signed/,
     ],
     ['another document', () => receipt(text), /its checkpoint is no checkpoint/],
+    ['no checkpoint before it', () => receipt(checkpoint(), { previous: null }), /is without the checkpoints/],
+    ['another one before it', () => receipt(checkpoint({ previous_size: 0 })), /is without the checkpoints/],
+    ['one of another account', () => receipt(checkpoint(), {}, earlier({ account_id: uuid(7) })), /is without the/],
+    ['one of another log', () => receipt(checkpoint(), {}, earlier({ root_hash: '9'.repeat(64) })), /not of one log/],
   ])('is not valid with %s, though it is signed', async (_, content, why) => {
     await expectNotValid(content(), why)
+  })
+
+  describe('with --live', () => {
+    const asJson = { headers: { 'content-type': 'application/json' } }
+    const live = async (newest: string, document = receipt(checkpoint())) => {
+      cli.instance.use(
+        answers('get', keysPath, keySetOf(serviceKey)),
+        http.get('*/api/v1/log/checkpoint', () => HttpResponse.text(newest, asJson)),
+        answers('get', '*/api/v1/log/consistency', { first: 1, second: 2, path: growth }),
+      )
+      const { code, stdout, stderr } = await cli.run(['verify', put('a.json', document), '--live', '--json'])
+      expect(stderr).toBe('')
+      return { code, ...JSON.parse(stdout) }
+    }
+
+    it('says that the log only grew since the checkpoint of the receipt, or since the file', async () => {
+      const since = '; the log only grew since, to that of 2026-01-31T09:30:00.500Z'
+      for (const document of [receipt(checkpoint()), checkpoint(), earlier()])
+        expect(await live(checkpoint(), document)).toMatchObject({ code: 0, detail: expect.stringContaining(since) })
+    })
+
+    it.each<[string, string, RegExp]>([
+      ['was changed', checkpoint({ root_hash: '9'.repeat(64) }), /the log was changed since/],
+      ['was shortened', earlier(), /the log was shortened since/],
+      ['is signed by a stranger', checkpoint({}, other), /the newest checkpoint names the key .+, which is unknown/],
+      [
+        'is of another account',
+        checkpoint({ account_id: uuid(7) }),
+        /is of the account .+, and the log that was asked/,
+      ],
+    ])('refuses it if the log %s', async (_, newest, why) => {
+      expect(await live(newest)).toMatchObject({ code: 5, result: 'not_valid', detail: expect.stringMatching(why) })
+    })
   })
 })
 

@@ -111,7 +111,8 @@ describe('the receipt of a purge', () => {
   const before = 'logically deleted; personal data to be purged after 30 days'
   const said =
     'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
-  const verify = (text: string) => judge('r', Buffer.from(text), async () => trust([createPublicKey(profileKey)]))
+  const verify = (text: string) =>
+    judge('r', Buffer.from(text), { findKeys: async () => trust([createPublicKey(profileKey)]) })
 
   it.each([
     ['the statement of earlier versions, which is that of the erasure', before],
@@ -150,7 +151,7 @@ describe('documents of version 1', () => {
   it.each(texts.map(text => [JSON.parse(text).type, text]))('verify as before: %s', async (type, text) => {
     expect(JSON.parse(text).version).toBe(1)
     expect(schemaProblems(text)).toEqual([])
-    const verdict = await judge('document.json', Buffer.from(text), async () => given)
+    const verdict = await judge('document.json', Buffer.from(text), { findKeys: async () => given })
     expect(verdict).toMatchObject({ type, result: 'valid' })
   })
 

@@ -188,13 +188,14 @@ const revocation = revocationOf(earlierKey, serviceKey, {
 })
 const keyDocuments = [firstStatement, statement, revocation]
 
-function checkpointOf(size: number, created_at: string): string {
+function checkpointOf(size: number, created_at: string, previous_size = size - 1): string {
   const keys_root = findKeysRoot(keyDocuments, keyDocuments.length)?.toString('hex')
   const root_hash = rootOf({ from: 0, to: size })
   const claim = {
     account_id: account,
     tree_size: size,
     root_hash,
+    previous_size,
     created_at,
     keys_size: keyDocuments.length,
     keys_root,
@@ -240,6 +241,12 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
     leaf_index: 2,
     path: pathOf(inclusionRanges(2, 3)),
     checkpoint: checkpointOf(3, '2026-02-01T12:00:00.000Z'),
+    timestamp: null,
+    previous: {
+      checkpoint: checkpointOf(2, '2026-01-31T12:00:00.000Z', 0),
+      timestamp: null,
+      path: pathOf(consistencyRanges(2, 3)),
+    },
   },
   expires_at: '2027-02-01T09:30:00.000Z',
   origin: null,

@@ -115,8 +115,8 @@ const rows: Row[] = [
   },
   {
     by: 'consent receipt, `inclusion`',
-    says: 'the last entry, and with it those before, is a leaf of the log under this checkpoint; null: not yet',
-    seen: 'the entry in the log, with its hash, and a path from it to the root of the newest checkpoint, which a key of the service signed; for null an entry in the log that has no place yet',
+    says: 'the last entry, and with it those before, is a leaf of the log under this checkpoint, and not under `previous`; null: not yet',
+    seen: 'the entries in the log, with their hashes, a path from each to the root of the first checkpoint that has it, and one to that from the last complete checkpoint before, which no entry is dated more than ten minutes before; keys of the service signed both; for null an entry in the log that has no place yet',
     trust: service,
     test: ['test/server/consents/receipt.test.ts', 'whose checkpoint is gone'],
   },
@@ -311,10 +311,11 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a pack',
-    says: '`history.json`: “that they are all is the word of who signed pack.json, which can be anyone unless you gave their key; later changes are not known”',
-    seen: 'a sealed pack of a live record without a receipt',
-    trust: 'who signed `pack.json`',
-    test: ['test/server/evidence/pack.test.ts', 'says of a live record without a receipt'],
+    says: '“entry 2 of the record is leaf 7 of checkpoint.json; dated D; not in the log at A, in it at B”',
+    seen: 'the steps of [two-sided time](#two-sided-time), with the files of the pack alone',
+    trust:
+      'those who gave the keys; the service, or the authorities of time stamps that somebody verifies, for A and B; the service alone for D',
+    test: ['test/server/evidence/two-sided.test.ts', 'the honest are valid, the back-dated are not, offline'],
   },
   {
     by: '`verify`, of a pack',
@@ -333,10 +334,17 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a consent receipt',
-    says: '“its record is in the log under the checkpoint of INSTANT”; “its record was not in the log yet”',
-    seen: 'the path of the receipt from its `chain_head` to the root of its checkpoint, and the signature of that; the other one is the word of the receipt',
+    says: '“its last event is dated D; not in the log at A, in it at B”; “dated D; in the log at B, and no checkpoint shows when it was not”; before version 4 “its record is in the log under the checkpoint of INSTANT”; “its record was not in the log yet”',
+    seen: 'the steps of [two-sided time](#two-sided-time), with the receipt alone; the last one is the word of the receipt',
     trust: 'those who gave the keys; the service',
     test: ['test/src/commands/verify.test.ts', 'a receipt whose record is in the log'],
+  },
+  {
+    by: '`verify --live`',
+    says: '“the log only grew since, to that of INSTANT”',
+    seen: 'a consistency proof from the checkpoint of the document or pack to the one that the instance showed as its newest, both signed by keys that it publishes',
+    trust: 'the service and the keys that it publishes',
+    test: ['test/src/commands/verify.test.ts', 'refuses it if the log %s'],
   },
   {
     by: '`verify`, of an export manifest',
@@ -389,7 +397,7 @@ const rows: Row[] = [
   {
     by: '`admin verify`',
     says: '`verified`: records, histories, log and checkpoints agree',
-    seen: 'all of them in the database, and the kept checkpoints if they were given',
+    seen: 'all of them in the database, and the kept checkpoints if they were given; no entry is dated more than ten minutes before a complete checkpoint, stored or kept, that was made without it',
     trust: 'anyone who can write to the whole database, unless checkpoints were kept elsewhere',
     test: [
       'test/server/verify/verify.test.ts',

@@ -122,11 +122,13 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
       return Object.fromEntries(Object.entries(receipt['@context']).filter(([name]) => name in shape))
     }
     const { origin: ___, expires_at: ____, ...beforeOrigins } = receipt
+    const { leaf_index, path, checkpoint } = receipt.inclusion
     const third = {
       ...beforeOrigins,
       version: 3,
       schema_version: 'urn:consentctl:schema:consent-receipt:3',
       '@context': contextOf(v3),
+      inclusion: { leaf_index, path, checkpoint },
       events: receipt.events.map(({ given_at: _, gpc: __, ...event }: { given_at: null; gpc: false }) => event),
     }
     names.push('consent receipt 3')

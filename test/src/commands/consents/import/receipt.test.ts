@@ -15,11 +15,13 @@ const { signature: _, ...example } = JSON.parse(examples['import receipt'] ?? ''
 async function judged(receipt: ImportReceipt) {
   const byId = trustKeys([{ publicKey: createPublicKey(key), statement: null, revocation: null }])
   const text = Buffer.from(signDocument(receipt, key))
-  const { result, detail } = await judge('import-receipt.json', text, async () => ({
-    byId,
-    sourceOf: () => 'given',
-    none: '',
-  }))
+  const { result, detail } = await judge('import-receipt.json', text, {
+    findKeys: async () => ({
+      byId,
+      sourceOf: () => 'given',
+      none: '',
+    }),
+  })
   return [result, detail]
 }
 

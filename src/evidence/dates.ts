@@ -1,0 +1,66 @@
+// When a log got an entry. Imports nothing from Node.js, because the dashboard uses this too.
+import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+
+/**
+ * Most time that an entry may be dated before its checkpoint. An entry is dated when made and visible when committed,
+ * up to 5 s later (the statement timeout). Clocks of nodes and of `admin purge` may differ by 30 s from the
+ * database's. The rest is for machines that are paused in between.
+ */
+export const backdatingToleranceMs = 10 * 60_000
+
+/** New leaves of each checkpoint of a run except the last. Part of the log's format. */
+export const entriesPerCheckpoint = 2000
+
+export function isBackdated(at: Date, checkpoint: Date): boolean {
+  return at.getTime() < checkpoint.getTime() - backdatingToleranceMs
+}
+
+/** Completes "the entry …". */
+export function describeBackdating({ at, checkpoint }: { readonly at: Date; readonly checkpoint: Date }): string {
+  return `is dated ${at.toISOString()}, but the checkpoint of ${checkpoint.toISOString()} was made without it`
+}
+
+/** Returns -1, which no tree has, for version 1 of a checkpoint, which does not tell it. */
+export function previousSize(checkpoint: AnyCheckpoint): number {
+  return checkpoint.version === 1 ? -1 : checkpoint.previous_size
+}
+
+/**
+ * Returns the size of the last checkpoint, this one or one before it, that had every entry of its time; 0 if there is none.
+ * Those in between have a multiple of `entriesPerCheckpoint` more.
+ */
+export function completeSize(checkpoint: AnyCheckpoint): number {
+  const previous = previousSize(checkpoint)
+  return (checkpoint.tree_size - previous) % entriesPerCheckpoint === 0 ? previous : checkpoint.tree_size
+}
+
+/** The checkpoints between which a log got an entry. */
+export interface Bracket {
+  /** The first that has the entry. */
+  readonly after: AnyCheckpoint
+  /** The last complete one before; null if there is none. */
+  readonly before: AnyCheckpoint | null
+}
+
+/** Completes "the entry …". Returns null if the checkpoints do not contradict its date. */
+export function findDateProblem(created_at: string, leaf: number, { after, before }: Bracket): string | null {
+  const size = before?.tree_size ?? 0
+  const isBracket = size === previousSize(after) && leaf >= size && leaf < after.tree_size
+  if (!isBracket || (before && before.account_id !== after.account_id))
+    return 'is without the checkpoints between which the log got it'
+  const [at, checkpoint] = [new Date(created_at), new Date(before?.created_at ?? 0)]
+  return before && isBackdated(at, checkpoint) ? describeBackdating({ at, checkpoint }) : null
+}
+
+/** `checkpoints` are by size, smallest first, and the last one has the leaf. */
+export function findBracket(checkpoints: readonly [...AnyCheckpoint[], AnyCheckpoint], leaf: number): Bracket {
+  const after = checkpoints.find(({ tree_size }) => tree_size > leaf) ?? (checkpoints.at(-1) as AnyCheckpoint)
+  return { after, before: checkpoints.find(({ tree_size }) => tree_size === previousSize(after)) ?? null }
+}
+
+export function describeDate(created_at: string, { after, before }: Bracket): string {
+  const without = before
+    ? `not in the log at ${before.created_at}, in it at ${after.created_at}`
+    : `in the log at ${after.created_at}, and no checkpoint shows when it was not`
+  return `dated ${created_at}; ${without}`
+}
