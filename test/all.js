@@ -14,6 +14,7 @@ const vitest = (...projects) => [
 /** Each part by its name, as arguments of Node.js. */
 const parts = {
   slow: [vitest('slow', 'embedded')],
+  cluster: [[...vitest('cluster'), '--passWithNoTests']],
   'end-to-end': [vitest('end to end')],
   timed: [vitest('timed')],
   nodes: [['test/nodes.js']],
@@ -28,7 +29,7 @@ if (unknown.length > 0) {
 }
 
 /** Parts of one row run side by side: each of them alone leaves much of two processors idle. */
-const rows = [['slow'], ['end-to-end'], ['timed'], ['nodes', 'executable']]
+const rows = [['slow'], ['cluster'], ['end-to-end'], ['timed'], ['nodes', 'executable']]
 
 async function run(args) {
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })

@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { hasCitus } from './support/citus.ts'
 import { findPostgres } from './support/postgres.ts'
 
 /*
  * The tiers (.github/CONTRIBUTING.md):
  *   npm test           client, server, smoke
- *   npm run test:all   slow, embedded, end to end, timed; and what test/all.js runs besides
+ *   npm run test:all   slow, embedded, cluster, end to end, timed; and what test/all.js runs besides
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -66,8 +67,31 @@ const embedded = [
   'test/server/verify/*.test.ts',
 ]
 
-/** The server's tests, once more on a Citus cluster: if it is named, because a run of some files would start one for them, too. */
-const cluster = process.argv.some(arg => /^(--project=)?cluster$/.test(arg)) ? ['test/server/**/*.test.ts'] : []
+/** On a Citus cluster: what is about it alone, and the server's tests with statements of every kind. */
+const onCitus = [
+  'test/cluster/*.test.ts',
+  'test/server/audit/{entries,list}.test.ts',
+  'test/server/consents/{create,create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}.test.ts',
+  'test/server/db/{migrate,routing,schema}.test.ts',
+  'test/server/evidence/{log,pack,proofs}.test.ts',
+  'test/server/{keys,sites}/*.test.ts',
+  'test/server/notices/notices.test.ts',
+  'test/server/quota/quota.test.ts',
+  'test/server/requests/requests.test.ts',
+  'test/server/session/create.test.ts',
+  'test/server/stats/stats.test.ts',
+  'test/server/subjects/*.test.ts',
+  'test/server/transfer/transfer.test.ts',
+  'test/server/verify/verify.test.ts',
+  'test/e2e/transfer.test.ts',
+]
+
+/** Only if the project is named, because a run of some files by their names would start a cluster for them, too. */
+const isClusterNamed = process.argv.some(arg => /^(--project=)?cluster$/.test(arg))
+if (isClusterNamed && !hasCitus())
+  process.stderr.write(
+    '\n*** SKIPPED: the server on a Citus cluster. PostgreSQL at hand has no Citus (CONTRIBUTING.md). ***\n\n',
+  )
 
 /** Files about the embedded engine alone, which run in the project `embedded`. */
 const embeddedOnly = ['test/server/db/{power,restart,shared}.test.ts']
@@ -160,7 +184,7 @@ export default defineConfig({
         ...serverTimeouts,
       }),
       project('cluster', {
-        include: cluster,
+        include: isClusterNamed && hasCitus() ? onCitus : [],
         env: { TEST_ENGINE: 'citus' },
         maxWorkers: 3,
         sequence: { groupOrder: 2 },

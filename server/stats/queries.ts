@@ -136,7 +136,7 @@ function stored(sql: Sql, accountId: string): Fragment {
   ), stored as (
     insert into statistics (account_id, kind, site_id, value, day, records, deleted, accepted, withdrawn, anonymous,
       new_persons, previous_days, persons_until, imported)
-    select ${accountId}::uuid, m.* from merged m cross join moved
+    select a.account_id, m.* from merged m cross join moved join accounts a on a.account_id = ${accountId}
     on conflict (account_id, kind, site_id, value, day) do update set
       records = excluded.records, deleted = excluded.deleted, accepted = excluded.accepted,
       withdrawn = excluded.withdrawn, anonymous = excluded.anonymous, new_persons = excluded.new_persons,

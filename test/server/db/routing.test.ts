@@ -1,6 +1,10 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { coverAccount } from '../../../server/evidence/log.ts'
+import { openSigner } from '../../../server/evidence/signer.ts'
 import { Quota } from '../../../server/quota/quota.ts'
+import { countBeforePurge } from '../../../server/stats/counting.ts'
+import { countLeaves, findBehind } from '../../../server/stats/queries.ts'
 import { onCitus } from '../../support/database.ts'
 import { type TestNode, useService } from '../../support/service.ts'
 import { credentialFor, endpoints, newHoldings, ownValue, requestFor, shapeOf } from '../endpoints.ts'
@@ -48,19 +52,39 @@ describe.skipIf(!onCitus())('Citus', () => {
     sent.length = 0
     const { status, text } = await node.call(method, path, { body, headers })
     expect(status, text).toBeLessThan(of.route === 'session.create' ? 402 : 300)
-    const statements = sent.filter(({ string }) => string !== undefined)
-    if (of.endpoint.access !== 'anyone') expect(statements).not.toEqual([])
-    for (const { string = '', parameters } of statements) {
-      const plan = await service.sql.unsafe(`explain ${string}`, parameters)
-      const lines = plan.map(line => String(line['QUERY PLAN']))
-      // What a statement has read already is at hand on the coordinator.
-      expect(lines.join('\n')).not.toMatch(/method: (repartition|pull to coordinator\n +-> {2}Custom Scan)/)
-      const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
-      expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
-      expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
-    }
+    if (of.endpoint.access !== 'anyone') expect(sent.some(isStatement)).toBe(true)
+    await expectOneShard()
+  })
+
+  it('statements of the jobs about one account query a single shard, so that others need not be reached', async () => {
+    const sql = recording(service.sql)
+    const { accountId, live } = await newHoldings(service)
+    sent.length = 0
+    for await (const _ of coverAccount({ sql, signer: await openSigner(service.sql, null) }, accountId));
+    await countBeforePurge(sql, accountId, [live], new AbortController().signal)
+    await countLeaves(sql, accountId, { leaves: 0, revision: 1 }, 5)
+    await findBehind(sql, sql`= ${accountId}`)
+    expect(sent.filter(isStatement).length).toBeGreaterThan(5)
+    await expectOneShard()
   })
 })
+
+/** Fragments have no text of their own. */
+function isStatement({ string }: Sent): boolean {
+  return string !== undefined
+}
+
+async function expectOneShard(): Promise<void> {
+  for (const { string = '', parameters } of sent.filter(isStatement)) {
+    const plan = await service.sql.unsafe(`explain ${string}`, parameters)
+    const lines = plan.map(line => String(line['QUERY PLAN']))
+    // What a statement has read already is at hand on the coordinator.
+    expect(lines.join('\n')).not.toMatch(/method: (repartition|pull to coordinator\n +-> {2}Custom Scan)/)
+    const counts = lines.flatMap(line => /Task Count: (\d+)/.exec(line)?.[1] ?? [])
+    expect([string, ...new Set(counts)]).toEqual([string, ...counts.slice(0, 1)])
+    expect(counts[0] ?? '1', lines.join('\n')).toBe('1')
+  }
+}
 
 /** The same, noting every statement. */
 function recording(sql: Sql): Sql {
