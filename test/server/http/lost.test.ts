@@ -79,7 +79,8 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections ›
       async tx => {
         await tx`set local deadlock_timeout = '20s'` // the other side notices first
         await tx`
-          insert into consent_history
+          insert into consent_history (account_id, consent_id, version, action, accepted, preferences, policy_version,
+            changed_by, actor_id, created_at, salt, payload_hash, hash)
           select account_id, consent_id, 2, 'updated', accepted, preferences, policy_version, changed_by, actor_id,
             created_at, salt, payload_hash, hash from consent_history where consent_id = ${id}`
       },
