@@ -101,7 +101,7 @@ async function write(
   const validFor = await findValidity(deps, caller.accountId, row)
   const link = nextLink(row, caller, { action: 'updated', state, facts: gpc ? { gpc } : undefined })
   const expiresAt = findExpiry(link.at, state.accepted, validFor)
-  const after = { ...state, isSitesPolicy, requestHash, deleted_at: null, wasErased: null, expiresAt }
+  const after = { ...state, isSitesPolicy, requestHash, deleted_at: null, expiresAt }
   return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 

@@ -55,7 +55,7 @@ export function insertConsents(
     ), audit as (
       ${intoHistory(sql)}
       select a.account_id, d.id, 1, 'created', d.accepted, d.preferences, d.policy_version, ${actor.kind},
-        ${actor.id}::uuid, d.at, d.salt, d.payload_hash, d.hash, d.gpc
+        ${actor.id}::uuid, d.at, d.salt, d.payload_hash, d.hash, d.gpc, null::boolean
       from drafts d join accounts a on a.account_id = ${accountId} ${whereInserted(sql)}
     ), log as (
       ${intoLog(sql)}

@@ -64,7 +64,7 @@ const allColumns = staticFragment(sql => sql`*`)
 export const intoHistory = staticFragment(
   sql => sql`insert into consent_history (
     account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-    created_at, salt, payload_hash, hash, gpc)`,
+    created_at, salt, payload_hash, hash, gpc, erased)`,
 )
 
 export const intoLog = staticFragment(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
@@ -76,12 +76,13 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 export function auditAndLog(
   sql: Sql,
   accountId: string,
-  { action, actor, gpc = false }: Omit<Entry, 'link'>,
+  { action, actor, gpc = false, erased = false }: Omit<Entry, 'link'>,
 ): Fragment {
   return sql`audit as (
       ${intoHistory(sql)}
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
-        ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean
+        ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean,
+        ${erased || null}::boolean
       from changed c join links l on l.id = c.id join accounts a on a.account_id = ${accountId}
     ), log as (
       ${intoLog(sql)}
@@ -162,19 +163,23 @@ export async function findConsent(sql: Sql, accountId: string, id: string): Prom
 
 export interface DeletedState extends StateRow, ConsentJson {
   deleted_at: Date | null
-  /** True if an erasure request covers it; null if unknown. */
-  erased: boolean | null
+  /** True if an erasure request covers it. */
+  is_erased: boolean
   is_purged: boolean
+}
+
+/** True if the last entry of a row of consents meets the condition, of `h`. */
+function isLastEntry(sql: Sql, accountId: string, condition: Fragment): Fragment {
+  return sql`exists (
+    select 1 from consent_history h
+    where h.account_id = ${accountId} and h.consent_id = consents.id and h.version = consents.version and ${condition})`
 }
 
 export async function findDeletedState(sql: Sql, accountId: string, id: string): Promise<DeletedState | undefined> {
   const [row] = await sql<DeletedState[]>`
-    select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at, erased,
-      exists (
-        select 1 from consent_history h
-        where h.account_id = ${accountId} and h.consent_id = ${id} and h.version = consents.version
-          and h.action = 'purged'
-      ) as is_purged, ${consentJson(sql)}
+    select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at,
+      ${isLastEntry(sql, accountId, sql`h.erased`)} as is_erased,
+      ${isLastEntry(sql, accountId, sql`h.action = 'purged'`)} as is_purged, ${consentJson(sql)}
     from consents where account_id = ${accountId} and id = ${id}`
   return row
 }
@@ -187,7 +192,7 @@ const andSitesPolicy = staticFragment(
 )
 
 /**
- * Returns undefined if the record's version or erasure mark has changed. One statement, because the driver's transactions
+ * Returns undefined if the record's version has changed. One statement, because the driver's transactions
  * are not safe (db/postgres-pool/README.md).
  */
 export async function updateConsent(
@@ -196,7 +201,6 @@ export async function updateConsent(
   state: State & {
     readonly deleted_at: Date | null
     readonly expiresAt: Date | null | undefined
-    readonly wasErased: boolean | null
     readonly isSitesPolicy?: boolean
     /** SHA-256 of the page's request that the change answers. */
     readonly requestHash?: Buffer
@@ -211,13 +215,12 @@ export async function updateConsent(
     ), changed as (
       update consents set
         accepted = ${state.accepted}, preferences = ${sql.json(state.preferences as JSONValue)}, updated_at = ${at},
-        deleted_at = ${state.deleted_at}, erased = ${state.deleted_at ? false : null}, version = ${version + 1},
+        deleted_at = ${state.deleted_at}, version = ${version + 1},
         chain_head = ${link.hash},
         expires_at = ${state.expiresAt === undefined ? sql`expires_at` : sql`${state.expiresAt}`},
         gpc = ${entry.action === 'updated' ? sql`${entry.gpc || null}` : sql`gpc`},
         request_hash = ${state.requestHash ?? null}
       where account_id = ${accountId} and id = ${id} and version = ${version}
-        and (deleted_at is null or erased is not distinct from ${state.wasErased})
         ${state.isSitesPolicy ? andSitesPolicy(sql) : empty(sql)}
       returning *
     ), ${auditAndLog(sql, accountId, entry)}
@@ -226,8 +229,8 @@ export async function updateConsent(
 }
 
 /**
- * Returns the deleted records, without those changed since they were read or locked elsewhere. `erased` marks them as
- * covered by an erasure request.
+ * Returns the deleted records, without those changed since they were read or locked elsewhere. With `erased` an erasure
+ * request covers them, some of which may be deleted already.
  */
 export function deleteRecords(
   sql: Sql,
@@ -236,15 +239,15 @@ export function deleteRecords(
   { actor, erased }: { readonly actor: Actor; readonly erased: boolean },
 ): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
-    with ${linksAndLocks(sql, accountId, links, sql`deleted_at is null`)},
+    with ${linksAndLocks(sql, accountId, links, sql`purged_at is null`)},
     changed as (
       update consents c set
-        version = l.version + 1, chain_head = l.hash, updated_at = l.at, deleted_at = l.at, erased = ${erased}
+        version = l.version + 1, chain_head = l.hash, updated_at = l.at, deleted_at = coalesce(c.deleted_at, l.at)
       from locked join links l on l.id = locked.id
       where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version
         and ${among(sql, sql`c.id`, links)}
       returning c.*
-    ), ${auditAndLog(sql, accountId, { action: 'deleted', actor })}
+    ), ${auditAndLog(sql, accountId, { action: 'deleted', actor, erased })}
     select id, site_id, deleted_at from changed`
 }
 
@@ -357,7 +360,7 @@ function conditions(
 export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc,
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.erased,
       case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
         then c.record_hash end as record_hash
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
@@ -396,7 +399,7 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
       c.notice_locale, c.notice_entry, c.origin_system, c.origin_id, c.origin_evidence, c.version as record_version,
       c.record_hash, c.chain_head, c.expires_at, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.erased
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
     where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null

@@ -100,6 +100,8 @@ export interface Entry {
   readonly link: BatchLink
   /** True if the request had `Sec-GPC: 1`. */
   readonly gpc?: boolean
+  /** True if an erasure request covers the record. */
+  readonly erased?: boolean
 }
 
 export interface ChainRow {

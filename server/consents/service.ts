@@ -98,19 +98,18 @@ export function restoreConsent(
 ): Promise<string> {
   const find = () => queries.findDeletedState(sql, caller.accountId, id)
   return applyEvent(sql, caller, find, async row => {
-    const { deleted_at, erased, is_purged, accepted, preferences, policy_version } = row
+    const { deleted_at, is_erased, is_purged, accepted, preferences, policy_version } = row
     if (deleted_at === null) return null
     if (is_purged) throw new Failure('conflict', purged)
-    if (erased !== false && !despite_erasure) throw new Failure('conflict', erased ? covered : notRecorded)
-    const action = erased === false ? 'restored' : 'restored_despite_erasure'
+    if (is_erased && !despite_erasure) throw new Failure('conflict', covered)
+    const action = is_erased ? 'restored_despite_erasure' : 'restored'
     return { action, state: { accepted, preferences, policy_version } }
   })
 }
 
 const purged = 'The record is purged: its personal data is gone, and it cannot be restored.'
-const despite = 'It is restored only with despite_erasure (--despite-erasure), which its history shows from then on.'
-const covered = `An erasure request covers this record. ${despite}`
-const notRecorded = `When this record was deleted it was not recorded if an erasure request covers it. ${despite}`
+const covered =
+  'An erasure request covers this record. It is restored only with despite_erasure (--despite-erasure), which its history shows from then on.'
 
 function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)
@@ -122,7 +121,7 @@ interface Change extends Pick<Event, 'action' | 'state'> {
 }
 
 /** Retries if the record's version has changed. `next` returns null for no change. */
-async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased?: boolean | null }>(
+async function applyEvent<Row extends StateRow & ConsentJson>(
   sql: Sql,
   caller: Caller,
   find: () => Promise<Row | undefined>,
@@ -143,7 +142,7 @@ async function applyEvent<Row extends StateRow & ConsentJson & { readonly erased
     const written = await queries.updateConsent(
       sql,
       accountId,
-      { ...state, deleted_at, expiresAt, wasErased: row.erased ?? null },
+      { ...state, deleted_at, expiresAt },
       { action, actor: caller, link },
     )
     if (written) return written.json
@@ -168,8 +167,10 @@ export function nextLink(
   return { ...link, id, version, at }
 }
 
-export function deletionLinks(rows: readonly StateRow[], actor: Actor): BatchLink[] {
-  return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row }))
+/** `erased`: an erasure request covers the records. */
+export function deletionLinks(rows: readonly StateRow[], actor: Actor, { erased }: { erased: boolean }): BatchLink[] {
+  const facts = erased ? { erased } : undefined
+  return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row, facts }))
 }
 
 /** Deletes only records unchanged since they were read, and returns those. */
@@ -179,5 +180,5 @@ export function deleteBatch(
   rows: readonly StateRow[],
   actor: Actor,
 ): Promise<DeletedRow[]> {
-  return queries.deleteRecords(sql, accountId, deletionLinks(rows, actor), { actor, erased: false })
+  return queries.deleteRecords(sql, accountId, deletionLinks(rows, actor, { erased: false }), { actor, erased: false })
 }

@@ -66,12 +66,26 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Marks records deleted earlier, because the request covers them and a restore must warn about it. */
-export async function markErased(sql: Sql, accountId: string, subjectId: string): Promise<void> {
-  await sql`
-    update consents set erased = true
-    where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is not null
-      and erased is distinct from true`
+/** Returns records deleted earlier, and not by an erasure request. */
+export function findUnmarked(
+  sql: Sql,
+  accountId: string,
+  subjectId: string,
+  { skip, limit }: { readonly skip: Iterable<string>; readonly limit: number },
+): Promise<StateRow[]> {
+  return sql<StateRow[]>`
+    select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
+    from (
+      select * from consents
+      where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is not null
+        and id <> all (${toArrayLiteral([...skip])}::uuid[])
+      offset 0
+    ) c cross join lateral (
+      select action, erased from consent_history
+      where account_id = ${accountId} and consent_id = c.id and version = c.version offset 0
+    ) h
+    where h.action = 'deleted' and h.erased is null
+    order by c.id limit ${limit}`
 }
 
 /** Returns the records of a batch whose audit entries were written, including purged ones. */

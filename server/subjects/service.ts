@@ -25,9 +25,9 @@ import {
   findDeleted,
   findLive,
   findNearMatches,
+  findUnmarked,
   findWritten,
   listLive,
-  markErased,
   type Selection,
   type SiteCount,
 } from './queries.ts'
@@ -58,8 +58,8 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the time left for the check that signing works, then for deletion, then for verification. */
-const shares = { readiness: 0.4, deletion: 0.3, verification: 0.5 } as const
+/** Shares of the time left for the check that signing works, then for deletion, marks and verification. */
+const shares = { readiness: 0.4, deletion: 0.3, marks: 0.3, verification: 0.5 } as const
 
 /**
  * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over; then
@@ -76,10 +76,11 @@ export async function eraseSubject(
   const { subject_id, ids, after, dry_run = false } = erasure
   const selection: Selection = { subjectId: subject_id, ids, after }
   const timeLeftMs = () => progress.until - performance.now()
+  let isMarked = true
   if (!dry_run) {
     await deps.signer.requireReady(shares.readiness * timeLeftMs())
     await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
-    await markErased(sql, accountId, subject_id)
+    isMarked = await markDeleted(sql, caller, subject_id, progress, performance.now() + shares.marks * timeLeftMs())
   }
   const erased = await findErased(sql, accountId, progress)
   const own = new Set(erased.map(({ id }) => id))
@@ -89,7 +90,7 @@ export async function eraseSubject(
   const state = {
     remaining: sum(counts.map(({ live }) => live)),
     deleted: sum(counts.map(({ deleted }) => deleted)),
-    complete: counts.every(({ selected }) => selected === 0),
+    complete: isMarked && counts.every(({ selected }) => selected === 0),
     already_deleted: earlier.map(toJson),
     unverified: [] as string[],
     dry_run,
@@ -127,7 +128,7 @@ async function deleteSelected(
   until: number,
 ): Promise<void> {
   const deleteBatch = async (rows: readonly StateRow[]) => {
-    const links = deletionLinks(rows, caller)
+    const links = deletionLinks(rows, caller, { erased: true })
     unanswered.add(links)
     const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
     unanswered.delete(links)
@@ -145,6 +146,35 @@ async function deleteSelected(
       onSkipped(error)
     })
   }
+}
+
+/**
+ * Marks records that were deleted earlier, because the request covers them and a restore must show it. Returns false if some
+ * are left.
+ */
+async function markDeleted(
+  sql: Sql,
+  caller: Caller,
+  subjectId: string,
+  { skipped, onSkipped }: Progress,
+  until: number,
+): Promise<boolean> {
+  let isSkipped = false
+  const markBatch = async (rows: readonly StateRow[]) => {
+    const links = deletionLinks(rows, caller, { erased: true })
+    const marked = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
+    if (marked.length === 0) await delay(20 * Math.random())
+  }
+  do {
+    const rows = await findUnmarked(sql, caller.accountId, subjectId, { skip: skipped, limit: batchSize })
+    if (rows.length === 0) return !isSkipped
+    await bisect(rows, markBatch, (id, error) => {
+      isSkipped = true
+      skipped.add(id)
+      onSkipped(error)
+    })
+  } while (performance.now() < until)
+  return false
 }
 
 async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {

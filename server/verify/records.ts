@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type ChainEntry, dropVerified, isRestore, readFacts } from '../../src/evidence/chain.ts'
+import { type ChainEntry, dropVerified, findDeletion, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { originSecretName } from '../consents/origin.ts'
 import { withRetry } from '../db/errors.ts'
@@ -172,7 +172,7 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const times: [string, Date | null, number | null][] = [
     ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
-    ['deleted_at', record.deleted_at, deletedAt(entries)],
+    ['deleted_at', record.deleted_at, findDeletion(entries)?.at.getTime() ?? null],
     ['purged_at', record.purged_at, isPurging(record, last) ? null : timeOf('purged')],
   ]
   for (const [name, time, expected] of times) {
@@ -221,11 +221,6 @@ function tryPublication(row: PublicationRow): Publication | null {
   } catch {
     return null
   }
-}
-
-function deletedAt(entries: readonly ChainEntry[]): number | null {
-  const last = entries.findLast(({ action }) => action === 'deleted' || isRestore(action))
-  return last?.action === 'deleted' ? last.at.getTime() : null
 }
 
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {

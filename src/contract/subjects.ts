@@ -29,7 +29,11 @@ export const SubjectErased = z.object({
   erased: ExactCount.describe('Number of records that this call has deleted; in a dry run, that it would delete.'),
   remaining: ExactCount.describe('Number of live records of the subject that are left.'),
   deleted: ExactCount.describe('Number of records of the subject that are deleted and not purged yet.'),
-  complete: z.boolean().describe('True if none of the records that were to be deleted is live. If false, call again.'),
+  complete: z
+    .boolean()
+    .describe(
+      'True if none of the records that were to be deleted is live, and those deleted before are marked as covered. If false, call again.',
+    ),
   dry_run: z.boolean(),
   sites: z
     .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))

@@ -27,7 +27,7 @@ export interface Identity {
   readonly origin_evidence?: string | null
 }
 
-/** Claims by the sender of an entry. The entry's hash covers them, so they can be verified after a purge. */
+/** Facts of an entry, most of them claims by its sender. The entry's hash covers them, so they can be verified after a purge. */
 export interface Facts {
   /** SHA-256 of the source file of an imported entry, in lower-case hexadecimal. */
   readonly file_sha256?: string
@@ -35,30 +35,37 @@ export interface Facts {
   readonly given_at?: string
   /** True if the request had the header `Sec-GPC: 1`. */
   readonly gpc?: boolean
+  /** True if an erasure request deleted the record, or covers its earlier deletion. */
+  readonly erased?: boolean
 }
 
 export interface FactColumns {
   readonly file_sha256: Buffer | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
+  readonly erased: boolean | null
 }
 
 /** Returns undefined if all columns are null. */
-export function readFacts({ file_sha256, given_at, gpc }: FactColumns): Facts | undefined {
-  if (file_sha256 === null && given_at === null && gpc === null) return undefined
+export function readFacts({ file_sha256, given_at, gpc, erased }: FactColumns): Facts | undefined {
+  if (file_sha256 === null && given_at === null && gpc === null && erased === null) return undefined
   return {
     ...(file_sha256 !== null && { file_sha256: file_sha256.toString('hex') }),
     ...(given_at !== null && { given_at: Number.isNaN(given_at.getTime()) ? 'invalid' : given_at.toISOString() }),
     ...(gpc !== null && { gpc }),
+    ...(erased !== null && { erased }),
   }
 }
 
-/** `restored_despite_erasure`: an erasure request covered the record, or it is not known whether one did. */
+/** `restored_despite_erasure`: an erasure request covered the record. */
 export type Action = 'created' | 'imported' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
 
-/** Returns true if the action makes a deleted record live again. */
-export function isRestore(action: string | null): boolean {
-  return action === 'restored' || action === 'restored_despite_erasure'
+/** Returns the first deletion since the record was last live; undefined if it is live. */
+export function findDeletion<Entry extends { readonly action: string | null }>(
+  entries: readonly Entry[],
+): Entry | undefined {
+  const start = entries.findLastIndex(({ action }) => action !== 'deleted' && action !== 'purged')
+  return entries.slice(start + 1).find(({ action }) => action === 'deleted')
 }
 
 export type Actor =
@@ -193,8 +200,8 @@ export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: B
   return preimage.bytes(payloadHash).sha256()
 }
 
-function hashFacts({ file_sha256, given_at, gpc }: Facts): Buffer {
-  return sha256(JSON.stringify({ file_sha256, given_at, gpc })) // equals JCS for sorted names and flat values
+function hashFacts({ erased, file_sha256, given_at, gpc }: Facts): Buffer {
+  return sha256(JSON.stringify({ erased, file_sha256, given_at, gpc })) // equals JCS for sorted names and flat values
 }
 
 export function newSalt(): Buffer {

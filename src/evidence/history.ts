@@ -119,12 +119,25 @@ function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Fin
   return findings
 }
 
-function verifyAction({ version, action }: ChainEntry, before: ChainEntry | undefined): Finding[] {
+function verifyAction(entry: ChainEntry, before: ChainEntry | undefined): Finding[] {
+  const { version, action } = entry
   const isFirst = version === 1
-  const may = isFirst ? firstActions.includes(action) : followers[before?.action ?? '']?.includes(action)
+  const may = isFirst
+    ? firstActions.includes(action)
+    : before?.action === 'deleted'
+      ? mayFollowDeletion(entry, before)
+      : followers[before?.action ?? '']?.includes(action)
   const isAfterGap = before ? before.version !== version - 1 : !isFirst
   if (isAfterGap || may) return []
-  return [{ version, problem: 'forged', detail: `${action} cannot follow ${before?.action ?? 'nothing'}` }]
+  const after = before?.facts?.erased ? 'an erasure' : (before?.action ?? 'nothing')
+  return [{ version, problem: 'forged', detail: `${action} cannot follow ${after}` }]
+}
+
+/** An erasure request may cover a record that is deleted already. What it covers has no plain restore. */
+function mayFollowDeletion({ action, facts }: ChainEntry, before: ChainEntry): boolean {
+  const isErased = before.facts?.erased === true
+  if (action === 'deleted') return facts?.erased === true && !isErased
+  return action === 'purged' || action === (isErased ? 'restored_despite_erasure' : 'restored')
 }
 
 function changed({ version }: ChainEntry, detail: string): Finding {
@@ -140,6 +153,8 @@ function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
     const details = [...(action === 'imported' ? verifyImported(entry, entries[index - 1]) : verifyWitnessed(facts))]
     if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action)))
       details.push('has a signal of the browser (GPC) that it cannot have')
+    if ('erased' in facts && (facts.erased !== true || action !== 'deleted'))
+      details.push('has a mark of an erasure that it cannot have')
     return details.map(detail => changed(entry, detail))
   })
 }
@@ -172,7 +187,6 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   created: ['updated', 'deleted'],
   imported: ['imported', 'updated', 'deleted'],
   updated: ['updated', 'deleted'],
-  deleted: ['purged', 'restored', 'restored_despite_erasure'],
   restored: ['updated', 'deleted'],
   restored_despite_erasure: ['updated', 'deleted'],
 }
@@ -251,7 +265,7 @@ function describeChange(entry: ChainEntry, { isStripped, links }: Checked): stri
     return `its ${isState ? 'acceptance, preferences, policy version' : 'preferences'} or salt is not what was recorded`
   }
   if (links.some(({ isPayload }) => isPayload))
-    return 'its acceptance, policy version, action, actor, times, file, GPC signal or hash is not what was recorded'
+    return 'its acceptance, policy version, action, actor, times, file, GPC signal, erasure or hash is not what was recorded'
   const isPayloadHash = links.some(({ computed }) => computed.some(hash => hash.equals(entry.hash)))
   return isPayloadHash ? 'its payload hash is not what was recorded' : 'hardly anything of it is what was recorded'
 }
@@ -330,11 +344,12 @@ function toChainEntry(entry: AuditEntry): ChainEntry {
   }
 }
 
-function toFacts({ file_sha256, given_at, gpc }: AuditEntry): Facts | undefined {
+function toFacts({ file_sha256, given_at, gpc, erased }: AuditEntry): Facts | undefined {
   const facts = {
     ...(file_sha256 !== undefined && { file_sha256 }),
     ...(given_at !== undefined && { given_at }),
     ...(gpc !== undefined && { gpc }),
+    ...(erased !== undefined && { erased }),
   }
   return Object.keys(facts).length > 0 ? facts : undefined
 }

@@ -4,7 +4,7 @@ import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
-import { hashRecord, type Identity } from './chain.ts'
+import { findDeletion, hashRecord, type Identity } from './chain.ts'
 import { type Bracket, describeDate, findBracket, findDateProblem } from './dates.ts'
 import { verifyAudit } from './history.ts'
 import type { TrustedKey } from './key-chain.ts'
@@ -181,7 +181,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   need(file, stateOf(record) === stateOf(last), 'has another state than the last entry of its history')
   const isDeleted = isDeletion(last.action)
   need(file, (record.deleted_at !== null) === isDeleted, `is ${isDeleted ? 'not ' : ''}deleted, unlike its history`)
-  const deletion = isDeleted ? history.findLast(({ action }) => action === 'deleted') : null
+  const deletion = findDeletion(history)
   need(file, record.deleted_at === (deletion?.created_at ?? null), 'was deleted at another time than in its history')
   const anchor = history.find(({ action }) => action === 'purged') ?? history[0]
   const { origin } = record

@@ -37,7 +37,7 @@ const edited = (what: string, { account_id: account, id }: Victim, more: Partial
  * counted concerns the statistics alone, what near matches are found by is computed anew by nobody, and what a repeated request is
  * known by is of no record.
  */
-const uncovered = ['erased', 'is_counted', 'near_subject', 'request_hash']
+const uncovered = ['is_counted', 'near_subject', 'request_hash']
 
 /** Any column of any row of a record gets another value. */
 export const change: Edit = async (sql, chance, one) => {
@@ -192,7 +192,7 @@ const moveOrigin: Edit = async (sql, chance, one, other) => {
 }
 
 const left = [
-  ...['accepted', 'policy_version', 'created_at', 'given_at', 'file_sha256', 'gpc'].map(
+  ...['accepted', 'policy_version', 'created_at', 'given_at', 'file_sha256', 'gpc', 'erased'].map(
     column => ['consent_history', column] as const,
   ),
   ...['accepted', 'policy_version', 'created_at', 'updated_at', 'deleted_at', 'given_at', 'gpc', 'origin_system'].map(

@@ -146,16 +146,6 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     expect((await actionsOf(id)).at(-1)).toBe('restored')
   })
 
-  it('is assumed of a deletion by an earlier version, which recorded nothing', async () => {
-    const { id } = await owner.create()
-    await owner.remove(id)
-    await service.sql`update consents set erased = null where id = ${id}`
-    const answer = await owner.restore(id)
-    expect([answer.status, answer.body.message]).toEqual([409, expect.stringContaining('not recorded')])
-    await owner.restore(id, despite)
-    expect((await actionsOf(id)).at(-1)).toBe('restored_despite_erasure')
-  })
-
   it('is noticed while a restore is being written', async () => {
     const { id } = await owner.create({ subject_id: 'race' })
     await owner.remove(id)
@@ -232,5 +222,32 @@ describe('consentctl restore', () => {
     expect(stderr).toContain(missing)
     expect(stderr).toContain('restored 2 records on ')
     expect(await cli('restore', missing)).toMatchObject({ code: 3 })
+  })
+})
+
+describe('a record that an erasure request covers', () => {
+  it.each<[what: string, prepare: (own: Owner, id: string) => Promise<unknown>]>([
+    ['that deleted it', async () => {}],
+    ['that came after its deletion', (own, id) => own.remove(id)],
+  ])('leaves its trace if the mark of the request %s is taken from the database', async (_, prepare) => {
+    const own = await newOwner(service)
+    const { id } = await own.create({ subject_id: 'marked' })
+    await prepare(own, id)
+    expect((await erase('marked', own)).body).toMatchObject({ deleted: 1, complete: true })
+    await expectSound(id, own)
+    const named = async () => (await verified(service.sql, { account: own.accountId })).findings
+    for (const mark of [null, false]) {
+      await service.sql`update consent_history set erased = ${mark} where consent_id = ${id} and erased`
+      expect((await named()).map(({ consent_id }) => consent_id)).toContain(id)
+      await service.sql`update consent_history set erased = true where consent_id = ${id} and version = (
+        select version from consents where id = ${id})`
+    }
+    await service.sql`update consent_history set erased = null where consent_id = ${id}`
+    expect((await own.restore(id)).status).toBe(200)
+    expect(await named()).not.toEqual([])
+    await service.sql`
+      update consent_history set erased = true
+      where consent_id = ${id} and version = (select version - 1 from consents where id = ${id})`
+    expect((await named()).map(({ detail }) => detail)).toEqual(['restored cannot follow an erasure'])
   })
 })

@@ -25,7 +25,6 @@ const unverified = new Set([
   ...['consents.near_subject', 'consents.request_hash', 'log_entries.is_counted', 'timestamp_tokens.created_at'],
   ...['notices.revision', 'notices.created_at', 'notices.updated_at', 'signing_keys.created_at'],
   ...['key_statements.position', 'api_keys.last_used_on', 'users.session_version', 'origins.body_hash'],
-  'consents.erased',
   'timestamp_tokens.account_id', // of another account is as good as gone, and the last one may be
 ])
 

@@ -93,6 +93,7 @@ const changes: Change[] = [
     action: 'deleted',
     accepted: true,
     preferences: { marketing: false, 'e-mail': ['weekly'], analytics: 1.5 },
+    facts: { erased: true },
   },
 ]
 
@@ -134,7 +135,7 @@ const older = historyOf(
   identity,
 )
 const mixed = historyOf(
-  [...changes.map((change, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
+  [...changes.map(({ facts: _, ...change }, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
   identity,
 )
 const file_sha256 = sha256('Controller ID,Timestamp,Consent Given\n')

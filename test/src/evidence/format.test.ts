@@ -51,13 +51,14 @@ function payloadHash(hashVersion: number, entry: Json, history: Json[]): Buffer 
   return sha256(byte(hashVersion === 1 ? 0 : 4), hex(entry.salt), jcs(payload))
 }
 
-const factNames = ['file_sha256', 'given_at', 'gpc']
+const factNames = ['erased', 'file_sha256', 'given_at', 'gpc']
 const factsOf = (entry: Json) => Object.fromEntries(Object.entries(entry).filter(([name]) => factNames.includes(name)))
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 function areFactsInPlace(entry: Json, before: Json): boolean {
   const { action, given_at, file_sha256, created_at } = entry
   const gpc = !('gpc' in entry) || (entry.gpc === true && ['created', 'updated'].includes(action))
+  if ('erased' in entry && !(entry.erased === true && action === 'deleted')) return false
   if (action !== 'imported') return gpc && !('given_at' in entry) && !('file_sha256' in entry)
   const [earliest, imported] = before ? [before.given_at, before.created_at] : ['', created_at]
   const isWritten = isoInstant.test(given_at) && /^[0-9a-f]{64}$/.test(file_sha256)
@@ -101,7 +102,8 @@ const followers: Record<string, string[]> = {
   imported: ['imported', 'updated', 'deleted'],
   created: ['updated', 'deleted'],
   updated: ['updated', 'deleted'],
-  deleted: ['purged', 'restored', 'restored_despite_erasure'],
+  deleted: ['purged', 'restored'],
+  erased: ['purged', 'restored_despite_erasure'],
   restored: ['updated', 'deleted'],
   restored_despite_erasure: ['updated', 'deleted'],
 }
@@ -124,7 +126,8 @@ function isVerified(id: string, entries: Json[]): boolean {
     previous = Buffer.from(hash)
     return (
       entry.version === index + 1 &&
-      followers[before?.action ?? '']?.includes(entry.action) &&
+      (followers[before?.erased ? 'erased' : (before?.action ?? '')]?.includes(entry.action) ||
+        (before?.action === 'deleted' && !before.erased && entry.erased)) &&
       areFactsInPlace(entry, before) &&
       (entry.actor_id === null) === (entry.changed_by === 'system') &&
       Date.parse(entry.created_at) >= (before ? Date.parse(before.created_at) : start) &&

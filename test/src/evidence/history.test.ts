@@ -9,7 +9,10 @@ const histories = {
   'one that changed': () => historyOf('created', 'updated', 'updated', 'updated'),
   'a deleted one': () => historyOf('created', 'updated', 'deleted'),
   'a purged one': () => historyOf('created', 'updated', 'deleted', 'purged'),
-  'a restored one': () => historyOf('created', 'deleted', 'restored', 'updated', 'deleted', 'restored_despite_erasure'),
+  'a restored one': () => historyOf('created', 'deleted', 'restored', 'updated', 'deleted', 'restored'),
+  'an erased one': () => withErasures(['created', 'deleted', 'restored', 'deleted', 'deleted', 'purged'], 4),
+  'one restored despite an erasure': () =>
+    withErasures(['created', 'deleted', 'restored_despite_erasure', 'deleted'], 1),
   'one restored and purged': () => historyOf('created', 'deleted', 'restored', 'deleted', 'purged'),
   'one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'updated']),
   'a purged one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'deleted', 'purged']),
@@ -20,6 +23,11 @@ const histories = {
   'an imported one': () => historyOf('imported', 'imported', 'updated', 'deleted'),
   'a purged one that was imported': () => historyOf('imported', 'imported', 'deleted', 'purged'),
   'answers with the signal of a browser': () => withFacts(['created', 'updated'], () => ({ gpc: true })),
+}
+
+/** The entries from the index on that delete are of an erasure request. */
+function withErasures(actions: Action[], from: number): AuditEntry[] {
+  return withFacts(actions, index => (index >= from && actions[index] === 'deleted' ? { erased: true } : undefined))
 }
 
 function withFacts(actions: Action[], factsOf: (index: number) => Facts | undefined): AuditEntry[] {
@@ -52,6 +60,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
       given_at: value => (value ? new Date(Date.parse(value) + 1).toISOString() : importedFacts(0).given_at),
       file_sha256: value => (value ? undefined : 'f1'.repeat(32)),
       gpc: value => (value ? undefined : true),
+      erased: value => (value ? undefined : true),
     }
     for (const index of make().keys()) {
       for (const name of Object.keys(others) as (keyof AuditEntry)[]) {

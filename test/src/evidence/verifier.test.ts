@@ -286,7 +286,7 @@ type Below = (count: number) => number
 
 /** A history with hashes of all versions, some imported, deleted, restored, or purged in whole or in part. */
 function newHistory(below: Below, states: readonly Record<string, unknown>[]): AuditEntry[] {
-  const end: Action[][] = [[], ['deleted'], ['deleted', 'purged']]
+  const end: Action[][] = [[], ['deleted'], ['deleted', 'purged'], ['deleted', 'deleted', 'purged']]
   const restores: Action[][] = [
     ['deleted', 'restored'],
     ['deleted', 'restored_despite_erasure'],
@@ -294,7 +294,7 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   const changes = Array.from({ length: below(6) }, () => restores[below(6)] ?? ['updated' as Action]).flat()
   const beginning =
     below(3) === 0 ? Array.from({ length: 1 + below(3) }, (): Action => 'imported') : ['created' as Action]
-  const actions: Action[] = [...beginning, ...changes, ...(end[below(3)] ?? [])]
+  const actions: Action[] = [...beginning, ...changes, ...(end[below(4)] ?? [])]
   const [drawn, versions] = [
     actions.map(() => below(states.length)),
     actions.map((): HashVersion => (below(2) === 0 ? 1 : 2)),
@@ -304,6 +304,7 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   const answers: Action[] = ['created', 'updated']
   const facts = actions.map((action, index): Facts | undefined => {
     if (action === 'imported') return importedFacts(index)
+    if (action === 'deleted') return isErasure(actions, index, below) ? { erased: true } : undefined
     return answers.includes(action) && below(4) === 0 ? { gpc: true } : undefined
   })
   const make = (list: readonly Action[]) =>
@@ -322,7 +323,14 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   )
 }
 
-const facts = ['gpc', 'given_at', 'file_sha256'] as const
+/** A second deletion is of an erasure request, and so is one that only a restore despite it follows. */
+function isErasure(actions: readonly Action[], index: number, below: Below): boolean {
+  const next = actions[index + 1]
+  if (actions[index - 1] === 'deleted' || next === 'restored_despite_erasure') return true
+  return next !== 'deleted' && next !== 'restored' && below(2) === 0
+}
+
+const facts = ['gpc', 'given_at', 'file_sha256', 'erased'] as const
 
 /** One thing of one entry is another, or an entry is missing, doubled or in another place. */
 function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {
@@ -332,7 +340,7 @@ function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {
   if (way === 0 && at < entries.length - 1) return entries.toSpliced(at, 1)
   if (way === 1) return entries.toSpliced(at, 0, entry)
   if (way === 2 && at > 0) return entries.toSpliced(at - 1, 2, entry, entries[at - 1] as AuditEntry)
-  const { [facts[below(3)] ?? 'gpc']: fact, ...others } = entry
+  const { [facts[below(4)] ?? 'gpc']: fact, ...others } = entry
   if (way === 3 && fact !== undefined) return entries.with(at, others)
   if (way === 4 && fact === undefined) return entries.with(at, { ...importedFacts(at), gpc: true, ...entry })
   const names = Object.keys(entry) as (keyof AuditEntry)[]

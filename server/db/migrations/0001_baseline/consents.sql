@@ -21,7 +21,6 @@ create table consents (
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   deleted_at timestamptz(3),
-  erased boolean, -- of a deleted record: true if an erasure request covers it; null of live records
   purged_at timestamptz(3), -- when the personal data was removed; the record's skeleton and its hashes stay
   notice_locale text, -- language of the text that was shown, as reported by the sender; null after a purge
   notice_entry integer, -- version of the account's entry that published the notice; null if it was not held then
