@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest'
 import type { NewAccount } from '../../src/contract/index.ts'
 import { contentBeforeImports, contentOf } from '../server/transfer/moved.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
+import { onCitus } from '../support/database.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { newDatabase } from './campaign.ts'
 
@@ -120,7 +121,7 @@ describe('admin export and import › a service is moved', () => {
     expect(contentBeforeImports((await admin('export', '-', ...back)).stdout)).toBe(contentBeforeImports(grown))
   })
 
-  it.runIf(inject('clusterUrl'))('in memory that does not grow with the number of records', async () => {
+  it.runIf(inject('clusterUrl') && !onCitus())('in memory that does not grow with the number of records', async () => {
     const source = await newPlace('large')
     const sql = postgres(source[1] ?? '', { max: 1, onnotice: () => {} })
     await admin('account', 'create', '--email', 'b@example.com', ...source)

@@ -4,11 +4,13 @@ import { coverAccount } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { countAll } from '../../../server/stats/counting.ts'
 import { hideSmallGroups } from '../../../server/stats/small-groups.ts'
+import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
 
+const hasNoTriggers = skippedOnCitus('an account that a trigger keeps from being counted')
 const service = useService()
 const pace = { signal: new AbortController().signal }
 
@@ -71,7 +73,7 @@ it('stats › 200 › a person whose records were all purged is somebody else wi
   expect((await ask(owner, '?exact=true')).body.total).toMatchObject({ records: 2, persons: 2 })
 })
 
-it('stats › 200 › counts every other account if one cannot be counted', async () => {
+it.skipIf(hasNoTriggers)('stats › 200 › counts every other account if one cannot be counted', async () => {
   const { sql } = service
   const owners = [await newOwner(service), await newOwner(service)].sort((a, b) => (a.accountId < b.accountId ? -1 : 1))
   const [bad, good] = owners as [Owner, Owner]

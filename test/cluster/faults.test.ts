@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import type { TestAccount } from '../support/service.ts'
+import { useClusterService } from './service.ts'
+
+/** CONSENTCTL_TEST_FAULTS=50 is the number of rounds. */
+const rounds = Number(process.env['CONSENTCTL_TEST_FAULTS'] ?? 1)
+const service = useClusterService(2)
+
+interface Writer {
+  readonly account: TestAccount
+  readonly ids: Set<string>
+  readonly statuses: Map<number, number>
+  /** Longest time from a refusal to the next success while its worker was well, in milliseconds. */
+  longestRefusalMs: number
+}
+
+/** Writes with idempotency keys, each until it is answered with success. */
+async function write(writer: Writer, isOver: () => boolean, isAffected: (account: TestAccount) => boolean) {
+  const { account, ids, statuses } = writer
+  let refusedAt: number | null = null
+  for (let number = 0; !isOver() || refusedAt !== null; ) {
+    const answer = await fetch(`${service.node.url}/api/v1/consents`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${account.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': `${number}`,
+      },
+      body: JSON.stringify({ site_id: account.siteId }),
+    })
+    const body = (await answer.json()) as { id: string }
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    if (isAffected(account)) refusedAt = null
+    else if (answer.status === 201) {
+      if (refusedAt !== null) writer.longestRefusalMs = Math.max(writer.longestRefusalMs, performance.now() - refusedAt)
+      refusedAt = null
+    } else refusedAt ??= performance.now()
+    if (answer.status === 201) {
+      ids.add(body.id)
+      number += 1
+    } else await delay(50)
+  }
+}
+
+it('a Citus cluster whose workers are killed and suspended, and whose shards move, loses no write of a client that tries again', {
+  timeout: 60_000 * (rounds + 1),
+}, async () => {
+  const { cluster, sql, accounts } = service
+  const affected = new Set<TestAccount>()
+  let isOver = false
+  const writers = accounts.flat().map(account => ({
+    account,
+    ids: new Set<string>(),
+    statuses: new Map<number, number>(),
+    longestRefusalMs: 0,
+  }))
+  const writing = Promise.all(
+    writers.map(writer =>
+      write(
+        writer,
+        () => isOver,
+        account => affected.has(account),
+      ),
+    ),
+  )
+  /** The accounts count as affected until a second after the fault. */
+  const during = async (of: readonly TestAccount[], fault: () => Promise<unknown>) => {
+    for (const account of of) affected.add(account)
+    await fault()
+    await delay(1000)
+    await expect.poll(() => statusOf(of[0]), { timeout: 10_000 }).toBe(200)
+    affected.clear()
+    await delay(500)
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    const worker = cluster.workers[round % 2]
+    const port = new URL(worker?.url ?? '').port
+    const own: TestAccount[] = []
+    for (const account of accounts.flat()) if ((await service.portOf(account)) === port) own.push(account)
+    await during(own, async () => {
+      await worker?.end('SIGQUIT')
+      await delay(1000)
+      await worker?.start()
+    })
+    await during(own, async () => {
+      worker?.signal('SIGSTOP')
+      await delay(2000)
+      worker?.signal('SIGCONT')
+    })
+    const moved = accounts[round % 2]?.[0] as TestAccount
+    await during([moved, ...own], () => move(moved))
+  }
+  isOver = true
+  await writing
+  for (const { account, ids, statuses, longestRefusalMs } of writers) {
+    const rows = await sql<{ id: string }[]>`select id from consents where account_id = ${account.accountId}`
+    expect(new Set(rows.map(({ id }) => id))).toEqual(ids)
+    expect([...statuses.keys()].filter(status => status !== 201 && status !== 503)).toEqual([])
+    expect(longestRefusalMs).toBeLessThan(1000)
+  }
+})
+
+async function statusOf(account: TestAccount | undefined): Promise<number> {
+  const headers = { authorization: `Bearer ${account?.key}` }
+  return (await fetch(`${service.node.url}/api/v1/consents?limit=1`, { headers })).status
+}
+
+/** Moves the shards of an account to the other worker while it is written to. */
+async function move(account: TestAccount): Promise<void> {
+  const from = await service.portOf(account)
+  const to = service.cluster.workers.map(({ url }) => new URL(url).port).find(port => port !== from)
+  await service.sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    await tx`
+      select citus_move_shard_placement(get_shard_id_for_distribution_column('accounts', ${account.accountId}::uuid),
+        '127.0.0.1', ${Number(from)}, '127.0.0.1', ${Number(to)}, 'force_logical')`
+  })
+}
