@@ -54,6 +54,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites create' = 'sites create'
     'sites update' = 'sites update'
     'sites rotate-token' = 'sites rotate-token'
+    'sites archive' = 'sites archive'
     'sites snippet' = 'sites snippet'
     'notices list' = 'notices list'
     'notices show' = 'notices show'
@@ -133,11 +134,12 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'receipt' = @()
     'evidence' = @()
     'verify' = @()
-    'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'), @('snippet', 'Print a script that records the choices of a banner'))
+    'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'), @('archive', 'End the use of a site, or begin it again'), @('snippet', 'Print a script that records the choices of a banner'))
     'sites list' = @()
     'sites create' = @()
     'sites update' = @()
     'sites rotate-token' = @()
+    'sites archive' = @()
     'sites snippet' = @()
     'notices' = @(@('list', 'List the notices of a site, newest version first'), @('show', 'Print a text of a notice, exactly as it was published'), @('publish', 'Publish the texts of a policy version'), @('diff', 'Compare the texts of two versions'), @('who', 'List who agreed to a policy version and to nothing newer'))
     'notices list' = @()
@@ -230,10 +232,11 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'evidence' = @(, @('--subject', 'instead, all records of a data subject, each in a folder of its id'))
     'verify' = @(@('--keys', 'verify with the keys of this JWK set, as a service publishes it'), @('--public-key', 'verify with this public key in PEM'), @('--live', 'verify with the keys that the instance publishes now, and ask its log whether it extends the checkpoint in it'))
     'sites' = @()
-    'sites list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it (the default)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'sites list' = @(@('--archived', 'list archived sites too'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it (the default)'), @('--allow-duplicate', 'create it although another site has the name'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--allow-duplicate', 'with --name: although another site has the name'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--overlap', 'hours until older tokens expire (24); 0 ends them at once'), @('--yes', 'with --overlap 0: skip the confirmation prompt'), @('-y', 'with --overlap 0: skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
+    'sites archive' = @(@('--undo', 'use an archived site again, with its tokens'), @('--allow-duplicate', 'with --undo: although another site has the name'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'sites snippet' = @(@('--for', 'the banner of the pages'), @('--site-token', 'the site’s token, st-…, which is no secret'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
     'notices' = @()
     'notices list' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
@@ -307,6 +310,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'verify' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
     'sites update' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'sites rotate-token' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
+    'sites archive' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'sites snippet' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'config get' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
     'config set' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
@@ -453,6 +457,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'sites update --email' = { @(, @('', '')) }
     'sites rotate-token --overlap' = { @(, @('', '')) }
     'sites rotate-token --email' = { @(, @('', '')) }
+    'sites archive --email' = { @(, @('', '')) }
     'sites snippet --for' = { @(@('cookieconsent', 'cookieconsent'), @('klaro', 'klaro'), @('osano', 'osano'), @('tarteaucitron', 'tarteaucitron'), @('c15t', 'c15t')) }
     'sites snippet --site-token' = { @(, @('', '')) }
     'sites snippet --email' = { @(, @('', '')) }

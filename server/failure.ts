@@ -20,6 +20,11 @@ export class Failure extends Error {
   }
 }
 
+/** Of a record that would be new. */
+export function noSiteInUse(): Failure {
+  return new Failure('not_found', 'There is no such site, or it is archived.')
+}
+
 export const unknownSite = 'There is no such site.'
 
 export function noSite(): Failure {

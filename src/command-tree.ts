@@ -22,6 +22,10 @@ const account: Group = {
         summary: 'Issue a new token for a site',
         load: async () => (await import('./commands/sites/rotate-token.ts')).rotateToken,
       },
+      archive: {
+        summary: 'End the use of a site, or begin it again',
+        load: async () => (await import('./commands/sites/archive.ts')).archive,
+      },
       snippet: {
         summary: 'Print a script that records the choices of a banner',
         load: async () => (await import('./commands/sites/snippet.ts')).snippet,

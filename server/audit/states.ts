@@ -24,7 +24,8 @@ export const userState = staticFragment(
 export const siteState = staticFragment(
   sql => sql`jsonb_build_object('id', s.id, 'name', s.name, 'policy_version', s.policy_version,
     'allowed_origins', s.allowed_origins, 'retention_days', s.retention_days, 'strict_notices', s.strict_notices,
-    'created_at', ${instant(sql, sql`s.created_at`)}, 'updated_at', ${instant(sql, sql`s.updated_at`)})`,
+    'created_at', ${instant(sql, sql`s.created_at`)}, 'updated_at', ${instant(sql, sql`s.updated_at`)},
+    'archived_at', ${instant(sql, sql`s.archived_at`)})`,
 )
 
 /** Aggregates rows `t` of site_tokens. */

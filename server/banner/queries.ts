@@ -14,7 +14,8 @@ export async function findTokenSite(
   const [row] = await sql<TokenSite[]>`
     select s.allowed_origins, t.expires_at
     from site_tokens t join sites s on s.account_id = t.account_id and s.id = t.site_id
-    where t.account_id = ${accountId} and t.site_id = ${siteId} and t.token_hash = ${tokenHash}`
+    where t.account_id = ${accountId} and t.site_id = ${siteId} and t.token_hash = ${tokenHash}
+      and s.archived_at is null`
   return row
 }
 

@@ -91,7 +91,7 @@ function drafts(sql: Sql, rows: readonly NewRow[]): Fragment {
 function siteOfDraft(sql: Sql, accountId: string, rows: readonly NewRow[]): Fragment {
   const ids = [...new Set(rows.map(({ record }) => record.site_id))]
   return sql`s.account_id = ${accountId} and s.id = any (${toArrayLiteral(ids)}::uuid[]) and s.id = d.site_id
-    and (d.policy_version = s.policy_version or not d.is_sites_policy)`
+    and s.archived_at is null and (d.policy_version = s.policy_version or not d.is_sites_policy)`
 }
 
 function claimedKeys(sql: Sql, site: Fragment, freeBefore: Date): Fragment {

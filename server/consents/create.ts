@@ -3,7 +3,7 @@ import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
 import { toNearForm } from '../../src/contract/near-form.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type Failure, noSite, unavailable } from '../failure.ts'
+import { type Failure, noSiteInUse, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { networkOf } from '../net/address.ts'
 import { nowhere, type Place } from '../net/geo.ts'
@@ -130,7 +130,7 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const versions = new Map<number, SiteVersion>()
   for (const [index, { draft }] of open) {
     const version = draft.policy_version ?? policies.get(draft.site_id)
-    if (version === undefined) results.set(index, noSite())
+    if (version === undefined) results.set(index, noSiteInUse())
     else versions.set(index, { siteId: draft.site_id, version })
   }
   const noticeOf = await findNotices(deps, caller.accountId, versions.values())
@@ -207,7 +207,7 @@ async function rejectUnknownSites(batch: Batch): Promise<void> {
   const open = openDrafts(batch)
   if (open.size === 0) return
   const current = await deps.policies.read(deps.sql, caller.accountId, siteIds(open))
-  for (const [index, { draft }] of open) if (!current.has(draft.site_id)) results.set(index, noSite())
+  for (const [index, { draft }] of open) if (!current.has(draft.site_id)) results.set(index, noSiteInUse())
 }
 
 export function buildRecord(

@@ -19,6 +19,7 @@ export function insertImports(
       insert into origins (account_id, origin, consent_id, body_hash)
       select s.account_id, e.origin, e.id, e.body_hash from entries e join sites s
         on s.account_id = ${accountId} and s.id = any (${toArrayLiteral(sites)}::uuid[]) and s.id = e.site_id
+        and s.archived_at is null
       order by e.origin
       on conflict (account_id, origin) do nothing
       returning consent_id

@@ -3,7 +3,7 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import { Failure, noSite } from '../failure.ts'
+import { Failure, noSiteInUse } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { findPlace, forEachYielding, toIdentity } from './create.ts'
 import type { Deps } from './deps.ts'
@@ -91,7 +91,7 @@ async function replayKnown(
     const one = byOrigin.get(nameOf(claim))
     const isTried = first.get(nameOf(claim))?.[1].claim.bodyHash.equals(claim.bodyHash)
     if (one) results[index] = answerKnown(one, claim, newIds.get(index))
-    else results[index] = isTried ? noSite() : conflict('An earlier row of the batch has this origin.')
+    else results[index] = isTried ? noSiteInUse() : conflict('An earlier row of the batch has this origin.')
   }
 }
 

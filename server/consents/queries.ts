@@ -118,6 +118,7 @@ export function among(sql: Sql, id: Fragment, records: readonly { readonly id: s
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
 }
 
+/** Lacks archived sites, which take no records. */
 export async function findPolicyVersions(
   sql: Sql,
   accountId: string,
@@ -125,7 +126,7 @@ export async function findPolicyVersions(
 ): Promise<Map<string, number>> {
   const rows = await sql<{ id: string; policy_version: number }[]>`
     select id, policy_version from sites
-    where account_id = ${accountId} and id = any (${toArrayLiteral(siteIds)}::uuid[])`
+    where account_id = ${accountId} and id = any (${toArrayLiteral(siteIds)}::uuid[]) and archived_at is null`
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 

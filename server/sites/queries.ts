@@ -12,6 +12,7 @@ export interface SiteRow {
   created_at: Date
   updated_at: Date
   strict_notices: boolean
+  archived_at: Date | null
 }
 
 export interface SiteKey {
@@ -19,8 +20,22 @@ export interface SiteKey {
   readonly id: string
 }
 
-export function listSites(sql: Sql, accountId: string): Promise<SiteRow[]> {
-  return sql<SiteRow[]>`select ${columns(sql)} from sites where account_id = ${accountId} order by id desc`
+export function listSites(sql: Sql, accountId: string, includeArchived: boolean): Promise<SiteRow[]> {
+  return sql<SiteRow[]>`
+    select ${columns(sql)} from sites
+    where account_id = ${accountId} and (archived_at is null or ${includeArchived}) order by id desc`
+}
+
+/** Returns true if another site in use has the name, which this one does not have yet. `name` null is the site's own. */
+export async function isNameTaken(sql: Sql, { accountId, id }: SiteKey, name: string | null): Promise<boolean> {
+  const own = sql`from sites where account_id = ${accountId} and id = ${id}`
+  const rows = await sql`
+    select 1 from sites s
+    where s.account_id = ${accountId} and s.id <> ${id} and s.archived_at is null
+      and s.name = coalesce(${name}, (select name ${own}))
+      and not exists (select 1 ${own} and archived_at is null and name = s.name)
+    limit 1`
+  return rows.length > 0
 }
 
 export async function insertSite(
@@ -71,6 +86,7 @@ export async function updateSite(
     /** Undefined keeps the value; null removes the limit. */
     readonly retentionDays: number | null | undefined
     readonly strictNotices: boolean | null
+    readonly archived?: boolean | undefined
     readonly at: Date
   },
   actor: Administrator,
@@ -87,15 +103,18 @@ export async function updateSite(
         coalesce(${change.policyVersion}::integer, policy_version) as policy_version,
         coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
         ${change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`} as retention_days,
-        coalesce(${change.strictNotices}::boolean, strict_notices) as strict_notices
+        coalesce(${change.strictNotices}::boolean, strict_notices) as strict_notices,
+        case coalesce(${change.archived ?? null}::boolean, archived_at is not null)
+          when true then coalesce(archived_at, ${at}::timestamptz) end as archived_at
       from present
     ), changed as (
       update sites s set
         name = w.name, policy_version = w.policy_version, allowed_origins = w.allowed_origins,
-        retention_days = w.retention_days, strict_notices = w.strict_notices,
+        retention_days = w.retention_days, strict_notices = w.strict_notices, archived_at = w.archived_at,
         updated_at = case
-          when (w.name, w.policy_version, w.allowed_origins, w.retention_days, w.strict_notices)
-            is not distinct from (s.name, s.policy_version, s.allowed_origins, s.retention_days, s.strict_notices)
+          when (w.name, w.policy_version, w.allowed_origins, w.retention_days, w.strict_notices, w.archived_at)
+            is not distinct from
+              (s.name, s.policy_version, s.allowed_origins, s.retention_days, s.strict_notices, s.archived_at)
           then s.updated_at else ${at}::timestamptz end
       from wanted w where s.account_id = ${accountId} and s.id = ${id} and w.id = s.id
       returning s.*
@@ -146,5 +165,5 @@ export async function replaceToken(
 
 function columns(sql: Sql) {
   return sql`id, name, policy_version, allowed_origins, retention_days, created_at, updated_at,
-    strict_notices`
+    strict_notices, archived_at`
 }

@@ -5,7 +5,7 @@ import { pathId, route } from '../http/route.ts'
 import * as service from './service.ts'
 
 export function siteRoutes(app: FastifyInstance, deps: service.Deps): void {
-  route(app, sites.list, (_, { caller }) => service.getSites(deps, caller))
+  route(app, sites.list, ({ query }, { caller }) => service.getSites(deps, caller, query))
   route(app, sites.create, ({ body }, { caller }) => service.createSite(deps, caller, body))
   route(app, sites.update, ({ params, body }, { caller }) =>
     service.changeSite(deps, caller, pathId(params, unknownSite), body),

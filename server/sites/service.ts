@@ -1,14 +1,23 @@
 import type { Sql } from 'postgres'
-import type { NewSite, NewToken, Site, SiteChange, SiteDraft, TokenRotation } from '../../src/contract/index.ts'
+import type * as z from 'zod'
+import type {
+  NewSite,
+  NewToken,
+  Site,
+  SiteChange,
+  SiteDraft,
+  SiteQuery,
+  TokenRotation,
+} from '../../src/contract/index.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
-import { noSite } from '../failure.ts'
+import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { PublishedNotices } from '../notices/published.ts'
-import { insertSite, listSites, replaceToken, type SiteRow, updateSite } from './queries.ts'
+import { insertSite, isNameTaken, listSites, replaceToken, type SiteKey, type SiteRow, updateSite } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
@@ -18,13 +27,27 @@ export interface Deps {
 
 const defaultOverlapHours = 24
 
-export async function getSites({ sql }: Deps, { accountId }: Caller): Promise<{ data: Site[] }> {
-  return { data: (await listSites(sql, accountId)).map(toSite) }
+export async function getSites(
+  { sql }: Deps,
+  { accountId }: Caller,
+  { include_archived = false }: z.output<typeof SiteQuery>,
+): Promise<{ data: Site[] }> {
+  return { data: (await listSites(sql, accountId, include_archived)).map(toSite) }
+}
+
+/** Two requests at once can still give a name twice. @throws Failure `conflict` */
+async function requireFreeName(sql: Sql, key: SiteKey, name: string | null): Promise<void> {
+  if (await isNameTaken(sql, key, name))
+    throw new Failure(
+      'conflict',
+      'name: another site has it already; for a second one of the same name: allow_duplicate',
+    )
 }
 
 export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft): Promise<NewSite> {
   const { accountId } = caller
   const id = newId()
+  if (!draft.allow_duplicate) await requireFreeName(sql, { accountId, id }, draft.name)
   const token = newSiteToken(accountId, id)
   const row = await insertSite(
     sql,
@@ -51,15 +74,19 @@ export async function changeSite(
   id: string,
   change: SiteChange,
 ): Promise<Site> {
+  const key = { accountId: caller.accountId, id }
+  if (!change.allow_duplicate && (change.name !== undefined || change.archived === false))
+    await requireFreeName(sql, key, change.name ?? null)
   const row = await updateSite(
     sql,
-    { accountId: caller.accountId, id },
+    key,
     {
       name: change.name ?? null,
       policyVersion: change.policy_version ?? null,
       allowedOrigins: change.allowed_origins ?? null,
       retentionDays: change.retention_days,
       strictNotices: change.strict_notices ?? null,
+      archived: change.archived,
       at: new Date(),
     },
     administrator(caller),
@@ -92,6 +119,7 @@ export async function rotateToken(
   return { site_id: id, token, previous_valid_until: until.toISOString() }
 }
 
-function toSite({ created_at, updated_at, ...site }: SiteRow): Site {
-  return { ...site, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
+function toSite({ created_at, updated_at, archived_at, ...site }: SiteRow): Site {
+  const instants = { created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
+  return { ...site, ...instants, archived_at: archived_at?.toISOString() ?? null }
 }

@@ -78,7 +78,8 @@ function notListed(): CliError {
   })
 }
 
-function matching(all: readonly Site[], text: string): Site {
+/** @throws CliError `not_found` (exit 3) for an unknown id, `invalid_data` (exit 5) unless exactly one has the name */
+export function matching(all: readonly Site[], text: string): Site {
   if (isUuid(text)) {
     const site = all.find(({ id }) => id === text.toLowerCase())
     if (site) return site

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, PolicyVersion, Timestamp, text } from './values.ts'
+import { Count, Id, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
 
@@ -19,6 +19,9 @@ export const Site = z.object({
     .boolean()
     .default(false)
     .describe('True if a consent is rejected unless the notice of its policy version is published.'),
+  archived_at: Timestamp.nullable()
+    .default(null)
+    .describe('Since when it takes no records and its tokens are refused; null of a site in use.'),
 })
 export type Site = z.output<typeof Site>
 
@@ -45,11 +48,22 @@ export const SiteDraft = z.strictObject({
   allowed_origins: AllowedOrigins.optional(),
   retention_days: RetentionDays.nullable().optional().describe('Null, the default, is never.'),
   strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
+  allow_duplicate: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('True if another site that is not archived may have the same name. Default: false.'),
 })
 export type SiteDraft = z.output<typeof SiteDraft>
 
-export const SiteChange = SiteDraft.partial()
+export const SiteChange = SiteDraft.partial().extend({
+  archived: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('True ends the use of the site: its tokens are refused and it takes no new records. False undoes it.'),
+})
 export type SiteChange = z.output<typeof SiteChange>
+
+export const SiteQuery = z.strictObject({ include_archived: QueryBoolean.optional().describe('Archived sites too.') })
 
 export const NewSite = Site.extend({ token: z.string().meta({ pattern: '^st-' }) })
 export type NewSite = z.output<typeof NewSite>
@@ -78,7 +92,7 @@ export const sites = {
     access: 'account',
     scope: ['read', 'notices'],
     unit: 'free',
-    query: NoQuery,
+    query: SiteQuery,
     status: 200,
     response: z.object({ data: z.array(Site) }),
   }),
@@ -91,9 +105,10 @@ export const sites = {
     body: SiteDraft,
     status: 201,
     response: NewSite,
+    errors: ['conflict'],
   }),
   update: endpoint({
-    summary: 'Change the name, the policy version, the allowed origins, the retention or the strictness of a site',
+    summary: 'Change the name or the settings of a site, or archive it',
     method: 'PATCH',
     path: `${path}/:id`,
     access: 'session',
@@ -102,6 +117,7 @@ export const sites = {
     body: SiteChange,
     status: 200,
     response: Site,
+    errors: ['conflict'],
   }),
   rotateToken: endpoint({
     summary: 'Give a site a new token; earlier ones work for a while longer',
@@ -127,6 +143,13 @@ export const sitesDocs: ResourceDocs<typeof sites> = {
   description: 'Sites and their tokens. An API key can only list them.',
   endpoints: {
     list: { description: 'Without tokens, of which only hashes are kept. It takes no unit of the quota.' },
+    create: {
+      description: 'A name that another site has is a 409, unless `allow_duplicate` is true or that site is archived.',
+    },
+    update: {
+      description:
+        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention.',
+    },
     rotateToken: {
       description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',
     },

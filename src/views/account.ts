@@ -44,13 +44,16 @@ const siteColumns: readonly Column<Site>[] = [
   field('retention_days', { title: 'retention', rank: 5 }),
 ]
 
-const strictColumn: Column<Site> = field('strict_notices', { title: 'strict', rank: 8 })
+const lastColumns: readonly Column<Site>[] = [
+  field('strict_notices', { title: 'strict', rank: 8 }),
+  field('archived_at', { title: 'archived', text: row => minute(row.archived_at), rank: 9 }),
+]
 
-export const siteView: View<Site> = { id: row => row.id, columns: [...siteColumns, strictColumn] }
+export const siteView: View<Site> = { id: row => row.id, columns: [...siteColumns, ...lastColumns] }
 
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
-  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 }), strictColumn],
+  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 }), ...lastColumns],
 }
 
 export const newTokenView: View<NewToken> = {

@@ -93,6 +93,7 @@ export function siteOf(fields: Partial<Site> = {}): Site {
     created_at: '2026-01-31T09:30:00.000Z',
     updated_at: '2026-01-31T09:30:00.000Z',
     strict_notices: false,
+    archived_at: null,
     ...fields,
   }
 }

@@ -18,6 +18,7 @@ const Options = z.strictObject({
   origin: SiteDraft.shape.allowed_origins,
   retentionDays: Count.pipe(RetentionDays).optional(),
   strictNotices: z.boolean().optional(),
+  allowDuplicate: z.literal(true).optional(),
 })
 
 export function create(command: Command, ctx: Context): void {
@@ -32,7 +33,8 @@ export function create(command: Command, ctx: Context): void {
       )
       .option('--retention-days <n>', 'delete records unchanged for this many days (never)')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
-      .option('--no-strict-notices', 'take it (the default)'),
+      .option('--no-strict-notices', 'take it (the default)')
+      .option('--allow-duplicate', 'create it although another site has the name'),
   )
     .addHelpText(
       'after',
@@ -49,13 +51,14 @@ Examples:
 }
 
 async function run(ctx: Context, options: z.output<typeof Options>) {
-  const { name, policyVersion, origin, retentionDays, strictNotices, dryRun, ...who } = options
+  const { name, policyVersion, origin, retentionDays, strictNotices, allowDuplicate, dryRun, ...who } = options
   const body = {
     name,
     policy_version: policyVersion,
     allowed_origins: origin,
     retention_days: retentionDays,
     strict_notices: strictNotices,
+    allow_duplicate: allowDuplicate,
   }
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.create, body }])
   const api = await signIn(ctx, who)

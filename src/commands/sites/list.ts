@@ -9,8 +9,10 @@ import { sites } from '../../contract/sites.ts'
 import { rememberSites } from '../../settings/known-sites.ts'
 import { siteView } from '../../views/account.ts'
 
+const Options = z.strictObject({ ...signInOptions, archived: z.literal(true).optional() })
+
 export function list(command: Command, ctx: Context): void {
-  addSignInFlags(command)
+  addSignInFlags(command.option('--archived', 'list archived sites too'))
     .addHelpText(
       'after',
       `
@@ -22,15 +24,16 @@ Examples:
   $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`,
     )
     .action(
-      action(ctx, z.strictObject(signInOptions), siteView, async (_, options) => {
+      action(ctx, Options, siteView, async (_, { archived, ...options }) => {
         const api = await keyOrSignIn(ctx, options)
-        const { data } = await callOptional(api, sites.list, () => api.call(sites.list, {}), {
+        const query = { include_archived: archived }
+        const { data } = await callOptional(api, sites.list, () => api.call(sites.list, { query }), {
           message: `${instanceLabel(ctx)} does not list its sites`,
           hint: 'use the id of the site',
         })
         rememberSites(
           ctx.settings,
-          data.map(({ name }) => name),
+          data.filter(({ archived_at }) => archived_at === null).map(({ name }) => name),
         )
         return countedList(ctx, siteView, data, 'site')
       }),

@@ -33,6 +33,7 @@ const Options = z.strictObject({
   retentionDays: Count.pipe(RetentionDays).optional(),
   clearRetention: z.literal(true).optional(),
   strictNotices: z.boolean().optional(),
+  allowDuplicate: z.literal(true).optional(),
 })
 
 export function update(command: Command, ctx: Context): void {
@@ -48,7 +49,8 @@ export function update(command: Command, ctx: Context): void {
       .option('--retention-days <n>', 'delete records unchanged for this many days')
       .option('--clear-retention', 'keep records indefinitely')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
-      .option('--no-strict-notices', 'take it'),
+      .option('--no-strict-notices', 'take it')
+      .option('--allow-duplicate', 'with --name: although another site has the name'),
   )
     .addHelpText(
       'after',
@@ -82,6 +84,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     allowed_origins: await originsOf(ctx, api, id, changes),
     retention_days: changes.clearRetention ? null : changes.retentionDays,
     strict_notices: changes.strictNotices,
+    allow_duplicate: changes.allowDuplicate,
   }
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: sites.update, params: { id }, body }])
   const site = await api.call(sites.update, { params: { id }, body })

@@ -332,7 +332,7 @@ describe('consent_token › 400', () => {
 
   it('is the same for the token of another site of the account', async () => {
     const headers = await service.signIn(shop)
-    const site = { name: 'another', allowed_origins: [origin] }
+    const site = { name: 'another', allowed_origins: [origin], allow_duplicate: true }
     const { body } = await service.call('POST', '/api/v1/sites', { headers, body: site })
     const other = await shop.visit({ accepted: true }, { 'x-site-token': body.token })
     await expectInvalid({ consent_token: other.body.consent_token, accepted: false })

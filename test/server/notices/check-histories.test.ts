@@ -32,7 +32,10 @@ function advance(): void {
 async function newHistory() {
   const owner = await newImporter(service)
   const session = () => service.signIn(owner)
-  const other = await service.call('POST', '/api/v1/sites', { headers: await session(), body: { name: 'other' } })
+  const other = await service.call('POST', '/api/v1/sites', {
+    headers: await session(),
+    body: { name: 'other', allow_duplicate: true },
+  })
   const sites: string[] = [owner.siteId, other.body.id]
   const world: World = { records: [], notices: [] }
   const instants: number[] = []

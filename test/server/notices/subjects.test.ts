@@ -47,7 +47,10 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
     await agree('went-back', 2)
     await agree('went-back', 1)
     const headers = await service.signIn(owner)
-    const other = await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })
+    const other = await service.call('POST', '/api/v1/sites', {
+      headers,
+      body: { name: 'another', allow_duplicate: true },
+    })
     await agree('agreed-elsewhere', 1)
     await agree('agreed-elsewhere', 2, { site_id: other.body.id })
 

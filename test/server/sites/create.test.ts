@@ -29,6 +29,7 @@ describe('POST /api/v1/sites › 201', () => {
       policy_version: 1,
       retention_days: null,
       strict_notices: false,
+      archived_at: null,
       allowed_origins: [],
       created_at: expect.stringMatching(instant),
       updated_at: body.created_at,
@@ -41,7 +42,7 @@ describe('POST /api/v1/sites › 201', () => {
   })
 
   it('stores the policy version and the origins in their order', async () => {
-    const given = { name: 'a', policy_version: 2_147_483_647, allowed_origins: origins }
+    const given = { name: 'b', policy_version: 2_147_483_647, allowed_origins: origins }
     const { body } = await create(given)
     expect(body).toMatchObject(given)
     for (const origin of origins) {
@@ -52,10 +53,10 @@ describe('POST /api/v1/sites › 201', () => {
   })
 
   it('returns the token once: no list has it, and the database only its hash', async () => {
-    const { token, id } = (await create({ name: 'a' })).body
+    const { token, id } = (await create({ name: 'c' })).body
     expect((await visit(service, token)).status).toBe(201)
     const list = await service.call('GET', path, { headers: session })
-    const changed = await service.call('PATCH', `${path}/${id}`, { headers: session, body: { name: 'b' } })
+    const changed = await service.call('PATCH', `${path}/${id}`, { headers: session, body: { name: 'd' } })
     const dump = await dumpDatabase(service)
     for (const text of [list.text, changed.text, dump]) {
       expect(text).toContain(id)
@@ -67,7 +68,25 @@ describe('POST /api/v1/sites › 201', () => {
 
   it('accepts a hundred origins', async () => {
     const allowed_origins = many(100)
-    expect((await create({ name: 'a', allowed_origins })).body.allowed_origins).toEqual(allowed_origins)
+    expect((await create({ name: 'e', allowed_origins })).body.allowed_origins).toEqual(allowed_origins)
+  })
+})
+
+describe('POST /api/v1/sites › 409', () => {
+  it('is for a name that another site in use has, unless it is meant', async () => {
+    const { body: first } = await create({ name: 'Shop' })
+    const change = (body: object, id = first.id) =>
+      service.call('PATCH', `${path}/${id}`, { headers: session, body }).then(({ status }) => status)
+    const refused = await create({ name: 'Shop' })
+    expect([refused.status, refused.body.error]).toEqual([409, 'conflict'])
+    expect((await create({ name: 'shop' })).status).toBe(201)
+    const { body: second } = await create({ name: 'Shop', allow_duplicate: true })
+    expect([await change({ name: 'Shop' }), await change({ name: 'shop' })]).toEqual([200, 409])
+    expect(await change({ archived: true }, second.id)).toBe(200)
+    expect(await change({ archived: true })).toBe(200)
+    expect((await create({ name: 'Shop' })).status).toBe(201)
+    expect(await change({ archived: false })).toBe(409)
+    expect(await change({ archived: false, allow_duplicate: true })).toBe(200)
   })
 })
 

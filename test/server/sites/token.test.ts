@@ -98,7 +98,10 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
   })
 
   it('affects one site only', async () => {
-    const { body } = await service.call('POST', path, { headers: session, body: { name: 'another' } })
+    const { body } = await service.call('POST', path, {
+      headers: session,
+      body: { name: 'another', allow_duplicate: true },
+    })
     const other = await service.newAccount()
     await rotated({ overlap_hours: 0 })
     expect(await statuses(body.token, other.siteToken)).toEqual([201, 201])

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import type { Site } from '../../../src/contract/index.ts'
 import { type Signed, type TestAccount, useService } from '../../support/service.ts'
+import { makeKey } from '../keys/keys.ts'
+import { verified } from '../verify/verified.ts'
 import { visible } from '../visible.ts'
 import { bannerLimits, noOrigins, origins, path, visit } from './sites.ts'
 
@@ -103,6 +105,48 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
       policy_version: 5,
       allowed_origins: ['https://a.example'],
     })
+  })
+})
+
+describe('PATCH /api/v1/sites/:id › archived', () => {
+  const create = (body = {}, key = account.key) =>
+    service.call('POST', '/api/v1/consents', { key, body: { site_id: account.siteId, ...body } })
+  const list = async (query = '') => (await service.call('GET', path + query, { headers: session })).body.data
+
+  it('refuses tokens and new records on every node, and keeps the records, their histories and the log of it', async () => {
+    const other = await service.addNode({ bannerLimits })
+    const { body: record } = await create({ accepted: true })
+    expect((await visit(other, account.siteToken)).status).toBe(201)
+    const answer = await change({ archived: true })
+    expect([answer.status, answer.body.archived_at]).toEqual([200, answer.body.updated_at])
+    expect((await change({ archived: true })).body).toEqual(answer.body)
+    expect([await list(), await list('?include_archived=true')]).toEqual([[], [answer.body]])
+
+    expect((await visit(service, account.siteToken)).status).toBe(401)
+    await vi.waitFor(async () => expect((await visit(other, account.siteToken)).status).toBe(401), { timeout: 1500 })
+    for (const body of [{}, { policy_version: 1 }]) {
+      const refused = await create(body)
+      expect([refused.status, refused.body.message]).toEqual([404, 'There is no such site, or it is archived.'])
+    }
+    const importer = await makeKey(service, session, { scopes: ['import'] })
+    const row = { site_id: account.siteId, origin: { system: 'x', id: '1' }, given_at: '2021-03-04T05:06:07Z' }
+    const records = [{ ...row, policy_version: 1, accepted: true, preferences: {}, file_sha256: '0'.repeat(64) }]
+    const batch = await service.call('POST', '/api/v1/consents/batch', { key: importer.key, body: { records } })
+    expect(batch.body.results.map(({ status }: { status: number }) => status)).toEqual([404])
+
+    const one = `/api/v1/consents/${record.id}`
+    const withdrawal = { key: account.key, body: { accepted: false } }
+    expect((await service.call('PUT', one, withdrawal)).status).toBe(200)
+    expect((await service.call('GET', `${one}/history`, { key: account.key })).body.data).toHaveLength(2)
+    const [entry] = await service.sql`
+      select document::jsonb->'after'->>'archived_at' as at from account_entries
+      where account_id = ${account.accountId} and document::jsonb->>'action' = 'site_updated' order by version`
+    expect(entry?.['at']).toBe(answer.body.archived_at)
+    expect((await verified(service.sql, { account: account.accountId })).findings).toEqual([])
+
+    expect((await change({ archived: false })).body.archived_at).toBeNull()
+    expect([(await create()).status, (await visit(service, account.siteToken)).status]).toEqual([201, 201])
+    expect(await list()).toHaveLength(1)
   })
 })
 

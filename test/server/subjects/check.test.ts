@@ -35,7 +35,8 @@ const publish = (fields: Partial<Publication> & { readonly version: number }) =>
   })
 async function newSite(): Promise<string> {
   const headers = await service.signIn(owner)
-  return (await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })).body.id
+  return (await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another', allow_duplicate: true } }))
+    .body.id
 }
 
 describe('GET /api/v1/subjects/check › 200', () => {

@@ -24,7 +24,10 @@ const erase = (body: object, own: { key: string } = owner) => service.call('POST
 /** Another site of an account. */
 async function newSite(own: Owner): Promise<string> {
   const headers = await service.signIn(own)
-  const { body } = await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another' } })
+  const { body } = await service.call('POST', '/api/v1/sites', {
+    headers,
+    body: { name: 'another', allow_duplicate: true },
+  })
   return body.id
 }
 

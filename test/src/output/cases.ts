@@ -125,7 +125,7 @@ const server = async () =>
   }) as unknown as ServerModule
 
 /** A command of somebody who signs in. */
-const signedIn = (handler: RequestHandler) => ({ handlers: [signsIn(), handler], stdin: `${password}\n` })
+const signedIn = (...more: RequestHandler[]) => ({ handlers: [signsIn(), ...more], stdin: `${password}\n` })
 const who = ['--email', email, '--password-stdin']
 
 const byTheirIds = http.get(byId, ({ params }) => HttpResponse.json(records.find(({ id }) => id === params['id'])))
@@ -284,6 +284,17 @@ export const cases: readonly Case[] = [
     name: 'sites update',
     args: ['sites', 'update', site.id, '--name', 'Shop', ...who],
     ...signedIn(managing('patch', `${sitesPath}/:id`, () => site)),
+    rows: [site],
+    single: true,
+    id: 'id',
+  },
+  {
+    name: 'sites archive',
+    args: ['sites', 'archive', site.id, '--yes', ...who],
+    ...signedIn(
+      managing('get', sitesPath, () => ({ data: [site] })),
+      managing('patch', `${sitesPath}/:id`, () => site),
+    ),
     rows: [site],
     single: true,
     id: 'id',

@@ -53,6 +53,7 @@ create table sites (
   strict_notices boolean not null default false, -- a consent needs a published notice of its policy version
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
+  archived_at timestamptz(3), -- from then on it takes no records, and its tokens are refused; null of a site in use
   primary key (account_id, id)
 );
 

@@ -26,7 +26,7 @@ describe('sites list', () => {
     expect(JSON.parse(stdout)).toEqual(data)
     const tsv = await runAs(cli, ['sites', 'list', '--header'])
     expect(tsv.stdout.split('\n')[0]).toBe(
-      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices',
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices\tarchived_at',
     )
     expect((await runAs(cli, ['sites', 'list', '-q'])).stdout).toBe(`${id}\n${uuid(2)}\n`)
   })
@@ -52,6 +52,7 @@ describe('sites create', () => {
     [[], {}],
     [['--policy-version', '3'], { policy_version: 3 }],
     [['--retention-days', '730'], { retention_days: 730 }],
+    [['--allow-duplicate'], { allow_duplicate: true }],
     [['--origin', shop, '--origin', 'http://localhost:3000'], { allowed_origins: [shop, 'http://localhost:3000'] }],
   ])('sends what is given, and leaves the rest to the instance: %j', async (flags, fields) => {
     making()
@@ -94,6 +95,26 @@ describe('sites create', () => {
     const { code, stderr } = await create('--json')
     expect(code).toBe(11)
     expect(machineError(stderr)['hint']).toContain('consentctl sites list')
+  })
+})
+
+describe('sites archive', () => {
+  const archived = siteOf({ id: uuid(3), archived_at: '2026-02-01T00:00:00.000Z' })
+  const archive = (...args: string[]) => runAs(cli, ['sites', 'archive', ...args])
+
+  it('archives the site in use, and --undo the archived one, of two that have the name', async () => {
+    holding([siteOf(), archived])
+    cli.instance.use(managing('patch', sitePath, asked => siteOf({ id: asked.id })))
+    expect((await archive('Shop')).code).toBe(2)
+    expect(await archive('Shop', '--yes')).toMatchObject({ code: 0 })
+    expect((await archive('Shop', '--undo', '--allow-duplicate')).code).toBe(0)
+    const sent = managed(cli).map(({ path, query, body }) => [path.split('/').at(-1), query, body])
+    expect(sent.filter(([last]) => last !== 'session')).toEqual([
+      ['sites', {}, undefined],
+      [id, {}, { archived: true }],
+      ['sites', { include_archived: 'true' }, undefined],
+      [archived.id, {}, { archived: false, allow_duplicate: true }],
+    ])
   })
 })
 
