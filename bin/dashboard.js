@@ -1,9 +1,9 @@
-// Builds the dashboard: HTML, script, style sheet and icon, each also gzipped. All paths but that of the HTML have a digest.
+// Builds the dashboard: HTML, script, style sheet and icon, each also compressed. All paths but that of the HTML have a digest.
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { minifySync } from 'rolldown/utils'
 import { shared } from './bundle.js'
@@ -150,4 +150,5 @@ export async function buildDashboard(outdir) {
 function write(outdir, name, content) {
   writeFileSync(join(outdir, name), content)
   writeFileSync(join(outdir, `${name}.gz`), gzipSync(content, { level: 9, memLevel: 7 }))
+  writeFileSync(join(outdir, `${name}.br`), brotliCompressSync(content))
 }

@@ -1,11 +1,15 @@
 import { type Failure, unavailable } from './failure.ts'
 
-const maxWaitMs = 1000
+const defaultMaxWaitMs = 1000
 
 export interface AdmissionLimits {
   readonly running: number
   readonly perTenant: number
   readonly waiting: number
+  /** Default: 1 s. */
+  readonly maxWaitMs?: number
+  /** Of the error of those that are not served. */
+  readonly message?: string
 }
 
 export interface Load {
@@ -45,9 +49,10 @@ export class Admission {
 
   /**
    * Returns a function that releases the slot.
-   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (1 s at most)
+   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (`maxWaitMs` at most)
    */
-  async enter(name: string, timeoutMs = maxWaitMs): Promise<() => void> {
+  async enter(name: string, timeoutMs = Number.POSITIVE_INFINITY): Promise<() => void> {
+    const { maxWaitMs = defaultMaxWaitMs } = this.#limits
     const tenant = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
     this.#tenants.set(name, tenant)
     if (this.#mayStart(tenant)) this.#start(tenant)
@@ -122,6 +127,6 @@ export class Admission {
 
   #shedRequest(): Failure {
     this.#shed += 1
-    return unavailable('The service has more to do than it can at the moment.')
+    return unavailable(this.#limits.message ?? 'The service has more to do than it can at the moment.')
   }
 }

@@ -38,6 +38,7 @@ const slow = [
   'test/server/consents/{batch-ledger,expiry,import-formats,imports,imports-ledger,notice,openssl,restore,walk}.test.ts',
   'test/server/db/{lock,pooler,postgres-pool/tls,power,restart,routing,shared,upgrade}.test.ts',
   'test/server/evidence/{backdating,keys,pack,signed-tampering,tlog,two-sided}.test.ts',
+  'test/server/floods.test.ts',
   'test/server/health/monitor.test.ts',
   'test/server/http/{database-errors,lost,outage,property}.test.ts',
   'test/server/notices/{check-histories,notices}.test.ts',

@@ -1,7 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import pLimit from 'p-limit'
-import { unavailable } from '../failure.ts'
+import { Admission } from '../admission.ts'
 
 interface Cost {
   readonly log2N: number
@@ -14,9 +13,17 @@ const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** One computation occupies a core and 128 MiB. */
-const limit = pLimit(2)
-const maxQueue = 20
+/** A computation occupies a core and 128 MiB. Networks are served in turn, so that none keeps the others from signing in. */
+const admission = new Admission({
+  ...{ running: 2, perTenant: 1, waiting: 20, maxWaitMs: 3000 },
+  message: 'Too many people sign in at once: try again in some seconds.',
+})
+
+/** Whom a computation is for. */
+export interface PasswordSource {
+  readonly network: string
+  readonly timeoutMs?: number
+}
 
 /** Returns the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`. */
 export async function hashPassword(password: string): Promise<string> {
@@ -28,21 +35,25 @@ export async function hashPassword(password: string): Promise<string> {
 
 /**
  * Rejects a null hash after the same time, so that the duration does not reveal who has an account.
- * @throws Failure `unavailable` if too many sign-ins are queued
+ * @throws Failure `unavailable` if too many sign-ins of the network are queued, or it has no turn in time
  */
-export async function verifyPassword(password: string, phc: string | null): Promise<boolean> {
+export async function verifyPassword(
+  password: string,
+  phc: string | null,
+  { network, timeoutMs }: PasswordSource,
+): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] =
     /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(phc ?? '') ?? []
   const expected = Buffer.from(hash, 'base64')
   const costs = hash ? { log2N: Number(log2N), r: Number(r), p: Number(p) } : cost
-  const actual = await compute(password, Buffer.from(salt, 'base64'), costs)
+  const release = await admission.enter(network, timeoutMs)
+  const actual = await compute(password, Buffer.from(salt, 'base64'), costs).finally(release)
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
 async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): Promise<Buffer> {
-  if (limit.pendingCount >= maxQueue) throw unavailable('Too many people sign in at once.')
   const N = 2 ** log2N
-  return await limit(() => derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r }))
+  return await derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r })
 }
 
 /** Returns 144 random bits, in characters that need no quoting in shells and forms. */

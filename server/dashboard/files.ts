@@ -23,8 +23,9 @@ export async function readPageFiles(): Promise<PageFiles> {
   const folder = folders.find(url => existsSync(url))
   if (!folder) throw new Error('the dashboard is not built: npm run build')
   const read = async (file: string, type: string): Promise<StaticFile> => {
-    const [bytes, gzip] = await Promise.all([readFile(new URL(file, folder)), readFile(new URL(`${file}.gz`, folder))])
-    return { type, bytes, gzip }
+    const load = (ending: string) => readFile(new URL(`${file}${ending}`, folder))
+    const [bytes, gzip, brotli] = await Promise.all([load(''), load('.gz'), load('.br')])
+    return { type, bytes, gzip, brotli }
   }
   const { script, files } = JSON.parse(await readFile(new URL('files.json', folder), 'utf8')) as Listing
   const assets = Object.entries(files).map(async ([path, { file, type }]) => [path, await read(file, type)] as const)

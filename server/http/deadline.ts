@@ -41,7 +41,7 @@ function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): numbe
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(unavailable('The database did not answer in time.', { code: 'DEADLINE' }))
+      reject(unavailable('The request could not be answered in time.', { code: 'DEADLINE' }))
     }, timeoutMs)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   }).finally(onEnd)

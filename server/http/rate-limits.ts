@@ -1,5 +1,6 @@
 import '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { Failure } from '../failure.ts'
 
 export interface Limit {
@@ -24,25 +25,28 @@ export function limitRequests(
   }
 }
 
-/** Limits attempts that end in `unauthorized`. Running ones count too, so concurrency gains nothing. */
-export function limitFailedAttempts(app: FastifyInstance, limit: Limit, keyOf: KeyOf) {
-  const count = app.createRateLimit(pluginOptions(limit, keyOf))
-  const running = new Map<string, number>()
+/**
+ * Limits attempts that end in `unauthorized`. One counts from its begin, so that concurrency gains nothing, and any other end takes it
+ * back.
+ */
+export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
+  const ttl = seconds * 1000
+  const attempts = new LRUCache<string, { count: number }>({ max: maxCounters, ttl })
   return async <T>(request: FastifyRequest, attempt: () => Promise<T>): Promise<T> => {
-    const result = await count(request, { increment: false })
     const key = keyOf(request)
-    const others = running.get(key) ?? 0
-    if (!result.isAllowed && others >= result.remaining) throw rateLimited(result.ttlInSeconds)
-    running.set(key, others + 1)
+    const own = attempts.get(key) ?? { count: 0 }
+    if (own.count >= max) throw rateLimited(Math.ceil(attempts.getRemainingTTL(key) / 1000))
+    own.count += 1
+    if (!attempts.has(key)) attempts.set(key, own)
+    let isFailed = false
     try {
       return await attempt()
     } catch (error) {
-      if (error instanceof Failure && error.code === 'unauthorized') await count(request)
+      isFailed = error instanceof Failure && error.code === 'unauthorized'
       throw error
     } finally {
-      const left = (running.get(key) ?? 1) - 1
-      if (left > 0) running.set(key, left)
-      else running.delete(key)
+      if (!isFailed) own.count -= 1
+      if (own.count === 0) attempts.delete(key)
     }
   }
 }

@@ -18,15 +18,18 @@ export function sessionRoutes(
   app: FastifyInstance,
   deps: Parameters<typeof signIn>[0] & { readonly state: NodeState },
 ): void {
-  const limitByNetwork = limitFailedAttempts(app, limits.network, networkKey)
+  const limitByNetwork = limitFailedAttempts(limits.network, networkKey)
   const keyOf = (request: FastifyRequest) => `${networkKey(request)} ${readEmail(request)}`
-  const limitByEmail = limitFailedAttempts(app, limits.email, keyOf)
+  const limitByEmail = limitFailedAttempts(limits.email, keyOf)
   route(app, session.create, async ({ body }, { request, setHeader }) => {
     rejectForeignOrigin(request)
     requireClock(deps.state) // a session states its end
     const cookie = (token: string) => sessionCookie(request, token)
     cookie('') // throws before the password is checked
-    const { session, token } = await limitByNetwork(request, () => limitByEmail(request, () => signIn(deps, body)))
+    const from = { network: networkKey(request), timeoutMs: request.timeLeftMs }
+    const { session, token } = await limitByNetwork(request, () =>
+      limitByEmail(request, () => signIn(deps, body, from)),
+    )
     setHeader('set-cookie', cookie(token))
     return session
   })

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Credentials, Session } from '../../src/contract/index.ts'
 import { type Caller, unauthorized } from '../auth/caller.ts'
-import { verifyPassword } from '../auth/password.ts'
+import { type PasswordSource, verifyPassword } from '../auth/password.ts'
 import { signSession } from '../auth/session.ts'
 import { noId } from '../ids.ts'
 import { endSessions, findEmail, findLogin, findUser } from './queries.ts'
@@ -18,11 +18,12 @@ const unknownUser = { accountId: noId, userId: noId }
 export async function signIn(
   { sql, sessionSecret }: Deps,
   { email, password }: Credentials,
+  from: PasswordSource,
 ): Promise<{ session: Session; token: string }> {
   const address = email.toLowerCase()
   const login = await findLogin(sql, address)
   const user = await findUser(sql, login ?? unknownUser)
-  const isRight = await verifyPassword(password, user?.password_hash ?? null)
+  const isRight = await verifyPassword(password, user?.password_hash ?? null, from)
   if (!login || !user || !isRight) {
     throw unauthorized('The e-mail or the password is wrong.')
   }

@@ -7,6 +7,12 @@ export const everySite = noId
 /** Preferences to count: short, and unlike addresses and numbers, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
+/** Of policies and preferences, which strangers name: no day of a site has more groups with a row of their own. */
+export const maxGroupsPerDay = 500
+
+/** Value of the row of all other policies or preferences of a day. No policy and no preference to count is named so. */
+export const otherGroups = ''
+
 /** A subject with more records is no person, such as `guest`; comparing them would take too long. */
 const mostRecordsOfPerson = 1000
 
@@ -36,6 +42,10 @@ export function isUncounted(sql: Sql): Fragment {
  *
  * A person's days in a group form a chain. A new day adds its link to the day before, and replaces the link of the day
  * after.
+ *
+ * A new policy or preference of a day gets a row, the most frequent first, until the day has `maxGroupsPerDay`; what comes
+ * later is counted in the row `otherGroups`, without its persons. No row is ever removed, so that a group stays where it was
+ * counted first.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
   const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),
@@ -50,6 +60,8 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
     where (g.kind <> 'policy' or g.site_id = r.site_id) and ${wanted}`
   const day = sql`(c.created_at at time zone 'UTC')::date as day`
   const isNew = sql`c.id in (select consent_id from entries where version = 1)`
+  const sums = sql`sum(records) as records, sum(deleted) as deleted, sum(accepted) as accepted,
+    sum(withdrawn) as withdrawn, sum(anonymous) as anonymous, sum(imported) as imported`
   return sql`touched as materialized (
       select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id
     ), states as materialized (
@@ -123,12 +135,35 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
         from returns
       ) as r
       group by kind, site_id, value, day
-    ), changes as (
+    ), numbers as materialized (
       select kind, site_id, value, day, coalesce(c.records, 0) as records, coalesce(c.deleted, 0) as deleted,
         coalesce(c.accepted, 0) as accepted, coalesce(c.withdrawn, 0) as withdrawn,
         coalesce(c.anonymous, 0) as anonymous, coalesce(p.new_persons, 0) as new_persons,
         coalesce(p.previous_days, '{}') as previous_days, coalesce(p.persons_until, '{}')::bigint[] as persons_until,
-        coalesce(c.imported, 0) as imported
+        coalesce(c.imported, 0) as imported, false as is_held
       from counts c full join persons p using (kind, site_id, value, day)
+    ), with_held as (
+      select * from numbers
+      union all
+      select d.kind, d.site_id, s.value, d.day, 0, 0, 0, 0, 0, 0, '{}', '{}', 0, true
+      from (select distinct kind, site_id, day from numbers where kind in ('policy', 'preference')) as d
+      cross join lateral (
+        select value from statistics
+        where account_id = ${accountId} and kind = d.kind and site_id = d.site_id and day = d.day
+          and value <> ${otherGroups} offset 0
+      ) as s
+    ), ranked as (
+      select kind, site_id, value, day, ${sums}, sum(new_persons) as new_persons, max(previous_days) as previous_days,
+        max(persons_until) as persons_until, bool_and(is_held) as is_unchanged,
+        kind in ('policy', 'preference') and row_number() over (
+          partition by kind, site_id, day order by bool_or(is_held) desc, sum(records) desc, value collate "C"
+        ) > ${maxGroupsPerDay} as is_other
+      from with_held group by kind, site_id, value, day
+    ), changes as (
+      select kind, site_id, case when is_other then ${otherGroups} else value end as value, day, ${sums},
+        case when is_other then 0 else sum(new_persons) end as new_persons,
+        case when is_other then '{}' else max(previous_days) end as previous_days,
+        case when is_other then '{}' else max(persons_until) end as persons_until
+      from ranked where not is_unchanged group by kind, site_id, 3, day, is_other
     )`
 }

@@ -6,9 +6,12 @@ import { NextAccount, partialMessage } from '../db/next-account.ts'
 import { unavailable } from '../failure.ts'
 import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
-import { countLeaves, countRecords, findBehind, findUncounted } from './queries.ts'
+import { type BehindRow, countLeaves, countRecords, findBehind, findUncounted } from './queries.ts'
 
-const leavesPerBatch = 1000
+const maxLeavesPerBatch = 1000
+
+/** PostgreSQL's code for a statement that took too long. */
+const timeoutCode = '57014'
 
 /**
  * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once.
@@ -17,6 +20,7 @@ const leavesPerBatch = 1000
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
   let after = noId
+  let most = maxLeavesPerBatch
   const failed: string[] = []
   const accounts = new NextAccount(sql)
   for (;;) {
@@ -24,10 +28,11 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
     const behind = pace.signal.aborted ? undefined : await accounts.find(after, among => findBehind(sql, among))
     if (!behind) break
     const { accountId, leaves, size } = behind
-    const to = Math.min(leaves + leavesPerBatch, size)
     try {
-      if (await countLeaves(sql, accountId, behind, to)) counted += to - leaves
+      const { to, isCounted } = await countBatch(sql, behind, most)
+      if (isCounted) counted += to - leaves
       if (to === size) after = accountId
+      most = to === size ? maxLeavesPerBatch : Math.min(2 * (to - leaves), maxLeavesPerBatch)
     } catch (error) {
       failed.push(`the account ${accountId}: ${dbErrorCode(error) ?? (error as Error).message}`)
       after = accountId
@@ -37,6 +42,18 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   if (failed.length > 0) throw new OperatorError(`${failed.length} accounts are not counted, first ${failed[0]}`)
   if (accounts.isPartial) throw new OperatorError(partialMessage)
   return counted
+}
+
+/** Counts at most `most` leaves, and half as many each time that takes too long. Returns the end of what it counted. */
+async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; isCounted: boolean }> {
+  const to = Math.min(behind.leaves + most, behind.size)
+  try {
+    return { to, isCounted: await countLeaves(sql, behind.accountId, behind, to) }
+  } catch (error) {
+    const leaves = to - behind.leaves
+    if (dbErrorCode(error) !== timeoutCode || leaves === 1) throw error
+    return await countBatch(sql, behind, Math.ceil(leaves / 2))
+  }
 }
 
 const maxAttempts = 20

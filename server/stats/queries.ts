@@ -3,7 +3,7 @@ import type { StatsQuery } from '../../src/contract/index.ts'
 import { entriesPerCheckpoint } from '../../src/evidence/dates.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
-import { changes, everySite, isShared, isUncounted, progress } from './changes.ts'
+import { changes, everySite, isShared, isUncounted, otherGroups, progress } from './changes.ts'
 
 export interface Progress {
   /** Leaves counted, from the log's first. */
@@ -146,6 +146,8 @@ function stored(sql: Sql, accountId: string): Fragment {
 
 export interface GroupRow {
   readonly is_total: boolean
+  /** True for the sum of the groups that the others leave out. */
+  readonly is_rest: boolean
   readonly site_id: string
   /** First day of a period, policy version, country or '', or key of a preference. */
   readonly value: string
@@ -160,15 +162,21 @@ export interface GroupRow {
 }
 
 /** Limit of uncounted entries that a response includes. With more, it shows the job's state. */
-const maxUncounted = 1000
+const maxUncounted = 10_000
+
+/** Limit of their keys, which take longest, if they are to be counted by preference. */
+const maxUncountedKeys = 30_000
+
+/** Limit of groups in a response. */
+const maxGroups = 1000
 
 type By = NonNullable<StatsQuery['by']>
 
 const kinds = { site: 'all', policy: 'policy', country: 'country', preference: 'preference' } as const
 
 /**
- * Returns the total and the groups. `uncounted` is the number of uncounted entries, which the sums include up to
- * `maxUncounted`. One statement, because entries move from uncounted to counted.
+ * Returns the total, the largest groups by name, and the sum of the others. `uncounted` is the number of uncounted entries
+ * that the sums leave out: none, or all if there are too many. One statement, because entries move from uncounted to counted.
  */
 export function findGroups(
   sql: Sql,
@@ -177,6 +185,7 @@ export function findGroups(
 ): Promise<(GroupRow & { readonly uncounted: number })[]> {
   const site = sql`${site_id ?? everySite}::uuid`
   const isTotal = sql`g.kind = 'all' and g.site_id = ${site}`
+  const isNamedByVisitors = by === 'policy' || by === 'preference'
   const period = by === 'day' || by === 'week' || by === 'month' ? by : null
   const isGroup = by === undefined || period !== null ? isTotal : isGroupOf(sql, by as keyof typeof kinds, site_id)
   const first = from === undefined ? null : sql`${from}::text::date`
@@ -189,21 +198,48 @@ export function findGroups(
   const groups =
     by === undefined ? sql`` : sql`union all ${groupsOf(sql, by, period ? sql`total_cells` : sql`group_cells`, first)}`
   return sql<(GroupRow & { uncounted: number })[]>`
-    with ${progress(sql, accountId)}, ${uncounted(sql, accountId)}, entries as materialized (
-      select consent_id, version from uncounted where (select count(*) from uncounted) <= ${maxUncounted}
+    with ${progress(sql, accountId)}, ${uncounted(sql, accountId, by)}, entries as materialized (
+      select consent_id, version from uncounted where (select fits from size)
     ), ${changes(sql, accountId, sql`(${isTotal} or ${isGroup})`)},
     total_cells as materialized (${cells(isTotal)}),
     group_cells as materialized (${cells(isGroup)}),
     groups as (
       select true as is_total, ${site} as site_id, '' as value, ${sums(sql, first)} from total_cells g ${groups}
+    ), places as (
+      select *, ${isNamedByVisitors ? isRest(sql) : sql`false`} as is_rest
+      from groups where is_total or records <> 0
     )
-    select *, (select count(*) from uncounted)::integer as uncounted from groups
-    where is_total or records <> 0 order by is_total desc, value, site_id`
+    select is_total, is_rest, case when is_rest then ${everySite}::uuid else site_id end as site_id,
+      case when is_rest then '' else value end as value, ${numbers(sql)},
+      case when (select fits from size) then 0 else (${countUncounted(sql, accountId)}) end::float8 as uncounted
+    from places group by 1, 2, 3, 4 order by is_total desc, is_rest, value, site_id`
 }
 
-/** CTE `uncounted`: uncounted entries, or more than `maxUncounted`. Two indexes have a part each. */
-function uncounted(sql: Sql, accountId: string): Fragment {
+/** True for the groups that are not among the largest with a row of their own. */
+function isRest(sql: Sql): Fragment {
+  return sql`not is_total and (value = ${otherGroups} or row_number() over (
+    partition by is_total order by value = ${otherGroups}, records desc, value, site_id) > ${maxGroups})`
+}
+
+function numbers(sql: Sql): Fragment {
+  return sql`sum(records) as records, sum(persons) as persons, sum(anonymous) as anonymous, sum(accepted) as accepted,
+    sum(withdrawn) as withdrawn, sum(deleted) as deleted, sum(imported) as imported`
+}
+
+function countUncounted(sql: Sql, accountId: string): Fragment {
+  return sql`select count(*) from log_entries l where l.account_id = ${accountId} and ${isUncounted(sql)}`
+}
+
+/** CTEs `uncounted`, the uncounted entries or more than `maxUncounted`, and `size`. Two indexes have a part each. */
+function uncounted(sql: Sql, accountId: string, by: By | undefined): Fragment {
   const unmarked = sql`account_id = ${accountId} and is_counted is null`
+  const isShort = sql`(
+    select count(*) <= ${maxUncountedKeys} from uncounted u
+    cross join lateral (
+      select preferences from consent_history
+      where account_id = ${accountId} and consent_id = u.consent_id and version = u.version offset 0
+    ) as h
+    cross join lateral jsonb_object_keys(h.preferences))`
   return sql`uncounted as materialized (
       (select consent_id, version from log_entries where ${unmarked} and leaf_index is null
         order by consent_id, version limit ${maxUncounted + 1})
@@ -211,6 +247,9 @@ function uncounted(sql: Sql, accountId: string): Fragment {
       (select consent_id, version from log_entries
         where ${unmarked} and leaf_index >= coalesce((select leaves from progress), 0)
         order by leaf_index limit ${maxUncounted + 1})
+    ), size as materialized (
+      select case when count(*) > ${maxUncounted} then false else ${by === 'preference' ? isShort : sql`true`} end as fits
+      from uncounted
     )`
 }
 
@@ -242,10 +281,6 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.anonymous), 0)::float8 as anonymous, coalesce(sum(g.accepted), 0)::float8 as accepted,
     coalesce(sum(g.withdrawn), 0)::float8 as withdrawn, coalesce(sum(g.deleted), 0)::float8 as deleted,
     coalesce(sum(g.imported), 0)::float8 as imported`
-}
-
-export function isCurrent({ uncounted }: { readonly uncounted: number }): boolean {
-  return uncounted <= maxUncounted
 }
 
 /** Returns the time of the last counted checkpoint that ended a run of the checkpointer: no earlier entry is uncounted. */

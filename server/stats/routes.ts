@@ -1,11 +1,20 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { stats } from '../../src/contract/index.ts'
+import { Admission } from '../admission.ts'
 import { countList } from '../consents/list.ts'
 import { route } from '../http/route.ts'
 import { getStats } from './service.ts'
 
+/** Statistics with many uncounted entries take long: no account may keep the connections of the others busy. */
+const admission = new Admission({
+  ...{ running: 3, perTenant: 1, waiting: 20, maxWaitMs: 4000 },
+  message: 'Too many statistics are asked for at once: try again in some seconds.',
+})
+
 export function statsRoutes(app: FastifyInstance, { sql }: { readonly sql: Sql }): void {
-  route(app, stats.get, ({ query }, { caller }) => getStats(sql, caller.accountId, query))
+  route(app, stats.get, ({ query }, { caller: { accountId } }) =>
+    admission.run(accountId, () => getStats(sql, accountId, query)),
+  )
   route(app, stats.count, async ({ query }, { caller }) => ({ count: await countList(sql, caller.accountId, query) }))
 }

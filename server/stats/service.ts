@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { leastPersons, type Stats, type StatsQuery } from '../../src/contract/index.ts'
 import { everySite } from './changes.ts'
-import { findCountedUntil, findGroups, findSiteNames, type GroupRow, isCurrent } from './queries.ts'
+import { findCountedUntil, findGroups, findSiteNames, type GroupRow } from './queries.ts'
 import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 
 /** No site has this id. */
@@ -16,7 +16,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
     site_id === everySite ? { ...query, site_id: unusedId } : query,
   )
   if (!total) throw new Error('the statistics have no total')
-  const complete = isCurrent(total)
+  const complete = total.uncounted === 0
   const asOf = complete ? null : await findCountedUntil(sql, accountId)
   const isOfSites = by === 'site' || by === 'policy'
   const names = isOfSites ? await findSiteNames(sql, accountId, [...new Set(groups.map(group => group.site_id))]) : null
@@ -25,10 +25,12 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   return {
     as_of: asOf?.toISOString() ?? null,
     complete,
+    uncounted: total.uncounted,
+    truncated: groups.some(group => group.is_rest),
     total: { ...numbersOf(total, ofTotal), imported: ofTotal ? null : total.imported },
     groups: groups.map((row, index) => ({
       group: groupName(row, by),
-      site_id: names ? row.site_id : null,
+      site_id: names && !row.is_rest ? row.site_id : null,
       site_name: names?.get(row.site_id) ?? null,
       ...(by === 'preference'
         ? ofPreference(row, hidden[index] ?? null)
@@ -70,7 +72,8 @@ function ofPreference({ records, accepted, deleted }: GroupRow, hidden: Hidden |
   return { ...hiddenNumbers, records, deleted, hidden, true: accepted, false: records - accepted }
 }
 
-function groupName({ value, site_id }: GroupRow, by: StatsQuery['by']): string | null {
+function groupName({ is_rest, value, site_id }: GroupRow, by: StatsQuery['by']): string | null {
+  if (is_rest) return null
   if (by === 'site') return site_id
   if (by === 'month') return value.slice(0, 7)
   return value === '' && by === 'country' ? null : value

@@ -68,7 +68,11 @@ function withRate(row: StatsGroup) {
   return { ...row, rate: part === null || all === 0 ? null : Math.round((part / all) * 10_000) / 10_000 }
 }
 
-async function describe(ctx: Context, { complete, as_of, total, groups }: Stats, isGrouped: boolean): Promise<void> {
+async function describe(
+  ctx: Context,
+  { complete, uncounted, truncated, as_of, total, groups }: Stats,
+  isGrouped: boolean,
+): Promise<void> {
   if (isGrouped && ctx.io.out.isTerminal && total.records !== null)
     await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
   const rows = isGrouped ? groups : [total]
@@ -77,10 +81,9 @@ async function describe(ctx: Context, { complete, as_of, total, groups }: Stats,
     const others = more ? `, and ${more} more that would tell their numbers` : ''
     await ctx.say(`${formatCount(small, 'group')} hidden: fewer than ten persons${others}; --exact shows all`)
   }
-  if (!complete)
-    await ctx.warn(
-      as_of === null
-        ? 'not everything is counted yet: try again in some minutes'
-        : `counted until ${as_of}; the rest follows`,
-    )
+  if (truncated) await ctx.warn('only the largest groups are listed: the last row is the sum of all others')
+  if (!complete) {
+    const events = `${formatCount(uncounted, 'event')} not counted yet`
+    await ctx.warn(as_of === null ? `${events}: try again in some minutes` : `counted until ${as_of}, ${events}`)
+  }
 }

@@ -52,7 +52,7 @@ export const StatsGroup = z.object({
     .string()
     .nullable()
     .describe(
-      'A day, the Monday of a week, a month, a site, a policy version, a country (null: unknown), a preference.',
+      'A day, the Monday of a week, a month, a site, a policy version, a country (null: unknown), a preference. Null if it is the last and `truncated` is true: all others.',
     ),
   site_id: Id.nullable().default(null).describe('By site and by policy.'),
   site_name: z.string().nullable().default(null).describe('By site and by policy.'),
@@ -65,6 +65,8 @@ export type StatsGroup = z.output<typeof StatsGroup>
 
 export const Stats = z.object({
   complete: z.boolean().describe('True if everything is counted, at this moment.'),
+  uncounted: Count.default(0).describe('Events that are not counted yet: 0 if it is complete.'),
+  truncated: z.boolean().default(false).describe('True if the last group is the sum of all that are not listed.'),
   as_of: Timestamp.nullable().describe(
     'Unless it is complete, everything written until then is counted; null if nothing is yet.',
   ),
@@ -106,7 +108,7 @@ export const statsDocs: ResourceDocs<typeof stats> = {
   endpoints: {
     get: {
       description:
-        'Deleted and purged records count, so that no number changes by a purge; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record. One that more than 1,000 records have is no person: its further records are anonymous.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: whoever may read statistics may also ask for exact ones, or subtract two answers.\n\nAn answer is complete unless the account has more than a thousand new events: a background job counts them after the next checkpoint.',
+        'Deleted and purged records count, so that no number changes by a purge; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record. One that more than 1,000 records have is no person: its further records are anonymous.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: whoever may read statistics may also ask for exact ones, or subtract two answers.\n\nAn answer is complete unless the account has more than 10,000 new events: a background job counts them after the next checkpoint.\n\nVisitors name policies and preferences, so their number is limited: of a site and a day the first 500 of each are counted apart, and the largest 1,000 groups are listed. The sum of all others is the last group, whose name is null, and in which a record or person counts once for each of them; persons of the listed policies may then be too few.',
       success: 'The total, and the groups.',
     },
     count: { description: 'With the filters of the list, at this moment. It takes one unit of the quota.' },

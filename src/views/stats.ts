@@ -33,7 +33,7 @@ export function statsView(by: StatsQuery['by']): View<StatsRow> {
   const group = field<StatsRow>('group', {
     title: by ?? 'group',
     ...(by !== undefined && by !== 'site' && { rank: 1 }),
-    text: row => row.group ?? 'unknown',
+    text: row => row.group ?? (by === 'country' ? 'unknown' : 'all others'),
   })
   return {
     id: row => row.group ?? '',

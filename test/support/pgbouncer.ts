@@ -43,7 +43,7 @@ export async function startPgBouncer(server: string, connections: number): Promi
     auth_type = any
     pool_mode = transaction
     default_pool_size = ${connections}
-    ignore_startup_parameters = statement_timeout`
+    ignore_startup_parameters = statement_timeout, jit`
   writeFileSync(join(folder, 'pgbouncer.ini'), settings.replace(/^ +/gm, ''), { mode: 0o600 })
   const user = unprivileged()
   for (const path of user ? [folder, join(folder, 'pgbouncer.ini')] : [])

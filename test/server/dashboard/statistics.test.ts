@@ -96,11 +96,17 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
       { ...none, group: '2026-03', hidden: 'small' },
       { ...none, group: '2026-04', hidden: 'remainder' },
     ]
-    const answer = { complete: false, as_of: '2026-04-30T10:00:00.000Z', total: { ...shown, records: 40 }, groups }
+    const answer = {
+      complete: false,
+      uncounted: 7,
+      as_of: '2026-04-30T10:00:00.000Z',
+      total: { ...shown, records: 40 },
+      groups,
+    }
     await page.route('**/api/v1/stats?*', route => route.fulfill({ json: answer }))
     await page.getByRole('link', { name: 'Statistics' }).click()
     await page.getByText('1 group hidden: fewer than ten persons, and 1 more that would tell their numbers.').waitFor()
-    await page.getByText('Counted until 2026-04-30 10:00:00 UTC; the rest follows.').waitFor()
+    await page.getByText('Counted until 2026-04-30 10:00:00 UTC; 7 events not counted yet.').waitFor()
     const bars = await page.locator('.chart g title').allTextContents()
     expect(bars).toEqual([
       '2025-12: 20 accepted, 10 refused',

@@ -38,6 +38,7 @@ export interface World {
   readonly sites: readonly string[]
   readonly random: () => number
   readonly days: number
+  readonly originSecret: Uint8Array
 }
 
 /** Random records through the functions of the service, and what they must come to by a count of all of them. */
@@ -54,7 +55,7 @@ export class Model {
       sql: world.sql,
       config: { ipStorage: 'drop' },
       geo: { lookup: () => ({ country: null, region: null }) },
-      originSecret: Buffer.alloc(32),
+      originSecret: world.originSecret,
       policies: new Policies(),
       notices: new PublishedNotices(),
       reads: new Batcher(),

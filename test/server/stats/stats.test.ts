@@ -104,16 +104,66 @@ it('stats › 200 › takes a subject with more than a thousand records for no p
   expect((await ask(owner)).body.total).toMatchObject(total)
 })
 
-it('stats › 200 › is as of the last checkpoint while more than a thousand events are not counted', async () => {
+it('stats › 200 › is as of the last checkpoint while more than 10,000 events are not counted, and says how many', async () => {
   const owner = await newOwner(service)
   await createMany(owner, persons(20))
   await countInBackground(owner)
-  for (let made = 0; made < 1001; made += 500) await createMany(owner, persons(Math.min(500, 1001 - made)))
+  for (let made = 0; made < 10_001; made += 3334)
+    await insertChains(service.sql, owner, { records: Math.min(3334, 10_001 - made), entries: 1, isLive: true })
   const { body } = await ask(owner)
-  expect(body).toMatchObject({ complete: false, total: { records: 20 } })
+  expect(body).toMatchObject({ complete: false, uncounted: 10_001, total: { records: 20 } })
   expect(Date.now() - Date.parse(body.as_of)).toBeLessThan(60_000)
   await countInBackground(owner)
-  expect((await ask(owner)).body).toMatchObject({ complete: true, as_of: null, total: { records: 1021, persons: 500 } })
+  const counted = { complete: true, as_of: null, uncounted: 0, total: { records: 10_021, persons: 20 } }
+  expect((await ask(owner)).body).toMatchObject(counted)
+})
+
+it.each(['before', 'after'])(
+  'stats › 200 › lists the largest of too many preferences, and the sum of all others, %s they are counted',
+  async moment => {
+    const owner = await newOwner(service)
+    await createMany(owner, persons(30, { preferences: { marketing: true } }))
+    const fresh = () => Object.fromEntries(Array.from({ length: 32 }, () => [`k${crypto.randomUUID()}`, true]))
+    const flood = { records: 400, entries: 1, isLive: true, preferences: fresh }
+    await insertChains(service.sql, owner, flood)
+    if (moment === 'after') {
+      await countInBackground(owner)
+      const [row] = await service.sql`
+        select max(count)::integer as most from (
+          select count(*) from statistics where account_id = ${owner.accountId} group by kind, site_id, day) as days`
+      expect(row?.['most']).toBeLessThanOrEqual(501)
+    }
+    const { text, body } = await ask(owner, '?by=preference&exact=true')
+    expect(text.length).toBeLessThan(300_000)
+    expect(body).toMatchObject({ complete: true, truncated: true })
+    const find = (name: string | null) => body.groups.find(({ group }: { group: string | null }) => group === name)
+    expect(find('marketing')).toMatchObject({ records: 30, true: 30 })
+    expect(body.groups.at(-1)).toEqual(find(null))
+    const sum = body.groups.reduce((all: number, { records }: { records: number }) => all + records, 0)
+    expect(sum).toBe(30 + 400 * 32)
+  },
+)
+
+it('stats › 200 › is counted in smaller parts when a statement takes too long', async () => {
+  const owner = await newOwner(service)
+  await createMany(owner, persons(40))
+  const parts: number[] = []
+  const slow = new Proxy(service.sql, {
+    apply: (sql, self, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) => {
+      const isCount = strings[0]?.trim() === 'with' && strings.join('').includes('l.leaf_index >=')
+      const [from, to] = values.filter(value => typeof value === 'number')
+      if (!isCount) return Reflect.apply(sql, self, [strings, ...values])
+      parts.push(Number(to) - Number(from))
+      if (Number(to) - Number(from) > 15) throw Object.assign(new Error('too slow'), { code: '57014' })
+      return Reflect.apply(sql, self, [strings, ...values])
+    },
+  })
+  const signer = await openSigner(service.sql, null)
+  for await (const _ of coverAccount({ sql: service.sql, signer }, owner.accountId));
+  await countAll(slow, pace)
+  expect(Math.max(...parts)).toBeGreaterThan(15)
+  expect((await ask(owner)).body).toMatchObject({ complete: true, total: { records: 40 } })
+  expect(await service.sql`select 1 from statistics where account_id = ${owner.accountId}`).not.toHaveLength(0)
 })
 
 it('stats › 200 › hides groups of fewer than ten persons, and what would tell their numbers', async () => {

@@ -114,7 +114,7 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
 }
 
 /** Uses the wording of `consentctl stats`. */
-function describe({ total, groups, complete, as_of }: Stats): string {
+function describe({ total, groups, complete, uncounted, as_of }: Stats): string {
   const all =
     total.records === null
       ? 'In all fewer than ten persons.'
@@ -122,11 +122,9 @@ function describe({ total, groups, complete, as_of }: Stats): string {
   const [small = 0, more = 0] = ['small', 'remainder'].map(why => groups.filter(row => row.hidden === why).length)
   const others = more ? `, and ${formatNumber(more)} more that would tell their numbers` : ''
   const hidden = small ? ` ${formatCount(small, 'group')} hidden: fewer than ten persons${others}.` : ''
-  const uncounted =
-    as_of === null
-      ? ' Not everything is counted yet: try again in some minutes.'
-      : ` Counted until ${formatTime(as_of)}; the rest follows.`
-  return all + hidden + (complete ? ' Everything is counted.' : uncounted)
+  const until = as_of === null ? '' : `Counted until ${formatTime(as_of)}; `
+  const state = complete ? 'Everything is counted.' : `${until}${formatCount(uncounted, 'event')} not counted yet.`
+  return `${all}${hidden} ${state}`
 }
 
 const figures = ['records', 'persons', 'anonymous', 'accepted', 'refused', 'withdrawn', 'deleted', 'imported'] as const
@@ -154,7 +152,7 @@ function columnsOf(by: NonNullable<By>): Column<StatsGroup>[] {
     cell: row => (name === size && row.hidden ? (row.hidden === 'small' ? '<10' : 'hidden') : format(row[name])),
   })
   const site = { title: 'Site', cell: ({ site_name }: StatsGroup) => <Text of={site_name} /> }
-  const group = { title: capital(by), cell: (row: StatsGroup) => <Text of={row.group ?? 'unknown'} /> }
+  const group = { title: capital(by), cell: (row: StatsGroup) => <Text of={row.group ?? unnamed(by)} /> }
   return [
     ...(by === 'site' ? [site] : by === 'policy' ? [site, group] : [group]),
     ...numbers.map(column),
@@ -180,13 +178,18 @@ function rateOf(row: StatsGroup): string {
   return all === 0 ? '' : `${(((yes ?? 0) / all) * 100).toFixed(1)} %`
 }
 
+/** Names the group without a name: of an unknown country, or the sum of all that are not listed. */
+function unnamed(by: By): string {
+  return by === 'country' ? 'unknown' : 'all others'
+}
+
 function keyOf({ group, site_id }: StatsGroup): string {
   return `${site_id} ${group}`
 }
 
 function toBar(by: By, row: StatsGroup): Bar {
   const [yes, no] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
-  const label = row.group ?? 'unknown'
+  const label = row.group ?? unnamed(by)
   const site = row.site_name ?? ''
   return { key: keyOf(row), label: by === 'site' ? site : by === 'policy' ? `${site} · ${label}` : label, yes, no }
 }
