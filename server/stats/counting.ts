@@ -29,8 +29,8 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
     if (!behind) break
     const { accountId, leaves, size } = behind
     try {
-      const { to, isCounted } = await countBatch(sql, behind, most)
-      if (isCounted) counted += to - leaves
+      const { to, entries } = await countBatch(sql, behind, most)
+      counted += entries
       if (to === size) after = accountId
       most = to === size ? maxLeavesPerBatch : Math.min(2 * (to - leaves), maxLeavesPerBatch)
     } catch (error) {
@@ -45,12 +45,12 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
 }
 
 /** Counts at most `most` leaves, and half as many each time that takes too long. Returns the end of what it counted. */
-async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; isCounted: boolean }> {
+async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; entries: number }> {
   const to = Math.min(behind.leaves + most, behind.size)
+  const leaves = to - behind.leaves
   try {
-    return { to, isCounted: await countLeaves(sql, behind.accountId, behind, to) }
+    return { to, entries: (await countLeaves(sql, behind.accountId, behind, to)) ? leaves : 0 }
   } catch (error) {
-    const leaves = to - behind.leaves
     if (dbErrorCode(error) !== timeoutCode || leaves === 1) throw error
     return await countBatch(sql, behind, Math.ceil(leaves / 2))
   }

@@ -40,7 +40,6 @@ const requests: [method: string, path: string, body?: unknown, type?: string][] 
     path.replace(':id', id),
     body && { site_id: id },
   ]),
-  ['GET', '/'],
   ['GET', '/nope'],
   ['GET', '/api/v1/session'],
   ['DELETE', '/api/v1/session'],
