@@ -52,7 +52,7 @@ describe('POST /api/v1/log/checkpoint', () => {
     const size = await post()
     await another.create()
     expect(await post()).toBe(size)
-    await sql`update checkpoints set created_at = created_at - interval '1 s' where account_id = ${another.accountId}`
+    await sql`update checkpoints set created_at = ${new Date(Date.now() - 1000)} where account_id = ${another.accountId}`
     expect([await post(), await post()]).toEqual([size + 1, size + 1])
   })
 })

@@ -5,12 +5,14 @@ import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { analyzeFilled } from '../../../server/verify/queries.ts'
 import { linkOf, type State, system } from '../../../src/evidence/chain.ts'
+import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow, purgeVerified } from '../purge/purge.ts'
 import { verified } from './verified.ts'
 
+const hasPlansElsewhere = skippedOnCitus('statistics of the planner, which are those of other nodes')
 const service = useService()
 let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 
@@ -50,22 +52,25 @@ it('a verification finds nothing in an untouched database, with kept checkpoints
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 
-it('a verification refreshes the planner’s statistics of tables that a bulk load has filled', async () => {
-  await sql`truncate accounts cascade`
-  await sql`analyze consents, consent_history, log_entries`
-  owner = await newOwner(service)
-  await insertChains(sql, owner, { records: 100, entries: 3 })
-  const estimated = async () =>
-    (await sql`select reltuples from pg_class where relname = 'consent_history'`)[0]?.['reltuples']
-  expect(await estimated()).toBe(0)
-  await sql`select pg_stat_force_next_flush()`.catch(() => {})
-  await expect
-    .poll(async () => {
-      await analyzeFilled(sql)
-      return await estimated()
-    })
-    .toBeGreaterThanOrEqual(300)
-})
+it.skipIf(hasPlansElsewhere)(
+  'a verification refreshes the planner’s statistics of tables that a bulk load has filled',
+  async () => {
+    await sql`truncate accounts cascade`
+    await sql`analyze consents, consent_history, log_entries`
+    owner = await newOwner(service)
+    await insertChains(sql, owner, { records: 100, entries: 3 })
+    const estimated = async () =>
+      (await sql`select reltuples from pg_class where relname = 'consent_history'`)[0]?.['reltuples']
+    expect(await estimated()).toBe(0)
+    await sql`select pg_stat_force_next_flush()`.catch(() => {})
+    await expect
+      .poll(async () => {
+        await analyzeFilled(sql)
+        return await estimated()
+      })
+      .toBeGreaterThanOrEqual(300)
+  },
+)
 
 it('a statement of a verification may take longer than one of a request', async () => {
   const url = inject('clusterUrl')
