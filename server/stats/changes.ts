@@ -34,6 +34,17 @@ export function isUncounted(sql: Sql): Fragment {
 }
 
 /**
+ * True if the consent is given, at least for some purposes, after an entry `e` of a history: `given` and `partly` of
+ * src/evidence/state.ts. Of a purged record, whose preferences are gone, it is that the entry has `accepted`.
+ */
+function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
+  return sql`(${e}.accepted and (jsonb_path_exists(${e}.preferences, 'strict $.* ? (@ == true)') or not exists (
+    select 1 from consent_history p
+    where p.account_id = ${accountId} and p.consent_id = ${e}.consent_id and p.version <= ${e}.version
+      and jsonb_path_exists(p.preferences, 'strict $.* ? (@.type() == "boolean")'))))`
+}
+
+/**
  * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All earlier
  * entries of these records must be counted.
  *
@@ -65,16 +76,17 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
   return sql`touched as materialized (
       select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id
     ), states as materialized (
-      select t.id, v.sign, h.version, h.accepted, h.action in ('deleted', 'purged') as is_deleted,
+      select t.id, v.sign, h.version, ${isGiven(sql, accountId, sql`h`)} as accepted, h.action in ('deleted', 'purged') as is_deleted,
         case when bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) then '{}' else h.preferences end
           as preferences,
-        not h.accepted and exists (
+        not ${isGiven(sql, accountId, sql`h`)} and exists (
           select 1 from consent_history e
-          where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version and e.accepted
+          where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version
+            and ${isGiven(sql, accountId, sql`e`)}
         ) as is_withdrawn
       from touched t cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)
       cross join lateral (
-        select version, action, accepted, preferences from consent_history
+        select consent_id, version, action, accepted, preferences from consent_history
         where account_id = ${accountId} and consent_id = t.id and version = v.version offset 0
       ) as h
     ), subjects as materialized (

@@ -31,7 +31,7 @@ export function stats(command: Command, ctx: Context): void {
       'after',
       `
 Counts the records created in these days, deleted ones included: no number changes by a purge. Accepted
-and refused are as last stated; withdrawn is accepted once and refused now. A person is a subject id.
+is given now, for one purpose at least if any was named; withdrawn was accepted once. A person is a subject id.
 Imported records count on the day of their import, whenever their persons answered; imported is their number.
 Groups of fewer than ten persons are shown as <10, and others as hidden where the total would tell them.
 

@@ -33,9 +33,11 @@ const Numbers = z.object({
   records: Shown.describe('Created in the range, deleted ones included.'),
   persons: Shown.describe('Different values of subject_id. Null by preference.'),
   anonymous: Shown.describe('Records without a subject_id. Null by preference.'),
-  accepted: Shown.describe('As last stated. Null by preference.'),
-  refused: Shown.describe('As last stated. Null by preference.'),
-  withdrawn: Shown.describe('Accepted once, and refused as last stated. Null by preference.'),
+  accepted: Shown.describe(
+    'Consent given as last stated, for at least one purpose if any was named. Null by preference.',
+  ),
+  refused: Shown.describe('All others. Null by preference.'),
+  withdrawn: Shown.describe('Of the refused those that were accepted once. Null by preference.'),
   deleted: Shown,
   hidden: z
     .string()

@@ -11,6 +11,7 @@ import { Batcher } from '../../../server/db/batching.ts'
 import { newId } from '../../../server/ids.ts'
 import { PublishedNotices } from '../../../server/notices/published.ts'
 import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
+import { consentStates } from '../../../src/evidence/state.ts'
 import { inTurns } from '../consents/records.ts'
 
 /** A record as the statistics must count it, whatever happens to it later. */
@@ -22,9 +23,7 @@ interface Stated {
   readonly country: string | null
   readonly subject: string | null
   readonly isImported: boolean
-  accepted: boolean
-  wasAccepted: boolean
-  preferences: Record<string, unknown>
+  readonly answers: { readonly accepted: boolean; readonly preferences: Record<string, unknown> }[]
   isDeleted: boolean
   isPurged: boolean
 }
@@ -105,9 +104,7 @@ export class Model {
         policy: draft.policy_version,
         country: place.country,
         subject: draft.subject_id ?? null,
-        accepted: draft.accepted,
-        wasAccepted: draft.accepted,
-        preferences: draft.preferences,
+        answers: [draft],
         isImported: false,
         isDeleted: false,
         isPurged: false,
@@ -143,8 +140,6 @@ export class Model {
     for (const [index, { subject_id = null, changes, ...row }] of rows.entries()) {
       const result = results[index]
       if (!result || result instanceof Error) throw result ?? new Error('no result')
-      const answers = [row, ...changes]
-      const last = answers.at(-1) ?? row
       this.records.push({
         id: JSON.parse(result.json).id,
         day: new Date(at).toISOString().slice(0, 10),
@@ -152,9 +147,7 @@ export class Model {
         policy: row.policy_version,
         country: null,
         subject: subject_id,
-        accepted: last.accepted,
-        wasAccepted: answers.some(({ accepted }) => accepted),
-        preferences: last.preferences,
+        answers: [row, ...changes],
         isImported: true,
         isDeleted: false,
         isPurged: false,
@@ -182,11 +175,11 @@ export class Model {
     const changes = this.#some(count).map(record => {
       const { random } = this.#world
       const accepted = random() < 0.5
-      return { record, accepted, preferences: random() < 0.5 ? this.#preferences() : record.preferences }
+      return { record, accepted, preferences: random() < 0.5 ? this.#preferences() : lastOf(record) }
     })
     await inTurns(changes, 4, async ({ record, accepted, preferences }) => {
       await updateConsent(this.#deps, this.#world.caller, record.id, { accepted, preferences })
-      Object.assign(record, { accepted, preferences, wasAccepted: record.wasAccepted || accepted })
+      record.answers.push({ accepted, preferences })
     })
   }
 
@@ -261,7 +254,8 @@ function compare(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
-function groupsOf({ day, site, policy, country, preferences }: Stated, by: StatsQuery['by']) {
+function groupsOf(record: Stated, by: StatsQuery['by']) {
+  const { day, site, policy, country } = record
   const value = (text: string, own = '') => [{ value: text, site: own }]
   if (by === undefined) return []
   if (by === 'day') return value(day)
@@ -270,7 +264,7 @@ function groupsOf({ day, site, policy, country, preferences }: Stated, by: Stats
   if (by === 'site') return value('', site)
   if (by === 'policy') return value(String(policy), site)
   if (by === 'country') return value(country ?? '')
-  return Object.entries(preferences)
+  return Object.entries(lastOf(record))
     .filter(([key, stated]) => typeof stated === 'boolean' && /^[^0-9+@][^@]{0,63}$/u.test(key))
     .flatMap(([key]) => value(key))
 }
@@ -282,15 +276,23 @@ function mondayOf(day: string): string {
 
 const noAnswers = { true: null, false: null }
 
+function lastOf({ answers }: Stated): Record<string, unknown> {
+  return answers.at(-1)?.preferences ?? {}
+}
+
+function isGiven({ answers }: Stated): boolean {
+  return ['given', 'partly'].includes(consentStates(answers).at(-1) ?? '')
+}
+
 function numbersOf(records: readonly Stated[]) {
   const number = (isOne: (record: Stated) => boolean) => records.filter(isOne).length
   return {
     records: records.length,
     persons: new Set(records.flatMap(({ subject }) => subject ?? [])).size,
     anonymous: number(({ subject }) => subject === null),
-    accepted: number(({ accepted }) => accepted),
-    refused: number(({ accepted }) => !accepted),
-    withdrawn: number(({ accepted, wasAccepted }) => wasAccepted && !accepted),
+    accepted: number(isGiven),
+    refused: number(record => !isGiven(record)),
+    withdrawn: number(({ answers }) => consentStates(answers).at(-1) === 'withdrawn'),
     deleted: number(({ isDeleted }) => isDeleted),
     hidden: null,
     imported: number(({ isImported }) => isImported),
@@ -307,7 +309,7 @@ function preferenceNumbers(
     records: records.length,
     imported: records.filter(({ isImported }) => isImported).length,
     deleted: records.filter(({ isDeleted }) => isDeleted).length,
-    true: records.filter(({ preferences }) => preferences[key] === true).length,
-    false: records.filter(({ preferences }) => preferences[key] === false).length,
+    true: records.filter(record => lastOf(record)[key] === true).length,
+    false: records.filter(record => lastOf(record)[key] === false).length,
   }
 }

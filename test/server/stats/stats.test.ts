@@ -64,6 +64,18 @@ it('stats › 200 › counts what was just written, and the same once the job ha
   }
 })
 
+it('stats › 200 › counts no acceptance of a record whose purposes were all withdrawn', async () => {
+  const owner = await newOwner(service)
+  const record = await owner.create({ accepted: true, preferences: { marketing: true, analytics: true } })
+  const total = async () => (await ask(owner, '?exact=true')).body.total
+  await owner.update(record.id, { preferences: { marketing: true, analytics: false } })
+  expect(await total()).toMatchObject({ accepted: 1, refused: 0, withdrawn: 0 })
+  await owner.update(record.id, { preferences: { marketing: false, analytics: false } })
+  expect(await total()).toMatchObject({ accepted: 0, refused: 1, withdrawn: 1 })
+  await countInBackground(owner)
+  expect(await total()).toMatchObject({ accepted: 0, refused: 1, withdrawn: 1 })
+})
+
 it('stats › 200 › a person whose records were all purged is somebody else with a new record', async () => {
   const owner = await newOwner(service)
   const { id } = await owner.create({ subject_id: 'a person' })

@@ -105,9 +105,9 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
         </>
       )}
       <p class="hint">
-        Counted are the records created in these days, deleted ones included: no number changes by a purge. Accepted and
-        refused are as last stated; withdrawn is accepted once and refused now; the rate is accepted of all, or true of
-        a preference. A person is a subject id. Imported records count on the day of their import.
+        Counted are the records created in these days, deleted ones included: no number changes by a purge. Accepted is
+        given now, for one purpose at least if any was named; withdrawn was accepted once; the rate is accepted of all,
+        or true of a preference. A person is a subject id. Imported records count on the day of their import.
       </p>
     </>
   )
