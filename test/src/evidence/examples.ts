@@ -1,4 +1,5 @@
 import { createHash, createHmac, hkdfSync, sign } from 'node:crypto'
+import { dueAfter } from '../../../src/contract/deadline.ts'
 import {
   type ConsentReceipt,
   consentContext,
@@ -30,11 +31,15 @@ import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { listFiles } from '../../../src/evidence/pack.ts'
+import { formatSums } from '../../../src/evidence/pack-names.ts'
 import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { consentStates } from '../../../src/evidence/state.ts'
 import { noteText, signedNote, verifierKey } from '../../../src/evidence/tlog.ts'
 import { tlogProof } from '../../../src/evidence/tlog-proof.ts'
+import { contentOf } from '../../../src/packs/content.ts'
+import { formatPackPage } from '../../../src/packs/page.ts'
+import { formatReadme } from '../../../src/packs/readme.ts'
 import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
@@ -156,7 +161,9 @@ const importedChanges: Change[] = [
 const importedHistory = historyOf(importedChanges, imported)
 const deletion: Change = { action: 'deleted', accepted: true, preferences: { analytics: true } }
 const purgedImport = historyOf([...importedChanges, deletion, purge], imported)
-const publication = `{"type": "account_entry", "version": 4, "action": "notice_published"}`
+const noticeText = 'Wir senden Werbung per E-Mail, wenn Sie zustimmen.\n'
+/** Entries of the account as PostgreSQL writes them. */
+const publication = `{"at": "2025-12-30T15:00:00.000Z", "type": "account_entry", "actor": {"id": "01939d2c-0000-7000-8000-00000000000e", "kind": "user"}, "after": {"texts": [{"size": ${noticeText.length}, "sha256": "${sha256(noticeText)}", "language": "de", "media_type": "text/plain"}], "site_id": "${site}", "purposes": [{"iri": "https://w3id.org/dpv#DirectMarketing", "key": "marketing", "title": "Werbung per E-Mail", "language": "de"}], "valid_for": "P1Y", "controller": "Example GmbH, Berlin", "effective_from": null, "policy_version": 3, "requires_renewal": false}, "nonce": "5d0be1c2f7a94d3c8a6b90e1f4c25d78", "action": "notice_published", "before": null, "target": {"id": "${site}", "kind": "notice", "policy_version": 3}, "version": 4, "previous": "${sha256('entry 3')}", "account_id": "${account}"}`
 /** The leaves of the log: the publication of the notice, then the record. */
 const hashes = [publication, ...purged].map(one =>
   typeof one === 'string' ? createHash('sha256').update(one).digest() : Buffer.from(one.hash ?? '', 'hex'),
@@ -171,12 +178,13 @@ function rootOf({ from, to }: Range): string {
   return subtree.root.toString('hex')
 }
 const pathOf = (ranges: readonly Range[]) => ranges.map(rootOf)
-const inclusionProof: InclusionProof = {
-  ...{ record_id: record, version: 2, leaf_index: 2 },
-  leaf_hash: leafHash(hashes[2] as Buffer).toString('hex'),
-  ...{ tree_size: tree.size, root_hash: tree.root.toString('hex') },
-  path: pathOf(inclusionRanges(2, tree.size)),
-}
+const proofOf = (record_id: string, version: number, leaf_index: number, tree_size: number): InclusionProof => ({
+  ...{ record_id, version, leaf_index },
+  leaf_hash: leafHash(hashes[leaf_index] as Buffer).toString('hex'),
+  ...{ tree_size, root_hash: rootOf({ from: 0, to: tree_size }) },
+  path: pathOf(inclusionRanges(leaf_index, tree_size)),
+})
+const inclusionProof = proofOf(record, 2, 2, tree.size)
 
 const signed = (document: object, key: typeof serviceKey) =>
   signDocument({ ...(document as { type: string; version: number }), key_id: keyIdOf(key) }, key)
@@ -203,8 +211,6 @@ function checkpointOf(size: number, created_at: string, previous_size = size - 1
   }
   return signed({ type: 'checkpoint', version: 2, ...claim }, serviceKey)
 }
-
-const noticeText = 'Wir senden Werbung per E-Mail, wenn Sie zustimmen.\n'
 
 const receipt: Omit<ConsentReceipt, 'key_id'> = {
   type: 'consent_receipt',
@@ -371,7 +377,7 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
     ticket: 'PRIV-123',
     reason: null,
     received_at: '2026-01-30',
-    due_at: '2026-02-28',
+    due_at: dueAfter('2026-01-30'),
     started_at: '2026-02-02T09:29:59.000Z',
     finished_at: '2026-02-02T09:30:01.000Z',
     clock_offset_seconds: null,
@@ -462,22 +468,6 @@ const importReceipt: Omit<ImportReceipt, 'key_id'> = {
   previous: null,
 }
 
-const pack: Omit<EvidencePack, 'key_id'> = {
-  type: 'evidence_pack',
-  version: 1,
-  ...about,
-  created_at: '2026-02-04T10:00:00.000Z',
-  account_id: account,
-  record_id: record,
-  files: listFiles(
-    new Map([
-      ['checkpoint.json', Buffer.from(checkpointOf(3, '2026-02-04T00:00:00.000Z'))],
-      ['history.json', Buffer.from(json({ data: history }))],
-      ['profile-key.pem', Buffer.from(publicPem(profileKey))],
-    ]),
-  ),
-}
-
 const jwk = (key: typeof serviceKey) => ({
   kty: 'OKP',
   crv: 'Ed25519',
@@ -489,29 +479,81 @@ const jwk = (key: typeof serviceKey) => ({
 })
 
 const logOrigin = `consentctl/${keyIdOf(earlierKey)}/${account}`
-const text = noteText(logOrigin, { size: tree.size, root: tree.root })
-const note = signedNote(
-  text,
-  logOrigin,
-  publicKeyOf(publicBytes(serviceKey)),
-  sign(null, Buffer.from(text), serviceKey),
-)
+function noteOf(size: number): string {
+  const text = noteText(logOrigin, { size, root: Buffer.from(rootOf({ from: 0, to: size }), 'hex') })
+  return signedNote(text, logOrigin, publicKeyOf(publicBytes(serviceKey)), sign(null, Buffer.from(text), serviceKey))
+}
+const note = noteOf(tree.size)
 
-/** The code blocks of src/evidence/README.md, as the program makes them, by name. */
-/** Entries as PostgreSQL writes them. */
+const keySet = json({
+  keys: [
+    { ...jwk(serviceKey), statement, revocation: null },
+    { ...jwk(earlierKey), statement: firstStatement, revocation },
+  ],
+})
+
+/** The evidence of the record before it was deleted: test/fixtures/verifier/example-pack, whose list of files the page has too. */
+function packFiles(): Map<string, string> {
+  const { ip_network, notice_entry, ...shown } = withNotice
+  const [first, last] = history as [AuditEntry, AuditEntry]
+  const { accepted, preferences, policy_version } = last
+  const checkpoint = receipt.inclusion?.checkpoint ?? ''
+  const [onRecord, onNotice, packNote] = [proofOf(record, 2, 2, 3), proofOf(account, 4, 0, 3), noteOf(3)]
+  const files = new Map([
+    ['checkpoint.json', checkpoint],
+    ['checkpoint.tlog', packNote],
+    ['checkpoints/2.consistency.json', json({ first: 2, second: 3, path: pathOf(consistencyRanges(2, 3)) })],
+    ['checkpoints/2.json', receipt.inclusion?.previous?.checkpoint ?? ''],
+    ['consent-keys.json', keySet],
+    ['history.json', json({ data: [first, last], ip_network, notice_entry })],
+    ...[serviceKey, earlierKey].map((key): [string, string] => [`keys/${keyIdOf(key)}.pem`, publicPem(key)]),
+    ['notice.inclusion.json', json(onNotice)],
+    ['notice.json', publication],
+    ['notice.tlog-proof', tlogProof(onNotice.leaf_index, onNotice.path, packNote)],
+    ['notice/de.txt', noticeText],
+    ['profile-key.pem', publicPem(profileKey)],
+    ['receipt.json', signed(receipt, serviceKey)],
+    ['record-first.inclusion.json', json(proofOf(record, 1, 1, 3))],
+    ['record.inclusion.json', json(onRecord)],
+    [
+      'record.json',
+      json({
+        ...{ id: record, ...shown, accepted, preferences, policy_version },
+        ...{ created_at: first.created_at, updated_at: last.created_at, deleted_at: null },
+        expires_at: receipt.expires_at,
+      }),
+    ],
+    ['record.tlog-proof', tlogProof(onRecord.leaf_index, onRecord.path, packNote)],
+  ])
+  const origin = { ...about, created_at: receipt.issued_at, isSealed: true }
+  const content = contentOf(files)
+  return files.set('README.txt', formatReadme(content, origin)).set('index.html', formatPackPage(content, origin))
+}
+
+/** A file list and its signature, anew. */
+export function sealed(files: ReadonlyMap<string, string>): Map<string, string> {
+  const bytes = new Map([...files].map(([name, text]) => [name, Buffer.from(text)]))
+  const list = listFiles(bytes)
+  const pack: Omit<EvidencePack, 'key_id'> = {
+    ...{ type: 'evidence_pack', version: 1, ...about, created_at: receipt.issued_at },
+    ...{ account_id: account, record_id: record, files: list },
+  }
+  const text = signed(pack, profileKey)
+  const sums = formatSums([...list, { name: 'pack.json', sha256: sha256(text) }])
+  return new Map(files).set('pack.json', text).set('SHA256SUMS', sums)
+}
+
+export const examplePack: ReadonlyMap<string, string> = sealed(packFiles())
+
 const quota = `{"at": "2026-01-01T09:00:00.000Z", "type": "account_entry", "actor": {"id": null, "kind": "admin"}, "after": {"monthly_quota": 1000000}, "nonce": "a3f1c07be6d84f0c9b2e51d7764c08aa", "action": "quota_changed", "before": {"monthly_quota": null}, "target": {"id": "01939d2c-0000-7000-8000-00000000000a", "kind": "account"}, "version": 7, "previous": "106c411261819e5a35192eab47324d72ae3caf362762d66613aa74cdc1c2a993", "account_id": "01939d2c-0000-7000-8000-00000000000a"}`
 const settings = [
   quota,
   `{"at": "2026-01-02T10:30:00.000Z", "type": "account_entry", "actor": {"id": "01939d2c-0000-7000-8000-00000000000b", "kind": "user"}, "after": {"policy_version": 2, "updated_at": "2026-01-02T10:30:00.000Z"}, "nonce": "0c9d5e2f83b1476a9e4470d15fb2c613", "action": "site_updated", "before": {"policy_version": 1, "updated_at": "2026-01-01T09:00:00.000Z"}, "target": {"id": "01939d2c-0000-7000-8000-000000000001", "kind": "site"}, "version": 8, "previous": "${sha256(quota)}", "account_id": "01939d2c-0000-7000-8000-00000000000a"}`,
 ]
 
+/** The code blocks of src/evidence/README.md, as the program makes them, by name. */
 export const examples: Readonly<Record<string, string>> = {
-  keys: json({
-    keys: [
-      { ...jwk(serviceKey), statement, revocation: null },
-      { ...jwk(earlierKey), statement: firstStatement, revocation },
-    ],
-  }),
+  keys: keySet,
   'first statement': firstStatement,
   'next statement': statement,
   revocation,
@@ -543,5 +585,5 @@ export const examples: Readonly<Record<string, string>> = {
   export: exportText,
   'export manifest': signed(manifest, profileKey),
   'import receipt': signed(importReceipt, profileKey),
-  'evidence pack': signed(pack, profileKey),
+  'evidence pack': examplePack.get('pack.json') ?? '',
 }

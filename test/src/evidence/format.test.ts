@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { verifyPack } from '../../../src/commands/verify/pack.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { examples } from './examples.ts'
+import { examplePack, examples } from './examples.ts'
 
 /** A second implementation of src/evidence/README.md: from the page alone, with nothing of the program. */
 
@@ -197,6 +199,17 @@ const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash })
 
 it('every example of the page of formats is what the program writes', () => {
   expect(Object.fromEntries(blocks)).toEqual(examples)
+})
+
+it('the pack beside the page is what the program writes, and verifies', async () => {
+  const root = fileURLToPath(new URL('../../fixtures/verifier/example-pack', import.meta.url))
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name =>
+    statSync(join(root, name)).isFile(),
+  )
+  const files = new Map(names.map(name => [name, readFileSync(join(root, name))]))
+  expect(new Map(names.map(name => [name, String(files.get(name))]))).toEqual(examplePack)
+  const rows = await verifyPack('example-pack', files, {})
+  expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
 })
 
 describe('a verifier written from the page', () => {
