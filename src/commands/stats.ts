@@ -83,7 +83,8 @@ async function describe(
   }
   if (truncated) await ctx.warn('only the largest groups are listed: the last row is the sum of all others')
   if (!complete) {
-    const events = `${formatCount(uncounted, 'event')} not counted yet`
+    const events =
+      uncounted === null ? 'not everything is counted yet' : `${formatCount(uncounted, 'event')} not counted yet`
     await ctx.warn(as_of === null ? `${events}: try again in some minutes` : `counted until ${as_of}, ${events}`)
   }
 }

@@ -67,7 +67,9 @@ export type StatsGroup = z.output<typeof StatsGroup>
 
 export const Stats = z.object({
   complete: z.boolean().describe('True if everything is counted, at this moment.'),
-  uncounted: Count.default(0).describe('Events that are not counted yet: 0 if it is complete.'),
+  uncounted: Count.nullable()
+    .default(null)
+    .describe('Events that are not counted yet: 0 if it is complete. Null if the instance does not say.'),
   truncated: z.boolean().default(false).describe('True if the last group is the sum of all that are not listed.'),
   as_of: Timestamp.nullable().describe(
     'Unless it is complete, everything written until then is counted; null if nothing is yet.',

@@ -51,7 +51,7 @@ describe('an error of the proxy says what to do, and that the create was not sen
   it('wants credentials', async () => {
     tunnel.status = 407
     const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
-    expect(code).toBe(7)
+    expect(code).toBe(2)
     expect(machineError(stderr)['hint']).toContain('HTTPS_PROXY=http://user:password@')
     expect(tunnel.requests).toHaveLength(1)
   })

@@ -123,7 +123,7 @@ function describe({ total, groups, complete, uncounted, as_of }: Stats): string 
   const others = more ? `, and ${formatNumber(more)} more that would tell their numbers` : ''
   const hidden = small ? ` ${formatCount(small, 'group')} hidden: fewer than ten persons${others}.` : ''
   const until = as_of === null ? '' : `Counted until ${formatTime(as_of)}; `
-  const state = complete ? 'Everything is counted.' : `${until}${formatCount(uncounted, 'event')} not counted yet.`
+  const state = complete ? 'Everything is counted.' : `${until}${formatCount(uncounted ?? 0, 'event')} not counted yet.`
   return `${all}${hidden} ${state}`
 }
 
