@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
 import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
-import { Sha256 } from '../contract/documents/fields.ts'
+import { Instant, Sha256 } from '../contract/documents/fields.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 import { type AuditEntry, Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
@@ -36,7 +36,7 @@ const AccountEntry = z.looseObject({
   version: z.int().min(1),
   account_id: z.string(),
   previous: Sha256.nullable(),
-  at: z.string(),
+  at: Instant,
   actor: z.looseObject({ kind: z.string(), id: z.string().nullable() }),
   action: z.string(),
   target: z.looseObject({ kind: z.string(), id: z.string().nullable() }).nullable(),
@@ -170,10 +170,20 @@ function readCheckpointOf(files: PackFiles, file: string): AnyCheckpoint {
 }
 
 function readJson<T>(files: PackFiles, file: string, schema: z.ZodType<T>): T {
-  const text = requireFile(files, file).toString()
-  const parsed = schema.safeParse(attempt(file, () => parseExactJson(text)))
+  const bytes = requireFile(files, file)
+  const parsed = schema.safeParse(attempt(file, () => parseExactJson(decode(bytes))))
   if (parsed.success) return parsed.data
   throw new NotValid(file, `is not of its kind (${parsed.error.issues[0]?.path.join('.') || 'whole'})`)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw new SyntaxError('is not UTF-8', { cause })
+  }
 }
 
 function attempt<T>(file: string, read: () => T): T {

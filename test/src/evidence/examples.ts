@@ -520,7 +520,6 @@ function packFiles(): Map<string, string> {
       json({
         ...{ id: record, ...shown, accepted, preferences, policy_version },
         ...{ created_at: first.created_at, updated_at: last.created_at, deleted_at: null },
-        expires_at: receipt.expires_at,
       }),
     ],
     ['record.tlog-proof', tlogProof(onRecord.leaf_index, onRecord.path, packNote)],
