@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyOfVersions, id, importedFacts } from './chains.ts'
-import { examples, importedReceipt, purgeReceipt } from './examples.ts'
+import { examplePack, examples, importedReceipt, purgeReceipt, sealed } from './examples.ts'
 
 /** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
 
@@ -212,6 +212,110 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     expect(refusals(revocationOf(earlier, earlier))).toEqual([1, others[0], others[2]])
     put('keys of another x', JSON.stringify({ keys: [{ ...set.keys[0], x }] }))
     expect(verify(['checkpoint'], '', 'keys of another x')).toMatchObject({ status: 1, stderr: '' })
+  })
+
+  const valid = 'evidence pack is valid'
+  it('refuses packs and documents in a form that the page does not have', () => {
+    const packs: string[] = []
+    const pack = (name: string, change: (files: Map<string, string>) => unknown) => {
+      const files = new Map([...examplePack].filter(([file]) => !['pack.json', 'SHA256SUMS'].includes(file)))
+      change(files)
+      expect(Object.fromEntries(files), name).not.toEqual(Object.fromEntries(examplePack))
+      for (const [file, text] of sealed(files)) {
+        mkdirSync(dirname(join(folder, name, file)), { recursive: true })
+        put(join(name, file), text)
+      }
+      packs.push(name)
+    }
+    const edit = (file: string, old: string | RegExp, other: string | ((found: string) => string)) => {
+      return (files: Map<string, string>) => files.set(file, files.get(file)?.replace(old, other as string) ?? '')
+    }
+    const capitals = (found: string) => found.toUpperCase()
+    const add = (text: string) => edit('record.json', '{', `{ ${text},`)
+    const last = (text: string) => text.replace(/.$/, char => String.fromCharCode(char.charCodeAt(0) + 1))
+    pack('with a number of 17 digits', add('"a": 0.10000000000000001'))
+    pack('with another number', add('"a": 0.30000000000000004441'))
+    pack('with a large integer', add('"a": 1e300'))
+    pack('with minus zero', add('"a": -0.0'))
+    pack('with a name twice', add('"id": "x"'))
+    pack('with a prototype', add('"__proto__": {}'))
+    pack('with a deep value', add(`"a": ${'['.repeat(32)}${']'.repeat(32)}`))
+    pack('with a fact that is null', add('"gpc": null'))
+    pack('with a time that is null', add('"given_at": null'))
+    pack('with true for 1', edit('record-first.inclusion.json', '"version": 1', '"version": true'))
+    pack('with true for a leaf', edit('record-first.inclusion.json', '"leaf_index": 1', '"leaf_index": true'))
+    pack('with capitals in a path', edit('record.inclusion.json', /(?<=path[\s\S]*)[\da-f]{64}/, capitals))
+    pack(
+      'with blanks in a path',
+      edit('checkpoints/2.consistency.json', /(?<=path[\s\S]*)([\da-f]{32})(?=[\da-f])/, '$1 '),
+    )
+    pack('with a zero in a name', files =>
+      files.set('record-02.inclusion.json', files.get('record.inclusion.json') ?? ''),
+    )
+    pack('with another end of a key', edit('consent-keys.json', /(?<="x": ").{43}(?=",\n\s+"kid": "UDD)/, last))
+    pack('with another PEM', files => {
+      const file = `keys/${keyIdOf(serviceKey)}.pem`
+      const pem = files.get(file) ?? ''
+      files.set(file, `${pem}\n`)
+      edit('consent-keys.json', JSON.stringify(pem), JSON.stringify(`${pem}\n`))(files)
+    })
+    pack('with another end of a note', files => {
+      for (const file of ['checkpoint.tlog', 'record.tlog-proof', 'notice.tlog-proof'])
+        edit(file, /.(?==\n$)/, last)(files)
+    })
+    pack('with a large file', files => files.set('README.txt', ' '.repeat(2 ** 26 + 1)))
+    const inPacks = spawnSync('python3', [script, ...packs], { cwd: folder, encoding: 'utf8' })
+    const [first, ...others] = inPacks.stdout.trimEnd().split('\n')
+    expect([inPacks.stderr, first]).toEqual(['', `${packs[0]}: ${valid}`])
+    expect(others.filter(line => !line.includes(': not valid: '))).toEqual([])
+    expect(others).toHaveLength(packs.length - 1)
+
+    const { signature: _, ...checkpoint } = JSON.parse(examples['checkpoint'] ?? '')
+    const { signature: __, ...certificate } = JSON.parse(examples['erasure certificate'] ?? '')
+    const changes: Record<string, object> = {
+      'version true': { version: true },
+      'no day': { created_at: '2026-02-30T00:00:00.000Z' },
+      'no zone': { created_at: '2026-02-04T00:00:00.000' },
+      'another zone': { created_at: '2026-02-04T00:00:00.000+00:00' },
+      'leap second': { created_at: '2026-12-31T23:59:60.000Z' },
+      microseconds: { created_at: '2026-02-04T00:00:00.000000Z' },
+      'other digits': { created_at: '\u0662\u0660\u0662\u0666-02-04T00:00:00.000Z' },
+      'another field': { more: 1 },
+      'capitals in a hash': { root_hash: checkpoint.root_hash.toUpperCase() },
+      'a line feed behind a hash': { root_hash: `${checkpoint.root_hash}\n` },
+      'no integer': { keys_size: 3.5 },
+      'a negative number': { previous_size: -1 },
+      'a number as text': { tree_size: '4' },
+    }
+    const documents = Object.entries(changes).map(([name, change]) => {
+      put(name, signDocument({ ...checkpoint, ...change, key_id: keyIdOf(serviceKey) }, serviceKey))
+      return name
+    })
+    put('another sentence', signDocument({ ...certificate, statement: 'deleted for ever' }, serviceKey))
+    const { status, lines, stderr } = verify([...documents, 'another sentence'])
+    const reason =
+      /: not valid: (.* is not as its schema says|it has another field, more|its type and version are not known)$/
+    expect([status, stderr, lines.filter(line => !reason.test(line))]).toEqual([1, '', []])
+    expect(lines).toHaveLength(documents.length + 1)
+  })
+
+  it('trusts no key of a set that has a revocation and no statement, and none that one of two files revokes', () => {
+    const earlier = signingKeyOf(Buffer.alloc(32, 4))
+    const set = JSON.parse(examples['keys'] ?? '')
+    const { signature: _, ...checkpoint } = JSON.parse(examples['checkpoint'] ?? '')
+    put('by it', signDocument({ ...checkpoint, key_id: keyIdOf(earlier) }, earlier))
+    const withoutStatements = set.keys.map((key: object) => ({ ...key, statement: null }))
+    put('no statements', JSON.stringify({ keys: withoutStatements }))
+    put('neither', JSON.stringify({ keys: withoutStatements.map((key: object) => ({ ...key, revocation: null })) }))
+    put('pem', set.keys[1].pem)
+    const trusted = (...keys: string[]) => {
+      const args = [script, ...keys.flatMap(key => ['--keys', key]), 'by it']
+      return spawnSync('python3', args, { cwd: folder, encoding: 'utf8' }).status === 0
+    }
+    expect([trusted('no statements'), trusted('neither')]).toEqual([false, true])
+    expect([trusted('pem'), trusted('keys', 'pem'), trusted('pem', 'keys')]).toEqual([true, false, false])
+    put('late', revocationOf(signingKeyOf(Buffer.alloc(32, 6)), earlier, { revoked_at: '2026-02-01T00:00:00.000Z' }))
+    expect(verify(['late'])).toMatchObject({ status: 1, stderr: '' })
   })
 
   it('verifies consistency between checkpoints of all sizes, and no other path', () => {
