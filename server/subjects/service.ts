@@ -48,12 +48,22 @@ export interface Progress {
   readonly erased: Map<string, DeletedRow>
   /** Batches that may or may not have been written. */
   readonly unanswered: Set<readonly BatchLink[]>
+  /** Records deleted earlier and marked now. */
+  readonly marked: Set<string>
   readonly skipped: Set<string>
   readonly onSkipped: (error: unknown) => void
 }
 
 export function newProgress(requestId: string, until: number, onSkipped: Progress['onSkipped'] = () => {}): Progress {
-  return { requestId, until, erased: new Map(), unanswered: new Set(), skipped: new Set(), onSkipped }
+  return {
+    requestId,
+    until,
+    erased: new Map(),
+    unanswered: new Set(),
+    marked: new Set(),
+    skipped: new Set(),
+    onSkipped,
+  }
 }
 
 const batchSize = 200
@@ -91,6 +101,7 @@ export async function eraseSubject(
     remaining: sum(counts.map(({ live }) => live)),
     deleted: sum(counts.map(({ deleted }) => deleted)),
     complete: isMarked && counts.every(({ selected }) => selected === 0),
+    marked: progress.marked.size,
     already_deleted: earlier.map(toJson),
     unverified: [] as string[],
     dry_run,
@@ -156,14 +167,15 @@ async function markDeleted(
   sql: Sql,
   caller: Caller,
   subjectId: string,
-  { skipped, onSkipped }: Progress,
+  { marked, skipped, onSkipped }: Progress,
   until: number,
 ): Promise<boolean> {
   let isSkipped = false
   const markBatch = async (rows: readonly StateRow[]) => {
     const links = deletionLinks(rows, caller, { erased: true })
-    const marked = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
-    if (marked.length === 0) await delay(20 * Math.random())
+    const written = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
+    for (const { id } of written) marked.add(id)
+    if (written.length === 0) await delay(20 * Math.random())
   }
   do {
     const rows = await findUnmarked(sql, caller.accountId, subjectId, { skip: skipped, limit: batchSize })

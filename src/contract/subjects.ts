@@ -34,6 +34,9 @@ export const SubjectErased = z.object({
     .describe(
       'True if none of the records that were to be deleted is live, and those deleted before are marked as covered. If false, call again.',
     ),
+  marked: ExactCount.default(0).describe(
+    'Number of records deleted before that this call has marked as covered. If it and `erased` are 0 and `complete` is false, the call has changed nothing.',
+  ),
   dry_run: z.boolean(),
   sites: z
     .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))

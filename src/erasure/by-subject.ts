@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { ResponseInfo } from '../client/request.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import type { SubjectErased } from '../contract/index.ts'
+import type { SubjectErased, SubjectErasure } from '../contract/index.ts'
 import { restore } from '../contract/restore.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
@@ -90,13 +90,14 @@ async function callErasure(run: ErasureRun, subject: number, batch: readonly Tar
   const records = answers.map(each => toRecord(state, each))
   const known = new Set(records.map(({ id }) => id))
   const untold = ids.filter(id => !known.has(id))
-  await record(['a', { certificate: answer.certificate, isLost, records, untold, unverified: answer.unverified }])
+  const { certificate, complete, unverified } = answer
+  await record(['a', { certificate, isLost, isComplete: complete, records, untold, unverified }])
   const deletions = answers.map(({ target }, index) => ({
     target,
     record: records[index] ?? null,
     error: null,
   }))
-  return { deletions, isStuck: answers.length === 0 }
+  return { deletions, isStuck: answers.length === 0 && answer.marked === 0 }
 }
 
 /** @throws CliError unexpected_answer (exit 5) if the service names a record that it was not asked to delete */
@@ -123,32 +124,39 @@ export async function marksErased(
   return deletes_by === 'subject' && (await api.supports(restore))
 }
 
+type OnAnswer = (certificate: string | null, isLost: boolean) => void
+
 /**
- * Marks identifiers that have only deleted records as erased, so that a restore must confirm that it overrides the
- * erasure. Erasing live records marks their identifiers itself.
+ * Marks the deleted records of identifiers as erased, unless an erasure of live records has marked them all, so that a
+ * restore must confirm that it overrides the erasure.
  * @throws CallError
+ * @throws CliError not_marked (exit 7) if the service marks no more, though some are left
  */
 export async function markErased(
   api: Pick<Client, 'call' | 'supports'>,
-  { header, targets }: Pick<ErasureState, 'header' | 'targets'>,
-  onAnswer = (_certificate: string | null, _isLost: boolean): void => {},
+  { header, marked }: Pick<ErasureState, 'header' | 'marked'>,
+  onAnswer: OnAnswer = () => {},
 ): Promise<void> {
   if (!(await marksErased(api, header.deletes_by))) return
-  const isMarked = new Set([...targets.values()].map(({ subject }) => subject))
   for (const [subject, subject_id] of header.subjects.entries()) {
-    if (isMarked.has(subject)) continue
-    const body = { subject_id, ids: [], ticket: header.ticket }
-    let certificate: string | null = null
-    let isLost = false
-    const onLost = () => {
-      isLost = true
-    }
-    try {
-      const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onLost })
-      certificate = answer.certificate
-      requireToldAsAsked(answer, new Set())
-    } finally {
-      onAnswer(certificate, isLost)
-    }
+    let isComplete = marked.has(subject)
+    while (!isComplete) isComplete = await markSome(api, { subject_id, ids: [], ticket: header.ticket }, onAnswer)
   }
+}
+
+async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswer: OnAnswer): Promise<boolean> {
+  let certificate: string | null = null
+  let isLost = false
+  const onLost = () => {
+    isLost = true
+  }
+  try {
+    const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onLost })
+    certificate = answer.certificate
+    requireToldAsAsked(answer, new Set())
+    if (answer.complete || answer.marked > 0) return answer.complete
+  } finally {
+    onAnswer(certificate, isLost)
+  }
+  throw new CliError('not_marked', exit.temporary, 'the service could not mark all deleted records as erased')
 }

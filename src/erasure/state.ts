@@ -6,6 +6,8 @@ export interface ServiceAnswer {
   readonly certificate: string | null
   /** True if an earlier attempt may have been carried out. */
   readonly isLost: boolean
+  /** True if nothing of the subject is left to delete or to mark. */
+  readonly isComplete: boolean
   readonly records: readonly ErasedRecord[]
   /** Records that were neither deleted nor found absent. */
   readonly untold: readonly string[]
@@ -46,6 +48,8 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
   readonly unverified: Set<string>
+  /** Subjects whose last answer was complete, so their deleted records are marked as erased. */
+  readonly marked: Set<number>
   readonly certificates: string[]
   /** Calls whose answer, and so certificate, was lost. */
   lostAnswers: number
@@ -69,6 +73,7 @@ export function newState<Order extends ErasureOrder>(header: Order): ErasureStat
     lost: new Set(),
     done: new Map(),
     unverified: new Set(),
+    marked: new Set(),
     certificates: [],
     lostAnswers: 0,
     clockOffset: null,
@@ -106,9 +111,19 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
   }
 }
 
-function applyAnswer(state: ErasureState, { certificate, isLost, records, untold, unverified }: ServiceAnswer): void {
-  for (const record of records) state.done.set(record.id, record)
+function applyAnswer(state: ErasureState, answer: ServiceAnswer): void {
+  const { certificate, isLost, isComplete, records, untold, unverified } = answer
+  for (const record of records) {
+    state.done.set(record.id, record)
+    state.unverified.delete(record.id)
+  }
   for (const id of untold) forgetSent(state, id, isLost)
+  for (const id of [...records.map(({ id }) => id), ...untold]) {
+    const subject = state.targets.get(id)?.subject
+    if (subject === undefined) continue
+    if (isComplete) state.marked.add(subject)
+    else state.marked.delete(subject)
+  }
   for (const id of unverified) state.unverified.add(id)
   if (certificate !== null) state.certificates.push(certificate)
   if (!isLost) state.lostAnswers -= 1

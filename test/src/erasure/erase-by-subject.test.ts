@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
+import type { SubjectErasure } from '../../../src/contract/index.ts'
 import { markErased } from '../../../src/erasure/by-subject.ts'
-import { newState } from '../../../src/erasure/state.ts'
+import type { Target } from '../../../src/erasure/records.ts'
+import { apply, newState } from '../../../src/erasure/state.ts'
 import { consent, fails, useCli, uuid } from '../support.ts'
 import {
   erasesSubjects,
@@ -363,25 +365,53 @@ describe('subject erase does not trust a service', () => {
   })
 })
 
+/** A state of two subjects without live records, and a service that answers marks of them in this way. */
+function marking(answer: (subject: string, calls: number, onLost: () => void) => object) {
+  const calls: string[] = []
+  const call: unknown = async (_: unknown, { body, onLost }: { body: SubjectErasure; onLost: () => void }) => {
+    calls.push(body.subject_id)
+    return { records: [], already_deleted: [], ...answer(body.subject_id, calls.length, onLost) }
+  }
+  const subjects = ['first', 'second']
+  const state = newState({ subjects, ticket: 'T', reason: null, started_at: '', deletes_by: 'subject' })
+  return { api: { call: call as Client['call'], supports: async () => true }, state, calls }
+}
+
 it('a mark of deleted records yields each certificate as it comes, and says that an answer was lost', async () => {
-  const call: unknown = async (_: unknown, { body, onLost }: { body: { subject_id: string }; onLost: () => void }) => {
-    if (body.subject_id === 'first') return { records: [], already_deleted: [], certificate: 'signed' }
+  const { api, state } = marking((subject, _, onLost) => {
+    if (subject === 'first') return { complete: true, certificate: 'signed' }
     onLost()
     throw new Error('no answer')
-  }
-  const api = { call: call as Client['call'], supports: async () => true }
-  const order = {
-    subjects: ['first', 'second'],
-    ticket: 'T',
-    reason: null,
-    started_at: '',
-    deletes_by: 'subject',
-  } as const
+  })
   const answers: unknown[] = []
-  const marked = markErased(api, newState(order), (...answer) => answers.push(answer))
+  const marked = markErased(api, state, (...answer) => answers.push(answer))
   await expect(marked).rejects.toThrow('no answer')
   expect(answers).toEqual([
     ['signed', false],
     [null, true],
   ])
+})
+
+describe('a mark of deleted records', () => {
+  it('is repeated while it makes progress, for each subject that is not all marked', async () => {
+    const { api, state, calls } = marking((_, count) => ({ complete: count > 2, marked: 200, certificate: null }))
+    for (const subject of [0, 1]) {
+      const target = { id: uuid(subject), site_id: uuid(900), subject }
+      apply(state, ['p', target as Target])
+      const answer = { certificate: null, isLost: false, records: [], untold: [target.id], unverified: [] }
+      apply(state, ['a', { ...answer, isComplete: subject === 1 }])
+    }
+    await markErased(api, state)
+    expect(calls).toEqual(['first', 'first', 'first'])
+  })
+
+  it('fails (exit 7) if a call marks nothing, and some are left', async () => {
+    const { api, state, calls } = marking((_, count) => ({
+      complete: false,
+      marked: count === 1 ? 200 : 0,
+      certificate: null,
+    }))
+    await expect(markErased(api, state)).rejects.toMatchObject({ code: 'not_marked', exit: 7 })
+    expect(calls).toEqual(['first', 'first'])
+  })
 })
