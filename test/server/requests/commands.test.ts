@@ -41,7 +41,7 @@ describe('requests add', () => {
         version: 1,
       },
     })
-    expect((await add('DSR-7', ...late, '--also', 'customer-4711')).code).toBe(0)
+    expect((await add('DSR-7', ...late, '--assignee', 'privacy team', '--also', 'customer-4711')).code).toBe(0)
     expect((await add('DSR-7', ...late)).code).toBe(5)
   })
 
@@ -133,13 +133,18 @@ describe('requests next, show, update, extend and close', () => {
 
   it('is how a near match of a request is included, with the identifiers that are there', async () => {
     await add('DSR-1')
-    const near = { site_id: account.siteId, subject_id: 'Maria@Example.com' }
-    await service.call('POST', '/api/v1/consents', { key: account.key, body: near })
+    for (const subject_id of ['MARIA@example.com', 'Maria@Example.com'])
+      await service.call('POST', '/api/v1/consents', {
+        key: account.key,
+        body: { site_id: account.siteId, subject_id },
+      })
     const refused = await run(['subject', 'erase', '--request', 'DSR-1', '--yes'])
-    const advice = `requests update DSR-1 --subject ${maria} --subject Maria@Example.com`
+    const advice = `requests update DSR-1 --subject ${maria} --subject MARIA@example.com --subject Maria@Example.com`
+    const exported = await run(['subject', 'export', '--request', 'DSR-1', '--out', `${folder.path}/maria.json`])
+    expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining(`them: consentctl ${advice}\n`) })
     expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining(`use consentctl ${advice}, or --conf`) })
     expect((await run(advice.split(' '))).code).toBe(0)
-    expect((await run(['subject', 'erase', '--request', 'DSR-1', '--confirm', '1'])).code).toBe(0)
+    expect((await run(['subject', 'erase', '--request', 'DSR-1', '--confirm', '2'])).code).toBe(0)
   })
 
   it('has exit codes for what cannot be done', async () => {
