@@ -92,6 +92,7 @@ async function erasePeople(
     await tellLeftOut(
       ctx,
       plans.flatMap(({ found }) => found.near),
+      'erased',
     )
   await review(ctx, plans, total, asks)
   const id = randomUUID()

@@ -172,7 +172,7 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   requireConfirmedCount(options, found.targets.length, 'record', 'erased')
   const isNothing = found.targets.length === 0
   if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(ctx, { ...asked, isLine: false }, found.near)
-  if (!isNothing && !asks) await tellLeftOut(ctx, found.near)
+  if (!isNothing && !asks) await tellLeftOut(ctx, found.near, 'erased')
   await review(ctx, asked.subjects, found, asks)
   const export_sha256 = files && (await exportFirst(ctx, request, files, found))
   const plan = found.records && (given ?? makePlan(asked, request, found.records))

@@ -10,6 +10,8 @@ import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { exit } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { openSigner } from '../../receipts/signer.ts'
+import { warnOfNear } from './found.ts'
+import { tellLeftOut } from './near.ts'
 import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
@@ -23,7 +25,8 @@ Writes every record with its history to the new file of --out, as one JSON docum
 under Art. 15 (access) and Art. 20 (portability) GDPR, also the address as it is stored and the names of the keys
 and users that made each change, if the instance tells them. FILE.manifest.json beside it is signed and contains the
 counts by site, the number of bytes and their SHA-256. Only you can read both files. They get their names when
-they are complete; no file is overwritten. With --request the register gets the manifest's digest.
+they are complete; no file is overwritten. With --request the register gets the manifest's digest. Near matches, which
+differ only in case, blanks or Unicode form, are told and never exported unless --also names them.
 
 Examples:
   $ consentctl subject export maria@example.com --out maria.json
@@ -34,6 +37,8 @@ Examples:
       fileAction(ctx, Options, async (_, { operands, ...person }, path) => {
         const { subjects, request: registered } = await readPerson(ctx, operands, person)
         const request = { ...(await openSigner(ctx)), subjects }
+        const asked = { ticket: registered?.ticket ?? '', subjects, request_id: registered?.id, isLine: false }
+        await tellLeftOut(ctx, await warnOfNear(ctx, asked), 'exported')
         const files = await openExport(path, '--out')
         async function* pages() {
           yield* recordsOf(ctx.api, subjects, { deleted: await showsDeleted(ctx.api) })

@@ -5,15 +5,14 @@ import { overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { subjects as subjectEndpoints } from '../../contract/subjects.ts'
-import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
+import { countNearMatches, findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundViewWith } from '../../views/subject.ts'
-import { tellNearMatches } from './near.ts'
+import { formatNear, tellNearMatches } from './near.ts'
 import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject, tellSites } from './subjects.ts'
 
 const Options = z.strictObject({
@@ -35,7 +34,8 @@ Includes deleted records that are not purged yet, if the instance shows them. Co
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
 identifiers of the person from stdin, one a line.
 
-With --like the column match is exact or near, and each near match is named on stderr. Not every instance can
+Near matches are counted on stderr. With --like they are found too: the column match is exact or near, and each near
+match is named on stderr. Not every instance can
 compare so (exit 2, not_offered).
 
 Examples:
@@ -65,6 +65,7 @@ interface Search {
 
 async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
   const near = like ? await requireNearMatches(ctx, subjects) : []
+  const unlisted = like ? null : await countNearMatches(ctx.api, subjects)
   const deleted = await showsDeleted(ctx.api)
   const counts = new Map<string | null, number>()
   let deletedCount = 0
@@ -83,10 +84,7 @@ async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<r
   }
   await tellNearMatches(ctx, near)
   await tellSites(ctx, counts, instanceLabel(ctx), deletedCount)
-  if (counts.size === 0 && !like && (await ctx.api.supports(subjectEndpoints.nearMatches)))
-    await ctx.say(
-      'identifiers must match exactly; to find those that differ only in case, blanks or Unicode form: --like',
-    )
+  if (unlisted) await ctx.say(`${formatNear(unlisted)}, with another case, blanks or Unicode form: --like`)
 }
 
 async function requireNearMatches(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {

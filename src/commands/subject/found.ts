@@ -12,7 +12,7 @@ import type { ErasureRequest, SubjectRequest } from '../../erasure/request.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { type IdentifiedKey, requireScope } from '../../receipts/signer.ts'
-import { adviceToInclude, tellNearMatches } from './near.ts'
+import { type Asked, adviceToInclude, tellNearMatches } from './near.ts'
 import { quotaError } from './run.ts'
 
 export interface Order {
@@ -58,10 +58,7 @@ export async function requireEraseScope(ctx: Context, key: IdentifiedKey, found:
     if (targets.length > 0 || (await marksErased(ctx.api, deletes_by))) requireScope(ctx, key, 'erase')
 }
 
-export async function warnOfNear(
-  ctx: Context,
-  asked: SubjectRequest & { readonly isLine: boolean },
-): Promise<NearMatch[]> {
+export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
   const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
   await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
   return near

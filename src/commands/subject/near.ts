@@ -22,16 +22,30 @@ export async function tellNearMatches(
     await warn(`to include ${shown.length === 1 ? 'it' : 'them'}: ${toInclude(shown.map(each => each.subject_id))}`)
 }
 
-/** Says that near matches beside exact ones stay, if nobody was asked. */
-export async function tellLeftOut({ warn }: Pick<Context, 'warn'>, { length }: readonly NearMatch[]): Promise<void> {
-  const matches = `${length} near ${length === 1 ? 'match' : 'matches'}`
-  if (length > 0) await warn(`only records with exactly the given identifiers are erased, and none of ${matches}`)
+export function formatNear(count: number): string {
+  return `${count} near ${count === 1 ? 'match' : 'matches'}`
+}
+
+/** Says that near matches beside exact ones are left out, if nobody was asked. */
+export async function tellLeftOut(
+  { warn }: Pick<Context, 'warn'>,
+  { length }: readonly NearMatch[],
+  done: 'erased' | 'exported',
+): Promise<void> {
+  if (length > 0)
+    await warn(`only records with exactly the given identifiers are ${done}, and none of ${formatNear(length)}`)
+}
+
+/** Names who is asked for, to say how a near match is included. */
+export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & {
+  /** True if the person is one of a file. */
+  readonly isLine: boolean
 }
 
 /** Returns flags, the command that changes a request of the register, or what to add to a line of a file. */
 export function adviceToInclude(
   ctx: Pick<Context, 'globals'>,
-  { ticket, subjects, request_id, isLine }: Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & IsLine,
+  { ticket, subjects, request_id, isLine }: Asked,
   ids: readonly string[],
 ): string {
   const flags = (flag: string, values: readonly string[]) => values.flatMap(id => [flag, id])
@@ -40,22 +54,15 @@ export function adviceToInclude(
   return flags('--also', ids).map(quoteForShell).join(' ')
 }
 
-interface IsLine {
-  /** True if the person is one of a file. */
-  readonly isLine: boolean
-}
-
 /**
  * Rejects a person of whom there are only near matches: the identifiers are probably mistyped, and a receipt is permanent.
  * @throws CliError `near_matches` (exit 5)
  */
-export function rejectOnlyNear(
-  ctx: Pick<Context, 'globals'>,
-  asked: SubjectRequest & IsLine,
-  [first]: readonly NearMatch[],
-): void {
-  if (first === undefined) return
-  const advice = adviceToInclude(ctx, asked, [first.subject_id])
+export function rejectOnlyNear(ctx: Pick<Context, 'globals'>, asked: Asked, matches: readonly NearMatch[]): void {
+  if (matches.length === 0) return
+  const shown = matches.slice(0, longestList).map(({ subject_id }) => subject_id)
+  const more = matches.length > longestList ? ` (and ${matches.length - longestList} more)` : ''
+  const advice = `${adviceToInclude(ctx, asked, shown)}${more}`
   const message = 'no record has exactly this identifier, but near matches have: nothing was done'
   const hint = asked.isLine
     ? `${advice}, or take the line out and erase this person alone with --confirm 0`

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { consent, machineError, useCli, uuid } from '../support.ts'
@@ -42,14 +43,16 @@ describe('subject find --like', () => {
     const { stdout } = await freshFolders(cli).run('find', maria, '--header')
     expect(stdout.split('\n')[0]).toMatch(/\tstate$/)
     expect(stdout).not.toContain(uuid(77))
-    expect(cli.sent().map(each => each.path)).not.toContain(path)
   })
 
-  it('is what find without a record is told of, if the instance finds near matches', async () => {
-    instance(0)
+  it.each([0, 1])('is what find with %i records is told of, if there are near matches', async count => {
+    const fake = instance(count)
+    const told = '1 near match, with another case, blanks or Unicode form: --like\n'
     const { code, stderr } = await freshFolders(cli).run('find', maria)
-    expect([code, stderr.includes('blanks or Unicode form: --like')]).toEqual([0, true])
-    fakeInstance(cli, 0)
+    expect([code, stderr.endsWith(told)]).toEqual([0, true])
+    fake.records.delete(uuid(77))
+    expect((await freshFolders(cli).run('find', maria)).stderr).not.toContain('--like')
+    fakeInstance(cli, count)
     expect((await freshFolders(cli).run('find', maria)).stderr).not.toContain('--like')
   })
 
@@ -58,6 +61,22 @@ describe('subject find --like', () => {
     const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+  })
+})
+
+describe('subject export', () => {
+  it.each([0, 2])('tells the near matches that it leaves out beside %i records', async count => {
+    instance(count)
+    const folders = freshFolders(cli)
+    const [first, second] = ['first.json', 'second.json'].map(name =>
+      join(folders.state, '..', `${count}-${name}`),
+    ) as [string, string]
+    const { code, stderr } = await folders.run('export', maria, '--out', first)
+    expect(code).toBe(0)
+    expect(stderr).toContain(`to include it: --also '${near}'\n`)
+    expect(stderr).toContain('identifiers are exported, and none of 1 near match\n')
+    const whole = await folders.run('export', maria, '--also', near, '--out', second)
+    expect([whole.code, whole.stderr.includes('near match')]).toEqual([0, false])
   })
 })
 
