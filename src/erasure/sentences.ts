@@ -187,12 +187,13 @@ export const phrases = {
     terminal: (receipt, where) => `erased ${records(dueCount(receipt))} on ${where}: ${receipt.statement}`,
   },
   unverified: {
-    entitledBy: 'records were deleted by the job, and the service said that their history did not verify then',
+    entitledBy:
+      'records were deleted by the job, and the service said that their history did not verify, or not in the time of the call',
     holds: receipt => isFound(receipt) && receipt.unverified.length > 0 && !receipt.purge,
     page: ({ unverified }) =>
-      `**${records(unverified.length)} ${unverified.length === 1 ? 'was' : 'were'} logically deleted, and did not verify: no purge takes a record whose history does not verify.**`,
+      `**${records(unverified.length)} ${unverified.length === 1 ? 'was' : 'were'} logically deleted, and did not verify, or not in the time of the call: no purge takes a record whose history does not verify.**`,
     terminal: ({ unverified }, where) =>
-      `erased ${records(unverified.length)} on ${where} that did not verify: no purge takes a record whose history does not verify`,
+      `erased ${records(unverified.length)} on ${where} that did not verify, or not in the time of the call: no purge takes a record whose history does not verify`,
   },
   noneDeleted: {
     entitledBy: 'records were found, and none is known to have been deleted by the job',

@@ -137,7 +137,9 @@ function findBindingFault(
 function findUntold(unverified: readonly string[], receipt: AnyErasureReceipt): string | null {
   const told = new Set(receipt.unverified)
   const untold = deletedIds(receipt).find(id => unverified.includes(id) && !told.has(id))
-  return untold === undefined ? null : `says that the record ${untold} did not verify, and the receipt does not`
+  return untold === undefined
+    ? null
+    : `says that the record ${untold} did not verify, or not in the time of the call, and the receipt does not`
 }
 
 /** Each deleted record must be certified, by id or by count, unless answers were lost. */

@@ -130,7 +130,7 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
   unverified: z
     .array(z.string())
     .describe(
-      'Those of the records with the result deleted whose history did not verify, by the word of the service. No purge takes a record whose history does not verify.',
+      'Those of the records with the result deleted whose history did not verify, or not in the time of the call, by the word of the service. No purge takes a record whose history does not verify.',
     ),
   account_id: z
     .string()

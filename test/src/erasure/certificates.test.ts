@@ -64,7 +64,7 @@ describe('subject verify --live', () => {
     [
       'refuses those that tell of a record that does not verify',
       { unverified: [uuid(2)] },
-      `${uuid(2)} did not verify`,
+      `${uuid(2)} did not verify, or not in the time of the call`,
     ],
     ['refuses those of another account', { account_id: uuid(9) }, 'is of another account'],
     ['refuses those about another person', { subject_hmac: 'b'.repeat(64) }, 'is about another data subject'],

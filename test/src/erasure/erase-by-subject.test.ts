@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
+import type { ErasedRecord } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { SubjectErasure } from '../../../src/contract/index.ts'
 import { markErased } from '../../../src/erasure/by-subject.ts'
 import type { Target } from '../../../src/erasure/records.ts'
@@ -66,7 +67,9 @@ describe('subject erase, if the service erases subjects itself,', () => {
     const { code, stderr } = await erase('--yes')
     expect(code, stderr).toBe(0)
     expect(stderr).toContain('erased 11 records on default@')
-    expect(stderr).toContain('that did not verify: no purge takes a record whose history does not verify')
+    expect(stderr).toContain(
+      'that did not verify, or not in the time of the call: no purge takes a record whose history does not verify',
+    )
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12 }, unverified: [ids[3]] })
   })
 
@@ -390,6 +393,16 @@ it('a mark of deleted records yields each certificate as it comes, and says that
     ['signed', false],
     [null, true],
   ])
+})
+
+it('a record that a later answer verifies is no longer one that did not verify', () => {
+  const { state } = marking(() => ({}))
+  const record = { id: uuid(1) } as ErasedRecord
+  const answer = { certificate: null, isLost: false, isComplete: true, records: [record], untold: [] }
+  apply(state, ['a', { ...answer, unverified: [record.id] }])
+  expect([...state.unverified]).toEqual([record.id])
+  apply(state, ['a', { ...answer, unverified: [] }])
+  expect([...state.unverified]).toEqual([])
 })
 
 describe('a mark of deleted records', () => {

@@ -179,14 +179,15 @@ const told: Told[] = [
   {
     receipt: { ...receipt('erased', { deleted: 3 }), unverified: ['r-2'] },
     holding: ['deleted', 'unverified'],
-    page: `2 records were ${statement}. ${audit} **1 record was logically deleted, and did not verify: no purge takes a record whose history does not verify.**`,
-    terminal: `erased 2 records on x: ${statement}; erased 1 record on x that did not verify: no purge takes a record whose history does not verify`,
+    page: `2 records were ${statement}. ${audit} **1 record was logically deleted, and did not verify, or not in the time of the call: no purge takes a record whose history does not verify.**`,
+    terminal: `erased 2 records on x: ${statement}; erased 1 record on x that did not verify, or not in the time of the call: no purge takes a record whose history does not verify`,
   },
   {
     receipt: { ...receipt('erased', { deleted: 2 }), unverified: ['r-1', 'r-2'] },
     holding: ['unverified'],
-    page: '**2 records were logically deleted, and did not verify: no purge takes a record whose history does not verify.**',
-    terminal: 'erased 2 records on x that did not verify: no purge takes a record whose history does not verify',
+    page: '**2 records were logically deleted, and did not verify, or not in the time of the call: no purge takes a record whose history does not verify.**',
+    terminal:
+      'erased 2 records on x that did not verify, or not in the time of the call: no purge takes a record whose history does not verify',
   },
   {
     receipt: receipt('erased', { already_gone: 1 }),
