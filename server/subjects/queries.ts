@@ -66,20 +66,20 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Returns records deleted earlier, and not by an erasure request. */
+/** Returns records deleted earlier, and not by an erasure request, in the order of their ids. */
 export function findUnmarked(
   sql: Sql,
   accountId: string,
   subjectId: string,
-  { skip, limit }: { readonly skip: Iterable<string>; readonly limit: number },
+  { skip, after, limit }: { readonly skip: Iterable<string>; readonly after: string | null; readonly limit: number },
 ): Promise<StateRow[]> {
   return sql<StateRow[]>`
     select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
     from (
       select * from consents
       where account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is not null
-        and id <> all (${toArrayLiteral([...skip])}::uuid[])
-      offset 0
+        and ${after === null ? sql`true` : sql`id > ${after}::uuid`} and id <> all (${toArrayLiteral([...skip])}::uuid[])
+      order by id offset 0
     ) c cross join lateral (
       select action, erased from consent_history
       where account_id = ${accountId} and consent_id = c.id and version = c.version offset 0

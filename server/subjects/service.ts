@@ -177,9 +177,13 @@ async function markDeleted(
     for (const { id } of written) marked.add(id)
     if (written.length === 0) await delay(20 * Math.random())
   }
+  let after: string | null = null
   do {
-    const rows = await findUnmarked(sql, caller.accountId, subjectId, { skip: skipped, limit: batchSize })
-    if (rows.length === 0) return !isSkipped
+    const page = { skip: skipped, after, limit: batchSize }
+    const rows: readonly StateRow[] = await findUnmarked(sql, caller.accountId, subjectId, page)
+    if (rows.length === 0 && after === null) return !isSkipped
+    after = rows.at(-1)?.id ?? null // at the end again from the start, because records may have been locked
+    if (rows.length === 0) continue
     await bisect(rows, markBatch, (id, error) => {
       isSkipped = true
       skipped.add(id)

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { signerOf } from '../../../server/evidence/signer.ts'
+import { findUnmarked } from '../../../server/subjects/queries.ts'
 import { eraseSubject, newProgress } from '../../../server/subjects/service.ts'
 import { ErasureCertificate } from '../../../src/contract/documents/erasure-certificate.ts'
 import { newSigningKey, readPublicKey } from '../../../src/evidence/keys.ts'
@@ -235,6 +236,18 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
     await purgeNow(service.sql)
     expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
+  })
+
+  it('marks records deleted before in batches that do not read those before again', async () => {
+    const account = await service.newAccount()
+    const ids = await insertChains(service.sql, account, { records: 450, entries: 2, subject: 'before' })
+    const page = { skip: [], after: ids.toSorted()[299] ?? null, limit: 200 }
+    const left = await findUnmarked(service.sql, account.accountId, 'before', page)
+    expect(left.map(({ id }) => id)).toEqual(ids.toSorted().slice(300))
+    const { body } = await erase({ subject_id: 'before', ids: [] }, account)
+    expect(body).toMatchObject({ erased: 0, deleted: 450, marked: 450, complete: true })
+    expect((await erase({ subject_id: 'before', ids: [] }, account)).body).toMatchObject({ marked: 0, complete: true })
+    expect(await brokenChains(service.sql, account.accountId)).toEqual([])
   })
 
   it.each(['after', 'before'])(
