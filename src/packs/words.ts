@@ -14,13 +14,13 @@ export interface PackOrigin {
 export const unverified =
   'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
 
-/** Describes the answers of a history. Of a purged entry the purposes are not known. */
+/** Describes the answers of a history. Of a purged record the purposes are not known, so neither is the state. */
 export function describeAnswers(history: PackContent['history']): string[] {
   const states = history.some(({ action }) => action === 'purged') ? [] : consentStates(history)
   return history.map(({ accepted }, index) => {
-    const answer = accepted ? 'accepted' : 'not accepted'
     const state = states[index]
-    return state ? `${answer}: consent ${state === 'partly' ? 'partly given' : state}` : `${answer}; purposes purged`
+    if (state) return `consent ${state === 'partly' ? 'partly given' : state}`
+    return `${accepted ? 'accepted' : 'not accepted'}; purposes purged`
   })
 }
 
