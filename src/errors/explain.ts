@@ -181,7 +181,8 @@ function rejectedHint({ call, code, message }: ApiError): string {
 export const quotaHint =
   'wait for the next calendar month (UTC), or raise the quota where its server runs: consentctl admin account quota EMAIL N'
 
-function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
+function hintOf({ code, retryAfter, call, message }: ApiError): string | undefined {
+  if (code === 'conflict' && /\ballow_duplicate\b/.test(message)) return 'use another name, or --allow-duplicate'
   if (code === 'quota_exceeded') return quotaHint
   if (code === 'rate_limited' || code === 'unavailable' || code === 'read_only') return retryHint(retryAfter)
   return code === 'not_found' ? notFoundHint(call) : undefined

@@ -96,6 +96,16 @@ describe('sites create', () => {
     expect(code).toBe(11)
     expect(machineError(stderr)['hint']).toContain('consentctl sites list')
   })
+
+  it('names the flag for a second site of a name that is taken', async () => {
+    const message = 'name: another site has it already; for a second one of the same name: allow_duplicate'
+    cli.instance.use(
+      signsIn(),
+      managing('post', sitesPath, () => fails(409, 'conflict', message)),
+    )
+    const { code, stderr } = await create('--json')
+    expect([code, machineError(stderr)['hint']]).toEqual([5, 'use another name, or --allow-duplicate'])
+  })
 })
 
 describe('sites archive', () => {
