@@ -7,7 +7,7 @@ import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { PolicyVersion } from '../../contract/values.ts'
-import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { interruptedError } from '../../io/io.ts'
@@ -50,7 +50,8 @@ for each later answer. Records keep where they come from and are told apart ever
 An API key needs the scope import: keys create --name import --scope import --scope read.
 
 --dry-run prints every distinct value with its count and what it becomes, and sends no record. With a site, a key and an
-instance it asks, by reads alone, what the import asks before it sends: scope, site, quota.
+instance it asks, by reads alone, what the import asks before it sends: scope, site, quota. It exits as the import would,
+if the instance takes its records.
 
 A value that nothing decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it.
 A row that cannot be told refuses its person, with all rows: --refused-out lists them. A row that nobody can read stops
@@ -182,20 +183,20 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const { counts, values } = prepared
   const asked = await askInstance(ctx, options, prepared)
   const isTold = counts.refused > 0 && !isStopped(prepared) && !('error' in asked)
-  const told = isTold ? [foretold(counts.records)] : []
+  const code = counts.refused === 0 ? exit.done : counts.records === 0 ? exit.rejected : exit.partial
+  const told = isTold ? [foretold(code)] : []
   await ctx.warn(
     `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; no record was sent`,
   )
   if ('told' in asked) await ctx.warn(asked.told)
   else await report(ctx, asked.error)
   if (isStopped(prepared)) return await stop(ctx, options, prepared)
-  return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : exit.done) })
+  return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : code) })
 }
 
 /** Tells the exit code if rows were refused. */
-function foretold(records: number): string {
-  if (records === 0) return `the import would end with exit code ${exit.rejected}`
-  return `the import would end with exit code ${exit.partial}, if the instance takes its records`
+function foretold(code: Exit): string {
+  return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }
 
 /** Asks the instance as the import would, if the settings name one, a key and a site. */

@@ -65,7 +65,7 @@ describe('import, from the files of another tool', () => {
       expect(await run([], nobody)).toMatchObject({ code: incomplete.includes(format) ? 2 : 5 })
       const dry = await run(['--map', path('map.json'), '--dry-run'])
       expect(dry).toMatchObject({
-        code: 0,
+        code: 8,
         stderr: expect.stringContaining(
           `it takes imports, the key has the scope import, the site ${importer.siteId} is there, the quota has no limit; only reads`,
         ),
