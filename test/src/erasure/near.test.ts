@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import { rejectOnlyNear } from '../../../src/commands/subject/near.ts'
 import { consent, machineError, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
@@ -129,6 +130,16 @@ describe('subject erase', () => {
     expect(stderr).toContain(`to include it: add '${near}' to the line of DSR-2\n`)
     const alone = { env: folders.env, stdin: `ticket,identifier\nDSR-2,${maria}\n` }
     expect((await cli.run([...args.slice(0, -1), '0'], alone)).code).toBe(0)
+  })
+
+  it.each([
+    [false, 2, 'use --also n0 --also n1, or'],
+    [true, 2, 'add n0 and n1 to the line of T, or'],
+    [false, 12, '--also n9 (and 2 more), or'],
+  ])('names every near match that it lacks, or how many more there are (of a file: %s, %i)', (isLine, count, hint) => {
+    const matches = Array.from({ length: count }, (_, n) => ({ given: 'N', subject_id: `n${n}`, live: 1, deleted: 0 }))
+    const reject = () => rejectOnlyNear({ globals: {} }, { ticket: 'T', subjects: ['N'], isLine }, matches)
+    expect(reject).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }))
   })
 
   it('on a terminal shows near matches before it asks for a receipt that nothing is held', async () => {
