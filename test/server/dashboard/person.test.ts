@@ -163,7 +163,8 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(files, 'of the person before').toEqual([])
     await erase(1)
     await seen('Near matches: 1')
-    for (const id of [live, gone]) expect(await actionsOf(id ?? '')).toEqual(['created', 'deleted'])
+    expect(await actionsOf(live ?? '')).toEqual(['created', 'deleted'])
+    expect(await actionsOf(gone ?? ''), 'the mark').toEqual(['created', 'deleted', 'deleted'])
     const near = await service.call('GET', '/api/v1/consents?subject_id=Maria%40Example.com', { key: account.key })
     expect(near.body.data).toHaveLength(1)
 
