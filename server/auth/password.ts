@@ -13,7 +13,7 @@ const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** A computation occupies a core and 128 MiB. Networks are served in turn, so that none keeps the others from signing in. */
+/** A computation occupies a core and 128 MiB. Networks are served in turn, so that one does not keep the others from signing in. */
 const admission = new Admission({
   ...{ running: 2, perTenant: 1, waiting: 20, maxWaitMs: 3000 },
   message: 'Too many people sign in at once: try again in some seconds.',

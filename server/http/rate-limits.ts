@@ -46,7 +46,7 @@ export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
       throw error
     } finally {
       if (!isFailed) own.count -= 1
-      if (own.count === 0) attempts.delete(key)
+      if (own.count === 0 && attempts.peek(key) === own) attempts.delete(key)
     }
   }
 }

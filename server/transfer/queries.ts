@@ -63,7 +63,7 @@ export async function countRows(tx: ISql): Promise<Record<TableName, number>> {
 
 export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   for (const table of tableNames) {
-    const [row] = await tx`select 1 from ${tx(table)} limit 1` // Citus 13 fails on "exists (select 1 from …)"
+    const [row] = await tx`select 1 from ${tx(table)} limit 1` // Citus 13 fails on "exists (select from …)"
     if (row) return table
   }
   return undefined

@@ -18,7 +18,7 @@ export interface Route {
   readonly access: Access
   /** Scopes for API keys; one is enough. Owners' sessions have all, readers' have `read` and every GET. */
   readonly scope?: Scope | readonly Scope[]
-  /** Whether a reader may call it. Default: every GET, and what needs the scope `read`. */
+  /** True if a reader may call it, false if not. Default: true for a GET and for what needs the scope `read`. */
   readonly allowsReader?: boolean
   /** Monthly quota for API keys. Default: takes a unit, or is rejected. `optional`: takes a unit if one is left. */
   readonly unit?: 'optional' | 'free'

@@ -29,8 +29,13 @@ export class NoRow extends CliError {
 /** @throws NoRow if the number of cells differs from the header's */
 export function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
   if (cells.length === header.length) return
-  const why = line.bytes.includes(13) ? ', and a carriage return (CR), which ends no line without a line feed' : ''
+  const why = hasBareReturn(line) ? ', and a carriage return (CR), which ends no line without a line feed' : ''
   throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}${why}`)
+}
+
+/** Returns true for a CR outside of quotation marks, but for that of a CRLF. */
+function hasBareReturn({ bytes }: Line): boolean {
+  return /\r(?!\n|$)/.test(bytes.toString('latin1').replace(/"[^"]*"/g, ''))
 }
 
 /** Returns the delimiter of a first line such as `sep=;`, which some spreadsheets write. */
@@ -49,13 +54,13 @@ export async function openTable(
   delimiter: Delimiter | undefined,
   isKnown: (name: string) => boolean,
 ): Promise<Table> {
-  if (/\r/.test(header.bytes.toString('latin1').replace(/"[^"]*"/g, '')))
+  if (header.bytes.includes(0))
+    throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
+  if (hasBareReturn(header))
     throw usageError(
       'the lines end with a carriage return (CR) alone, so that the whole file is one line',
       'save the file as CSV with line feeds (LF or CRLF)',
     )
-  if (header.bytes.includes(0))
-    throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
   const { parse } = await import('csv-parse/sync')
   const read = (delimiter: Delimiter): Table => {
     const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }

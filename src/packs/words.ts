@@ -20,7 +20,7 @@ export function describeAnswers(history: PackContent['history']): string[] {
   return history.map(({ accepted }, index) => {
     const state = states[index]
     if (state) return `consent ${state === 'partly' ? 'partly given' : state}`
-    return `${accepted ? 'accepted' : 'not accepted'}; purposes purged`
+    return `${accepted ? 'accepted' : 'not accepted'}; purposes not known after the purge`
   })
 }
 

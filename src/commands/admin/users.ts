@@ -119,8 +119,8 @@ export function userRemove(command: Command, ctx: Context): void {
       'after',
       `
 Ends every session of the user, and revokes the API keys that the user made, which it names: what uses them stops.
-With --keep-keys they go on. A key that was made with the account is no user's, and goes on. What the user changed stays in the histories, by the id of
-the user. The last owner of an account cannot be removed.
+--keep-keys leaves them valid. A key created with the account belongs to no user and stays valid. What the user
+changed stays in the histories, by the id of the user. The last owner of an account cannot be removed.
 
 Examples:
   $ consentctl admin user remove --email auditor@example.com

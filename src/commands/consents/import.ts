@@ -89,7 +89,7 @@ export function importHistory(command: Command, ctx: Context): void {
     .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
     .option('--resume <job|last>', 'resume an import that was stopped')
     .option('--ignore-quota', 'start even if the monthly quota is too small')
-    .option('--allow-empty', 'files without a row are no error')
+    .option('--allow-empty', 'accept files without a row')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
     .action(action(ctx, Options, viewOf, run))

@@ -64,7 +64,7 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')
     .option('--resume <job|last>', about.resume)
     .option('--ignore-quota', 'start even if the monthly quota is too small')
-    .option('--allow-empty', 'a file without a line is no error')
+    .option('--allow-empty', 'accept an empty file')
 }
 
 /** Returns null for a single record. @throws UsageError if flags of one record and of an import are mixed */

@@ -57,7 +57,7 @@ function elementsOf(read: ReadRow, get: Getter): ReadRow[] {
   return array.map((element: unknown) =>
     isObject(element)
       ? { number, row: { ...row, ...element }, problem: null }
-      : { number, row, problem: 'has an element that is no object' },
+      : { number, row, problem: 'has an element that is not an object' },
   )
 }
 
