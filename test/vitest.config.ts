@@ -65,7 +65,7 @@ const embedded = [
   'test/server/requests/requests.test.ts',
   'test/server/stats/counts.test.ts',
   'test/server/subjects/{check,erase,purge,purge-certificate}.test.ts',
-  'test/server/verify/*.test.ts',
+  'test/server/verify/verify.test.ts',
 ]
 
 /** On a Citus cluster: what is about it alone, and the server's tests with statements of every kind. */

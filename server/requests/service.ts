@@ -64,15 +64,15 @@ export async function createRequest(deps: Deps, caller: Caller, draft: RequestDr
   const row = await queries.findByTicket(sql, caller.accountId, ticket)
   if (!row) throw unavailable('The request is being entered by another caller.')
   const [first] = await queries.findEntries(sql, caller.accountId, row.id)
-  if (!first || !isSameDraft(first.after, after))
+  if (!first || !isSameDraft(first.after, after, draft.assignee !== undefined))
     throw new Failure('conflict', 'The register has another request with this ticket.')
   return toJson(row)
 }
 
-/** Ignores `due_on`, which depends on the configured holidays. */
-function isSameDraft(one: Values, other: Values): boolean {
-  const facts = ({ kind, received_on, assignee = null, subject_hmacs }: Values) =>
-    JSON.stringify([kind, received_on, assignee, [...(subject_hmacs as string[])].sort()])
+/** Ignores `due_on`, which depends on the configured holidays, and the assignee if the draft names none. */
+function isSameDraft(one: Values, other: Values, namesAssignee: boolean): boolean {
+  const facts = ({ kind, received_on, assignee, subject_hmacs }: Values) =>
+    JSON.stringify([kind, received_on, namesAssignee ? assignee : null, [...(subject_hmacs as string[])].sort()])
   return facts(one) === facts(other)
 }
 

@@ -317,7 +317,7 @@ export class Socket extends EventEmitter {
   /** Written before the connection is made. */
   #early: Buffer[] = []
 
-  connect({ host }: { readonly host: string }): this {
+  connect(_port: number, host: string): this {
     this.readyState = 'opening'
     connect(host, end => {
       if (this.#isDestroyed) return end?.close(true)

@@ -141,9 +141,9 @@ describe('import › 200', () => {
     const lost = importer.row('twice', { site_id: unknownId })
     const results = await importer.sendAll([lost, importer.row('twice'), lost])
     expect(results.map(({ error }) => error?.message)).toEqual([
-      'There is no such site.',
+      'There is no such site, or it is archived.',
       'An earlier row of the batch has this origin.',
-      'There is no such site.',
+      'There is no such site, or it is archived.',
     ])
     expect(statuses(results)).toEqual([404, 409, 404])
     expect(statuses(await importer.sendAll([importer.row('twice')]))).toEqual([201])

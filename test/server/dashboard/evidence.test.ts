@@ -45,6 +45,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
   it('downloads a pack that verifies, as a reader, and has the bytes of that of the command line', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
+    await dashboard.service.call('POST', '/api/v1/log/checkpoint', { key: account.key }) // which a reader cannot
     await dashboard.service.sql`update users set role = 'reader' where id = ${account.userId}`
     await dashboard.open(account, `records/${id}`)
     const { page } = dashboard

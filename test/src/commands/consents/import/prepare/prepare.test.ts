@@ -207,7 +207,7 @@ describe('prepare', () => {
       { container: { kind: 'csv', json_columns: ['more'] } },
     ],
     [
-      'an element that is no object',
+      'an element that is not an object',
       asLines([{ person: 'a', events: [yes, 1] }, other]),
       { container: { kind: 'ndjson', each: 'events' } },
     ],
