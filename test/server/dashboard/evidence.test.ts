@@ -45,7 +45,12 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
   it('downloads a pack that verifies, as a reader, and has the bytes of that of the command line', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
-    await dashboard.service.call('POST', '/api/v1/log/checkpoint', { key: account.key }) // which a reader cannot
+    const { service } = dashboard
+    const covers = async () => {
+      await service.call('POST', '/api/v1/log/checkpoint', { key: account.key }) // which a reader cannot
+      return (await service.call('GET', `/api/v1/log/inclusion?record_id=${id}`, { key: account.key })).status
+    }
+    await expect.poll(covers, { timeout: 5000, interval: 500 }).toBe(200)
     await dashboard.service.sql`update users set role = 'reader' where id = ${account.userId}`
     await dashboard.open(account, `records/${id}`)
     const { page } = dashboard

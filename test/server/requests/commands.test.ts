@@ -42,6 +42,7 @@ describe('requests add', () => {
       },
     })
     expect((await add('DSR-7', ...late, '--assignee', 'privacy team', '--also', 'customer-4711')).code).toBe(0)
+    expect((await add('DSR-7', ...late, '--also', 'customer-4711')).code).toBe(0)
     expect((await add('DSR-7', ...late)).code).toBe(5)
   })
 
