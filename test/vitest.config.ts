@@ -75,7 +75,8 @@ const onCitus = [
   'test/server/consents/{create,create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}.test.ts',
   'test/server/db/{migrate,routing,schema}.test.ts',
   'test/server/evidence/{log,pack,proofs}.test.ts',
-  'test/server/{keys,sites}/*.test.ts',
+  'test/server/keys/{create,revoke}.test.ts',
+  'test/server/sites/*.test.ts',
   'test/server/notices/notices.test.ts',
   'test/server/quota/quota.test.ts',
   'test/server/requests/requests.test.ts',
@@ -84,7 +85,6 @@ const onCitus = [
   'test/server/subjects/*.test.ts',
   'test/server/transfer/transfer.test.ts',
   'test/server/verify/verify.test.ts',
-  'test/e2e/transfer.test.ts',
 ]
 
 /** Only if the project is named, because a run of some files by their names would start a cluster for them, too. */

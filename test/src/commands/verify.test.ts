@@ -316,10 +316,10 @@ it('a receipt of an imported record is valid, and it is said whose word it is', 
 })
 
 describe('what is not valid', () => {
-  it('with any one byte changed, whatever it becomes', async () => {
+  it.each([0, 1, 2, 3])('with any one byte changed, whatever it becomes: part %i of 4', async part => {
     const bytes = Buffer.from(text)
     const files: string[] = []
-    for (let index = 0; index < bytes.length; index += 1) {
+    for (let index = part; index < bytes.length; index += 4) {
       const changed = Buffer.from(bytes)
       const byte = changed[index] ?? 0
       changed[index] = [byte ^ 1, byte ^ 32, 10, 32, 65, 0][index % 6] === byte ? byte ^ 2 : byte ^ 1
@@ -327,7 +327,7 @@ describe('what is not valid', () => {
     }
     const { code, stdout } = await run(['verify', ...files, '--keys', keys, '-o', 'ndjson'])
     const results = stdout.trimEnd().split('\n')
-    expect([code, results.length]).toEqual([5, bytes.length])
+    expect([code, results.length]).toEqual([5, files.length])
     expect(results.filter(line => !line.includes('"result":"not_valid"'))).toEqual([])
   })
 
