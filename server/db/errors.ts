@@ -66,6 +66,7 @@ const lostWorkerMessages = [
   'connection to the remote node',
   'connection establishment for node',
   'failed to connect to',
+  'failure on connection marked as essential',
   'postmaster was shut down',
 ] as const
 
