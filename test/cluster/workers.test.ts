@@ -53,7 +53,7 @@ describe.each([
   let other: TestAccount
   beforeAll(async () => {
     const [worker] = service.cluster.workers
-    ;[own, other] = service.accounts.flat() as [TestAccount, TestAccount]
+    ;[[own], [other]] = service.accounts as [[TestAccount], [TestAccount]] // of the first worker, and of the second
     const signer = await openSigner(service.sql, null)
     await coverAll({ sql: service.sql, signer })
     await call(own)
