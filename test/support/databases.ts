@@ -38,10 +38,18 @@ export async function dropDatabase(server: string, name: string): Promise<void> 
 async function copy(server: string, name: string, template: string): Promise<void> {
   await on(`${server}/postgres`, async sql => {
     // A pooler and the maintenance of Citus have connections to what nobody uses, and a database that is copied may have none.
-    if (template !== 'template1') await sql`alter database ${sql(template)} with allow_connections false`
+    if (template !== 'template1') await forbidConnections(sql, template)
     await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${template}`
     await sql`create database ${sql(name)} template ${sql(template)}`
   })
+}
+
+/** Forbids connections to a database, once: two statements at a time that alter the same database end with an error. */
+async function forbidConnections(sql: Sql, database: string): Promise<void> {
+  await sql`select pg_advisory_lock(2)`
+  const allowing = await sql`select 1 from pg_database where datname = ${database} and datallowconn`
+  if (allowing.length > 0) await sql`alter database ${sql(database)} with allow_connections false`
+  await sql`select pg_advisory_unlock(2)`
 }
 
 /** The nodes of a Citus cluster by their URLs, the coordinator first; otherwise the server alone. */
