@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { bannerNames, scriptElement, snippetFor } from '../../src/commands/sites/snippets.ts'
 import type { AuditEntry, Consent, NewAccount } from '../../src/contract/index.ts'
 import { type Edge, edges, type Situation, sample, situations, type Visit } from '../support/banner-situations.ts'
-import { type Banner, type BannerShop, banners, serveBanners } from '../support/banners.ts'
+import { type Banner, type BannerShop, banners, hasBanners, serveBanners } from '../support/banners.ts'
 import { type Browser, browserPath, openBrowser } from '../support/browser.ts'
 import { useFolder } from '../support/cli.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
@@ -12,6 +12,7 @@ import { type Fate, startVisitorProxy, type VisitorProxy } from '../support/visi
 import { databaseFor } from './campaign.ts'
 
 const folder = useFolder()
+const canRun = browserPath !== undefined && hasBanners
 let server: ServerProcess
 let account: NewAccount
 let browser: Browser
@@ -159,7 +160,7 @@ async function forgetVisitor(): Promise<void> {
   await tab.close()
 }
 
-describe.skipIf(!browserPath).each(bannerNames)('a page with the banner %s and its snippet', name => {
+describe.skipIf(!canRun).each(bannerNames)('a page with the banner %s and its snippet', name => {
   const { ready, accept, refuse, change, withdraw, preferences } = banners[name]
   const { all, none, part } = preferences
 
@@ -238,7 +239,7 @@ async function visit(banner: Banner, path: string, { place, run }: Situation): P
 const isFileLoaded = `performance.getEntriesByType('resource').some(
   ({ name, responseEnd }) => name.includes('/consent-') && responseEnd > 0 && responseEnd < performance.now() - 50)`
 
-describe.skipIf(!browserPath).each(bannerNames)(
+describe.skipIf(!canRun).each(bannerNames)(
   'a page with the banner %s behaves as without its snippet, and the record is what was chosen',
   name => {
     const banner = banners[name]
@@ -265,7 +266,7 @@ describe.skipIf(!browserPath).each(bannerNames)(
   },
 )
 
-describe.skipIf(!browserPath)('a record of a page', () => {
+describe.skipIf(!canRun)('a record of a page', () => {
   afterEach(forgetVisitor)
 
   it.each(Object.entries(edges))('with %s has nothing but what was chosen', async (title, { run, states }) => {
@@ -279,7 +280,7 @@ describe.skipIf(!browserPath)('a record of a page', () => {
   })
 })
 
-it.skipIf(!browserPath)('Klaro itself records each choice as a record, if it is given the address', async () => {
+it.skipIf(!canRun)('Klaro itself records each choice as a record, if it is given the address', async () => {
   page = await browser.context.newPage()
   await page.goto(`${shop.origin}/klaro-api`)
   const { accept, withdraw, preferences } = banners.klaro
@@ -297,7 +298,7 @@ it.skipIf(!browserPath)('Klaro itself records each choice as a record, if it is 
 })
 
 beforeAll(async () => {
-  if (browserPath) await start()
+  if (canRun) await start()
 })
 
 afterAll(async () => {
