@@ -1,22 +1,32 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
+import { pathWithConsentctl, readCommands, runScript } from '../support/documented-commands.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
 
 /** With this set the outputs in the documents are replaced by what the commands print now. */
 const isUpdate = process.env['CONSENTCTL_TEST_UPDATE'] === '1'
 
+const hasJq = spawnSync('jq', ['--version']).status === 0
+if (!hasJq) {
+  if (process.env['CI']) throw new Error('CI needs jq')
+  process.stderr.write('\n*** SKIPPED: the script of the README. There is no jq. ***\n\n')
+}
+
 const folder = useFolder()
 let server: ServerProcess
 let password = ''
+let key = ''
 
 beforeAll(async () => {
   if (!hasTerminal) return
   mkdirSync(`${folder.path}/work`)
   server = await startServer(['--quickstart', '--port', '0'], { HOME: folder.path }, /--help/)
   password = /password +(\S+)/i.exec(server.output())?.[1] ?? ''
+  key = /sk-\w+/.exec(server.output())?.[0] ?? ''
 })
 afterAll(() => server?.end('SIGTERM'))
 
@@ -104,6 +114,18 @@ describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s'
         updated.replace(uuid, id => ids.get(id) ?? id),
       )
   })
+})
+
+it.skipIf(!hasTerminal || !hasJq)('The script of the README goes by the answer and by the exit code', async () => {
+  const env = { HOME: folder.path, PATH: pathWithConsentctl(folder.path) }
+  const script = readCommands('script').replace('http://127.0.0.1:8787', server.url).replace('sk-…', key)
+  const create = (answer: boolean) =>
+    runScript(folder.path, `consentctl create --subject maria@example.com --accepted --pref marketing=${answer}`, env)
+  expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: 'do not send\n' })
+  expect((await create(true)).code).toBe(0)
+  expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: 'send\n' })
+  expect(readFileSync(`${folder.path}/subjects.txt`, 'utf8')).toBe('maria@example.com\n')
+  expect((await runScript(folder.path, script.replace(key, 'sk-wrong'), env)).code).toBe(4)
 })
 
 function replaceStep(text: string, { command, shown }: Step, screen: string, ids: ReadonlyMap<string, string>): string {

@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { commandLine, quote, runBinary, useFolder } from '../support/cli.ts'
-import { readCommands, runScript, someByteChanges } from '../support/documented-commands.ts'
+import { runBinary, useFolder } from '../support/cli.ts'
+import { pathWithConsentctl, readCommands, runScript, someByteChanges } from '../support/documented-commands.ts'
 import { createAccount, startServer } from '../support/server.ts'
 import { databaseFor } from './campaign.ts'
 
@@ -36,17 +36,13 @@ it('verify › accepts a consent receipt with its service, and offline with stor
 it('an erasure receipt verifies with the documented commands, unless a byte of it is changed', async () => {
   const { server, newClient } = await serve('erasure')
   const env = await newClient()
-  const bin = join(folder.path, 'bin')
-  mkdirSync(bin)
-  const words = commandLine([]).map(quote)
-  writeFileSync(join(bin, 'consentctl'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+  const path = pathWithConsentctl(folder.path)
   await runBinary(['create', '--subject', 'maría', '-q'], { env })
   const erase = ['subject', 'erase', 'maría', '--ticket', 'T “1”', '--confirm', '1']
   expect((await runBinary(erase, { env })).code).toBe(0)
   expect(await server.end('SIGTERM')).toBe(0)
 
   const commands = readCommands('erasure receipt')
-  const path = [bin, process.env['PATH']].join(delimiter)
   expect(await runScript(folder.path, commands, { ...env, PATH: path })).toEqual({
     code: 0,
     stdout: 'Signature Verified Successfully\n',

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { commandLine, quote } from './cli.ts'
 
 const documents = ['README.md', 'src/commands/README.md', 'server/README.md'].map(name =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'),
@@ -11,6 +13,15 @@ export function readCommands(mark: string): string {
     new RegExp(`<!-- ${mark} -->\n\`\`\`sh\n([^\`]*)\`\`\`\n<!-- /${mark} -->`).exec(documents.join('')) ?? []
   if (commands === undefined) throw new Error(`no document has commands between the marks ${mark}`)
   return commands
+}
+
+/** Makes the built `consentctl` a command in a new folder; returns a PATH that begins with it. */
+export function pathWithConsentctl(folder: string): string {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  const words = commandLine([]).map(quote)
+  writeFileSync(join(bin, 'consentctl'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+  return [bin, process.env['PATH']].join(delimiter)
 }
 
 /** Runs a script while the service of this process goes on to answer. */
