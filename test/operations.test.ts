@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const page = read('server/README.md')
+const pages = [page, read('server/operations.md'), read('server/api.md')].join('\n')
 const dockerfile = read('server/deploy/Dockerfile')
 const compose = read('server/deploy/compose.yaml')
 const unit = read('server/deploy/consentctl.service')
@@ -26,14 +27,14 @@ const settings = all(read('server/config.ts').split('z.object({')[1]?.split('\n}
 const drain = 10
 
 describe('the page for operators', () => {
-  const table = page.split('## Settings')[1]?.split('\n## ')[0] ?? ''
-  const rows = [...table.matchAll(/^\| (`[A-Z].*?) \| (.*?) \|/gm)].map(([, names = '', values = '']) => ({
+  const list = page.split('## Settings')[1]?.split('\n## ')[0] ?? ''
+  const rows = [...list.matchAll(/^- (`[A-Z][A-Z_`, ]+`) \((.*?)\):/gm)].map(([, names = '', values = '']) => ({
     names: all(names, /`([A-Z_]+)`/g),
     values: values.replaceAll('`', '').split(', '),
     order: [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
   }))
 
-  it('has every setting in its table, and none that there is not', () => {
+  it('lists every setting, and none that there is not', () => {
     expect(settings).toContain('DATABASE_URL')
     expect(rows.flatMap(({ names }) => names).sort()).toEqual(settings)
   })
@@ -60,13 +61,13 @@ describe('the page for operators', () => {
   })
 
   it('names no variable that there is not', () => {
-    const named = all(page, /\b([A-Z]{2,}(?:_[A-Z]+)+)\b/g)
+    const named = all(pages, /\b([A-Z]{2,}(?:_[A-Z]+)+)\b/g)
     expect(
-      named.filter(name => !settings.includes(name) && !compose.includes(name) && !page.includes(`$${name}`)),
+      named.filter(name => !settings.includes(name) && !compose.includes(name) && !pages.includes(`$${name}`)),
     ).toEqual([])
   })
 
-  it('has every metric in its table, and none that there is not', async () => {
+  it('lists every metric, and none that there is not', async () => {
     const own = all(await createMetrics().registry.metrics(), /^# TYPE ((?:http|consentctl)_\w+)/gm)
     expect(all(page, /`((?:http|consentctl)_[a-z_]+)[`{]/g)).toEqual(own)
   })

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { commandLine, quote } from './cli.ts'
 
-const documents = ['README.md', 'src/commands/README.md', 'server/README.md'].map(name =>
+const documents = ['README.md', 'src/commands/README.md', 'server/README.md', 'server/operations.md'].map(name =>
   readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'),
 )
 
