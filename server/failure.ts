@@ -1,20 +1,22 @@
-import type { ErrorCode } from '../src/contract/index.ts'
+import type { ErrorCode, ErrorReason } from '../src/contract/index.ts'
 
 /** Converted to an HTTP response by http/errors.ts. */
-export class Failure extends Error {
+export class Failure<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'Failure'
-  readonly code: ErrorCode
+  readonly code: Code
+  readonly reason: ErrorReason<Code> | undefined
   /** Overrides the code's HTTP status, such as 405 for `invalid_request`. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
-    code: ErrorCode,
+    code: Code,
     message: string,
-    options: { status?: number; headers?: Record<string, string>; cause?: unknown } = {},
+    options: { reason?: ErrorReason<Code>; status?: number; headers?: Record<string, string>; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
+    this.reason = options.reason
     this.status = options.status
     this.headers = options.headers ?? {}
   }

@@ -65,7 +65,8 @@ export function sessionToken(request: FastifyRequest): string | null {
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
   const secure = isSecure(request)
   if (!secure && !/^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i.test(request.host)) {
-    throw new Failure('forbidden', 'Signing in needs HTTPS; a proxy that ends it must be in TRUST_PROXY.')
+    const message = 'Signing in needs HTTPS; a proxy that ends it must be in TRUST_PROXY.'
+    throw new Failure('forbidden', message, { reason: 'https_required' })
   }
   return stringifySetCookie({
     name: cookieName(secure),
@@ -80,7 +81,8 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
 
 /** Rejects cross-site request forgery. @throws Failure `forbidden` */
 export function requireOwnOrigin(request: FastifyRequest): void {
-  if (!isOwnOrigin(request)) throw new Failure('forbidden', 'The request must come from the own origin.')
+  if (!isOwnOrigin(request))
+    throw new Failure('forbidden', 'The request must come from the own origin.', { reason: 'foreign_origin' })
 }
 
 /** Rejects cross-site requests of browsers. Other programs send neither header. */

@@ -40,7 +40,8 @@ export async function findTokenHolder(
   const { origin } = request.headers
   if (origin !== undefined) {
     if (!site.allowed_origins.includes(origin)) {
-      throw new Failure('forbidden', 'Pages of this origin may not record consents for the site.')
+      const message = 'Pages of this origin may not record consents for the site.'
+      throw new Failure('forbidden', message, { reason: 'foreign_origin' })
     }
     reply.headers({
       'access-control-allow-origin': origin,

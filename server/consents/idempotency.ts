@@ -44,13 +44,13 @@ export function claimKey(key: string, body: object): Claim {
 }
 
 export function replay({ json, body_hash: bodyHash }: FirstAnswer, claim: Claim): Created | Failure {
-  if (bodyHash.length === 0) return conflict('The record of this Idempotency-Key was erased.')
-  if (!bodyHash.equals(claim.bodyHash)) return conflict('The Idempotency-Key was used with another body.')
+  if (bodyHash.length === 0)
+    return new Failure('conflict', 'The record of this Idempotency-Key was erased.', { reason: 'purged' })
+  if (!bodyHash.equals(claim.bodyHash))
+    return new Failure('conflict', 'The Idempotency-Key was used with another body.', {
+      reason: 'idempotency_key_reused',
+    })
   return { json, isReplayed: true }
-}
-
-function conflict(message: string): Failure {
-  return new Failure('conflict', message)
 }
 
 /** Only the hash is stored, because a key may contain personal data and outlives the purge of its record. */

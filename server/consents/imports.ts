@@ -1,4 +1,4 @@
-import { ImportRow, parseInstant, type ImportRow as Row } from '../../src/contract/index.ts'
+import { type ErrorReason, ImportRow, parseInstant, type ImportRow as Row } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
@@ -113,13 +113,14 @@ function answerKnown(
   claim: ImportClaim,
   own: string | undefined,
 ): Created | Failure {
-  if (bodyHash === null) return conflict('The record of this origin was erased, and is not imported again.')
-  if (!bodyHash.equals(claim.bodyHash)) return conflict('This origin was imported with another content.')
+  if (bodyHash === null) return conflict('The record of this origin was erased, and is not imported again.', 'purged')
+  if (!bodyHash.equals(claim.bodyHash))
+    return conflict('This origin was imported with another content.', 'origin_differs')
   return json === null ? conflict('The record of this origin is missing.') : { json, isReplayed: id !== own }
 }
 
-function conflict(message: string): Failure {
-  return new Failure('conflict', message)
+function conflict(message: string, reason?: ErrorReason<'conflict'>): Failure {
+  return new Failure('conflict', message, reason && { reason })
 }
 
 function toDraft(secret: Uint8Array, accountId: string, row: Row): Draft {

@@ -140,6 +140,7 @@ function requireScope(caller: Caller, scope: 'write' | 'import'): void {
   throw new Failure(
     'forbidden',
     isKeyCaller(caller) ? `The API key lacks the scope ${scope}.` : 'An import needs an API key with the scope import.',
+    { reason: 'missing_scope' },
   )
 }
 

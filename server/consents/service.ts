@@ -100,8 +100,8 @@ export function restoreConsent(
   return applyEvent(sql, caller, find, async row => {
     const { deleted_at, is_erased, is_purged, accepted, preferences, policy_version } = row
     if (deleted_at === null) return null
-    if (is_purged) throw new Failure('conflict', purged)
-    if (is_erased && !despite_erasure) throw new Failure('conflict', covered)
+    if (is_purged) throw new Failure('conflict', purged, { reason: 'purged' })
+    if (is_erased && !despite_erasure) throw new Failure('conflict', covered, { reason: 'erasure_requested' })
     const action = is_erased ? 'restored_despite_erasure' : 'restored'
     return { action, state: { accepted, preferences, policy_version } }
   })
@@ -109,7 +109,7 @@ export function restoreConsent(
 
 const purged = 'The record is purged: its personal data is gone, and it cannot be restored.'
 const covered =
-  'An erasure request covers this record. It is restored only with despite_erasure (--despite-erasure), which its history shows from then on.'
+  'An erasure request covers this record. It is restored only with despite_erasure, which its history shows from then on.'
 
 function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)

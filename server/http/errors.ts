@@ -18,7 +18,8 @@ export function toFailure(error: unknown): Failure {
 }
 
 export function toErrorBody(failure: Failure): ErrorBody {
-  return { error: failure.code, message: failure.message }
+  const { code, message, reason } = failure
+  return { error: code, message, ...(reason && { reason }) }
 }
 
 export function toStatus(failure: Failure): number {
@@ -59,7 +60,10 @@ const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
   unavailable: databaseUnavailable,
   unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
   conflict: cause =>
-    new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', { cause }),
+    new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', {
+      reason: 'concurrent_change',
+      cause,
+    }),
   missing: cause => new Failure('not_found', 'What the request refers to does not exist.', { cause }),
 }
 

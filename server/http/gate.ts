@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { Access, Endpoint } from '../../src/contract/index.ts'
+import type { Access, Endpoint, ErrorReason } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import {
   type AuthDeps,
@@ -136,19 +136,20 @@ function requireState(state: NodeState, { method, body, routeOptions: { config }
 }
 
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
-  if (access === 'session') throw forbidden('This needs a dashboard session; an API key will not do.')
+  if (access === 'session')
+    throw forbidden('session_required', 'This needs a dashboard session; an API key will not do.')
   const needed = [scope ?? []].flat()
   if (needed.length > 0 && !needed.some(one => scopes.includes(one)))
-    throw forbidden(`The API key lacks the scope ${needed.join(' or ')}.`)
+    throw forbidden('missing_scope', `The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
 /** @throws Failure `forbidden` for every possible change, even on future routes */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read')
   if (!(config.allowsReader ?? isRead))
-    throw forbidden('This needs an owner of the account; a reader can change nothing.')
+    throw forbidden('owner_required', 'This needs an owner of the account; a reader can change nothing.')
 }
 
-function forbidden(message: string): Failure {
-  return new Failure('forbidden', message)
+function forbidden(reason: ErrorReason<'forbidden'>, message: string): Failure {
+  return new Failure('forbidden', message, { reason })
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorStatus, type HeaderDocs } from '../../src/contract/index.ts'
+import { type ErrorCode, errorReasons, errorStatus, type HeaderDocs } from '../../src/contract/index.ts'
 import { type JsonSchema, refTo } from './schemas.ts'
 
 const keyResponses = 'On responses to an API key whose account has a monthly quota'
@@ -192,11 +192,15 @@ export function findErrorResponse(code: ErrorCode): ErrorResponseName {
   return name
 }
 
+function describeReasons(code: ErrorCode): { reason?: { enum: string[] } } {
+  return code in errorReasons ? { reason: { enum: [...errorReasons[code as keyof typeof errorReasons]] } } : {}
+}
+
 export function describeErrorResponses(): Record<string, object> {
   return Object.fromEntries(
     Object.entries(errorResponses).map(([name, response]) => {
       const { code, description, message, headers } = response
-      const properties = { error: { enum: codesOf(response) } }
+      const properties = { error: { enum: codesOf(response) }, ...describeReasons(code) }
       const schema: JsonSchema = { ...refTo('schemas', 'ErrorBody'), properties }
       const content = { 'application/json': { schema, example: { error: code, message } } }
       return [name, { description, headers: describeHeaders(headers), content }]

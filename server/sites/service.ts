@@ -41,6 +41,7 @@ async function requireFreeName(sql: Sql, key: SiteKey, name: string | null): Pro
     throw new Failure(
       'conflict',
       'name: another site has it already; for a second one of the same name: allow_duplicate',
+      { reason: 'name_taken' },
     )
 }
 

@@ -16,20 +16,22 @@ export function formatCount(count: number, noun = 'record'): string {
 
 /**
  * @throws CliError `not_offered` with the text of `without`, for a 404 of an instance whose OpenAPI document lacks the
- * endpoint
+ * endpoint, or a 400 of one whose document lacks its query parameter `parameter`
  */
 export async function callOptional<T>(
   api: Client,
   endpoint: Endpoint,
   call: () => Promise<T>,
-  without: { readonly message: string; readonly hint: string },
+  without: { readonly message: string; readonly hint: string; readonly parameter?: string },
 ): Promise<T> {
   try {
     return await call()
   } catch (error) {
-    const isMissing = explain(error).status === 404
-    if (!isMissing || (await api.supports(endpoint).catch(() => true))) throw error
-    throw new CliError('not_offered', exit.usage, without.message, { hint: without.hint, cause: error })
+    const { message, hint, parameter } = without
+    const isMissing = explain(error).status === (parameter ? 400 : 404)
+    const named = parameter ? ({ in: 'query', name: parameter } as const) : undefined
+    if (!isMissing || (await api.supports(endpoint, named).catch(() => true))) throw error
+    throw new CliError('not_offered', exit.usage, message, { hint, cause: error })
   }
 }
 

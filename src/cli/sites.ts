@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { Site } from '../contract/sites.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, Explained, exit } from '../errors/errors.ts'
-import { explain, lacksScope } from '../errors/explain.ts'
+import { explain } from '../errors/explain.ts'
 import { editDistance } from './edit-distance.ts'
 
 /**
@@ -14,7 +14,7 @@ import { editDistance } from './edit-distance.ts'
  */
 export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
   if (isUuid(text)) return text
-  const all = await listSites(ctx.api, error => lacksScope(error) && explainScope(error, text))
+  const all = await listSites(ctx.api, error => explain(error).reason === 'missing_scope' && explainScope(error, text))
   if (all !== null) return matching(all, text).id
   await ctx.say(`note: the instance does not list its sites to this key, so that the site is taken as an id`)
   return text

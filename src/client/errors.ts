@@ -1,3 +1,6 @@
+import type { Scope } from '../contract/endpoint.ts'
+import type { ErrorBody } from '../contract/errors.ts'
+
 export interface Call {
   readonly method: string
   /** Has `:name` for each parameter. */
@@ -8,6 +11,8 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
+  /** Scopes of which an API key needs one. */
+  readonly scopes?: readonly Scope[]
   /** Setting or file that the API key came from; null if a user signs in. */
   readonly keySource: string | null
   /** `shown` omits the credentials; `source` is the variable that names the proxy. */
@@ -42,12 +47,15 @@ class ResponseError extends Error {
 export class ApiError extends ResponseError {
   override readonly name = 'ApiError'
   readonly code: string
+  /** Undefined for an instance that gives none; may be one that this version does not know. */
+  readonly reason: string | undefined
   /** True if the instance may have carried out the call. */
   readonly maybeDone: boolean
 
-  constructor(call: Call, head: ResponseHead, body: { error: string; message: string }) {
-    super(call, head, body.message)
-    this.code = body.error
+  constructor(call: Call, head: ResponseHead, { error, message, reason }: ErrorBody) {
+    super(call, head, message)
+    this.code = error
+    this.reason = reason
     this.maybeDone = head.status >= 500 && head.isNotApplied !== true
   }
 }

@@ -117,6 +117,7 @@ export function callOf(
     path,
     url: connection.baseUrl + pathOf(route, params) + toSearch(query),
     id: (params as { id?: string } | undefined)?.id ?? null,
+    scopes: [route.scope ?? []].flat(),
     keySource: connection.key?.source ?? null,
     proxy: connection.proxy,
     idempotent: isRead || method !== 'POST' || idempotentPosts.has(path) || isSignIn(connection, route),

@@ -9,7 +9,7 @@ import type { Context } from '../context.ts'
 import { type CheckAnswer, check as route } from '../contract/check.ts'
 import { text } from '../contract/values.ts'
 import { CliError, type Exit, exit, usageError } from '../errors/errors.ts'
-import { exitOf, rejectsParameter } from '../errors/explain.ts'
+import { exitOf } from '../errors/explain.ts'
 import { checkView, describeCheck } from '../views/check.ts'
 import { readSubjects, Subject } from './subject/subjects.ts'
 
@@ -58,14 +58,14 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
   const answer = await neverNotFound(async () => {
     const site_id = site === undefined ? undefined : await siteIdOf(ctx, site)
     const query = { subject_id, purpose, site_id, at: then, only_witnessed: onlyWitnessed }
-    const ask = () => ctx.api.call(route, { query })
+    const call = () => ctx.api.call(route, { query })
+    const ask = onlyWitnessed ? () => callOptional(ctx.api, route, call, noImports) : call
     const answer = await callOptional(ctx.api, route, ask, {
       message: `${instanceLabel(ctx)} cannot check consents`,
       hint: 'consentctl list --subject ID shows the records',
-    }).catch((error: unknown) => {
-      throw onlyWitnessed && rejectsParameter(error, 'only_witnessed') ? noImports(error) : error
     })
-    if (onlyWitnessed && answer.record !== null && answer.witnessed !== true) throw noImports()
+    if (onlyWitnessed && answer.record !== null && answer.witnessed !== true)
+      throw new CliError('not_offered', exit.usage, noImports.message, noImports)
     return answer
   })
   const footer = () => ctx.say(describeCheck(answer, { onlyWitnessed: onlyWitnessed === true }))
@@ -73,11 +73,10 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
 }
 
 /** An instance without the parameter would count imported answers. */
-function noImports(cause?: unknown): CliError {
-  return new CliError('not_offered', exit.usage, 'this instance does not tell imported answers from others', {
-    hint: 'leave out --only-witnessed: without imports it changes nothing',
-    cause,
-  })
+const noImports = {
+  parameter: 'only_witnessed',
+  message: 'this instance does not tell imported answers from others',
+  hint: 'leave out --only-witnessed: without imports it changes nothing',
 }
 
 function exitFor({ allowed }: CheckAnswer): Exit {

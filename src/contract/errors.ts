@@ -17,9 +17,35 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus
 
+/** Cases of a code that a caller handles differently. */
+export const errorReasons = {
+  forbidden: ['missing_scope', 'session_required', 'owner_required', 'foreign_origin', 'https_required'],
+  conflict: [
+    'name_taken',
+    'idempotency_key_reused',
+    'origin_differs',
+    'purged',
+    'erasure_requested',
+    'already_published',
+    'concurrent_change',
+  ],
+} as const satisfies Partial<Record<ErrorCode, readonly string[]>>
+
+type WithReasons = keyof typeof errorReasons
+
+export type ErrorReason<Code extends ErrorCode = ErrorCode> = Code extends WithReasons
+  ? (typeof errorReasons)[Code][number]
+  : never
+
 export const ErrorBody = z.object({
   error: z.string().meta({ enum: Object.keys(errorStatus) }),
   message: z.string(),
+  reason: z
+    .string()
+    .meta({ enum: Object.values(errorReasons).flat() })
+    .optional()
+    .meta({ onRequest: true })
+    .describe('Tells errors of one code apart, where a program should. More may be added.'),
 })
 
 export type ErrorBody = z.output<typeof ErrorBody>

@@ -1,5 +1,6 @@
 import { ApiError, type Call, ContractError, EndlessListError, NetworkError } from '../client/errors.ts'
-import type { ErrorCode } from '../contract/errors.ts'
+import type { Scope } from '../contract/endpoint.ts'
+import type { ErrorCode, ErrorReason } from '../contract/errors.ts'
 import { isOperatorError, type OperatorErrorCode } from '../contract/server.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, type Exit, Explained, exit, Resumable, usageError } from './errors.ts'
@@ -111,23 +112,47 @@ const exitByForeignStatus: Record<number, Exit> = {
 const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
-  const { code, status, requestId, call } = error
+  const { code, reason, status, requestId, call } = error
   const lost = lostResponse(error.maybeDone, call)
   const known = Object.hasOwn(exitByCode, code) ? exitByCode[code as ErrorCode] : undefined
   const exitCode = known ?? exitByStatus[status] ?? (status >= 500 ? exit.temporary : exit.rejected)
-  const shown = { code, message: messageOf(error), status, requestId }
+  const shown = { code, reason, message: messageOf(error), status, requestId }
   if (lost) {
     const why = `the instance failed after it received the request: ${lost.outcome}`
     return { ...shown, why, hint: lost.hint, exit: exit.unknown }
   }
-  if (exitCode !== exit.auth) return { ...shown, hint: hintOf(error), exit: exitCode }
-  if (isReaders(error)) return { ...shown, hint: 'sign in as an owner of the account', exit: exitCode }
-  return { ...shown, why: whyRejected(call), hint: rejectedHint(error), exit: exitCode }
+  const advice = exitCode === exit.auth ? rejectionAdvice(error) : { hint: hintOf(error) }
+  return { ...shown, ...advice, ...adviceByReason(error), exit: exitCode }
 }
 
-/** Detects the rejection of a user whose session was accepted. */
-function isReaders({ code, call, message }: ApiError): boolean {
-  return code === 'forbidden' && call.keySource === null && /\ba reader\b/.test(message)
+interface Advice {
+  readonly why?: string | undefined
+  readonly hint?: string | undefined
+}
+
+/** Returns nothing for a reason that this version does not know. */
+function adviceByReason({ reason, call }: ApiError): Advice | undefined {
+  if (reason === 'missing_scope') return { hint: scopeHint(call.scopes) }
+  return reason !== undefined && Object.hasOwn(adviceOf, reason) ? adviceOf[reason as keyof typeof adviceOf] : undefined
+}
+
+const adviceOf: Readonly<Record<Exclude<ErrorReason, 'missing_scope'>, Advice>> = {
+  session_required: { hint: 'sign in as a user: --email' },
+  owner_required: { why: undefined, hint: 'sign in as an owner of the account' },
+  foreign_origin: {
+    hint: 'check the address of the instance, and that no proxy removes cookies or the Origin header',
+  },
+  https_required: { why: undefined, hint: 'use an address that begins with https://: consentctl config list' },
+  name_taken: { hint: 'use another name, or --allow-duplicate' },
+  idempotency_key_reused: {},
+  origin_differs: {
+    why: 'an origin is imported once, and later answers of its person are refused',
+    hint: 'compare the record, of consentctl list --imported; if the person has refused since: consentctl update ID --refused',
+  },
+  purged: {},
+  erasure_requested: { hint: 'if it must come back all the same: --despite-erasure' },
+  already_published: {},
+  concurrent_change: { hint: 'look at what changed, and try again' },
 }
 
 function messageOf({ code, call, message }: ApiError): string {
@@ -145,31 +170,30 @@ function whyRejected(call: Call): string | undefined {
   return isSignIn(call) ? undefined : 'the instance rejects the session that it created'
 }
 
-/** Returns true if the instance accepted the key, but not for this. */
-export function lacksScope(error: unknown): boolean {
-  const { code, message } = explain(error)
-  return code === 'forbidden' && /\blacks the scope\b/.test(message)
-}
-
 const importHint = 'consentctl keys create --name import --scope import,read'
 
-/** Keys have the scopes `notices` and `import` only on request. */
-export function scopeHint(message: string): string {
-  if (/\bscope import\b/.test(message)) return `make a key for this with ${importHint}`
-  if (/\bor import\b/.test(message)) return `use a key with the scope write; for an import make one with ${importHint}`
-  return /\bscope notices\b/.test(message)
+/** Says how to get a key with one of the scopes. Keys have `notices` and `import` only on request. */
+export function scopeHint(scopes: readonly Scope[] = []): string {
+  const [first, second] = scopes
+  if (first === 'import') return `make a key for this with ${importHint}`
+  if (second === 'import') return `use a key with the scope ${first}; for an import make one with ${importHint}`
+  return first === 'notices'
     ? 'make a key for this with consentctl keys create --name ci --scope notices, or sign in with --email'
     : 'use a key with the scope for this: consentctl keys list shows the scopes'
 }
 
-function rejectedHint({ call, code, message }: ApiError): string {
+function rejectionAdvice({ call, code }: ApiError): Advice {
+  return { why: whyRejected(call), hint: rejectedHint(call, code) }
+}
+
+function rejectedHint(call: Call, code: string): string {
   const { keySource } = call
   if (keySource === null) {
     return isSignIn(call)
       ? 'check the email and the instance: consentctl config list'
       : `check its address, and that no proxy removes cookies or the Origin header`
   }
-  if (code === 'forbidden') return scopeHint(message)
+  if (code === 'forbidden') return 'check what the key may do: consentctl keys list'
   if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'
   if (keySource.endsWith('_FILE')) return 'put a valid key into the file of CONSENTCTL_API_KEY_FILE'
   if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`
@@ -181,8 +205,7 @@ function rejectedHint({ call, code, message }: ApiError): string {
 export const quotaHint =
   'wait for the next calendar month (UTC), or raise the quota where its server runs: consentctl admin account quota EMAIL N'
 
-function hintOf({ code, retryAfter, call, message }: ApiError): string | undefined {
-  if (code === 'conflict' && /\ballow_duplicate\b/.test(message)) return 'use another name, or --allow-duplicate'
+function hintOf({ code, retryAfter, call }: ApiError): string | undefined {
   if (code === 'quota_exceeded') return quotaHint
   if (code === 'rate_limited' || code === 'unavailable' || code === 'read_only') return retryHint(retryAfter)
   return code === 'not_found' ? notFoundHint(call) : undefined
@@ -246,11 +269,10 @@ function foreignExit(status: number, isChange: boolean): Exit {
   return exitByForeignStatus[status] ?? (isChange ? exit.unknown : exit.usage)
 }
 
-interface Explanation {
+interface Explanation extends Advice {
   readonly code: string
+  readonly reason?: string | undefined
   readonly message: string
-  readonly why?: string | undefined
-  readonly hint?: string | undefined
   readonly exit: Exit
   readonly status?: number | undefined
   readonly requestId?: string | null | undefined
@@ -310,8 +332,4 @@ export function fromCommander(error: { readonly message: string }): CliError {
 
 export function exitOf(error: unknown): Exit {
   return explain(error).exit
-}
-
-export function rejectsParameter(error: unknown, name: string): boolean {
-  return new RegExp(`unknown (field|parameter).*\\b${name}\\b`).test(explain(error).message)
 }

@@ -53,12 +53,12 @@ export async function report(
   const { err } = ctx.io
   const write = (lines: readonly string[]) => err.write(`${masked(lines.join('\n'))}\n`)
   if (ctx.globals.debug && error instanceof Error) await write(stackLines(error).map(visible))
-  const { code, why, exit: exitCode, status, requestId, ...explained } = explain(error)
+  const { code, reason, why, exit: exitCode, status, requestId, ...explained } = explain(error)
   const hint = isHinted ? explained.hint : undefined
   const isNamed = !subject || explained.message.startsWith(subject) || explained.message.endsWith(` ${subject}`)
   const message = isNamed ? explained.message : `${subject}: ${explained.message}`
   if (wantsJson(ctx.globals, ctx.host)) {
-    const body = { code, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
+    const body = { code, reason, message, hint, exit: exitCode, status, request_id: requestId ?? undefined }
     return await write([safeJson({ error: { ...body, retryable: exitCode === exit.temporary } })])
   }
   const label = err.color ? '\u001b[31merror:\u001b[39m' : 'error:'

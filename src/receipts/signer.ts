@@ -67,7 +67,7 @@ export function requireScope({ settings }: Context, { scopes }: IdentifiedKey, s
   if (scopes === null || scopes.includes(scope)) return
   const message = `The API key lacks the scope ${scope}.`
   const why = `the key came from ${requireApiKey(settings).source}`
-  throw new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint(message) })
+  throw new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint([scope]) })
 }
 
 export function findOperator(): Operator {

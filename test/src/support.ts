@@ -61,8 +61,8 @@ export function answers(
   return http[method](path, () => HttpResponse.json(body as JsonBodyType, { status, headers }))
 }
 
-export function fails(status: number, error: string, message = 'it failed') {
-  return HttpResponse.json({ error, message }, { status })
+export function fails(status: number, error: string, message = 'it failed', reason?: string) {
+  return HttpResponse.json({ error, message, reason }, { status })
 }
 
 /** A list of `count` records: pages by `limit`, cursors that say how many records came before. */

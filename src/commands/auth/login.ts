@@ -9,7 +9,7 @@ import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
 import { usageError } from '../../errors/errors.ts'
-import { lacksScope } from '../../errors/explain.ts'
+import { explain } from '../../errors/explain.ts'
 import { readText } from '../../io/input.ts'
 import { canPrompt, promptHidden } from '../../io/prompt.ts'
 import { isKey, maskKey } from '../../settings/key.ts'
@@ -127,7 +127,7 @@ async function readKey(ctx: Context, withKey: true | undefined): Promise<{ value
   if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')
   const api = ctx.apiWith({ value, source: withKey ? 'standard input' : 'the prompt' })
   await api.consents.list({ query: { limit: 1 } }).catch(async (error: unknown) => {
-    if (!lacksScope(error)) throw error
+    if (explain(error).reason !== 'missing_scope') throw error
     await ctx.say('note: the key has no scope read: commands that read records will fail with it')
   })
   return { value, api }

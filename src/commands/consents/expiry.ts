@@ -1,8 +1,6 @@
 import { flagOf } from '../../cli/action.ts'
 import { ConsentQuery } from '../../contract/consents.ts'
-import { CliError, exit, usageError } from '../../errors/errors.ts'
-import { rejectsParameter } from '../../errors/explain.ts'
-import type { ConsentRow } from '../../views/consent.ts'
+import { usageError } from '../../errors/errors.ts'
 
 interface Options {
   readonly expiring?: string | undefined
@@ -25,26 +23,4 @@ export function readExpiry({ expiring, expired, ...options }: Options): string {
   const duration = /^\d{1,5}[dw]$/.test(expiring) ? `P${expiring.toUpperCase()}` : expiring
   if (duration !== 'expired' && ConsentQuery.shape.expiry.safeParse(duration).success) return duration
   throw usageError(`invalid time "${expiring}": use 30d, 4w, or an ISO 8601 duration such as P1M`)
-}
-
-/**
- * Passes pages on.
- * @throws CliError `not_offered` (exit 2) if the instance rejects the filter, or ignores it
- */
-export async function* requireExpiry<Page extends { readonly records: readonly ConsentRow[] }>(
-  pages: AsyncIterable<Page>,
-): AsyncGenerator<Page> {
-  try {
-    for await (const page of pages) {
-      if (page.records.some(({ expires_at }) => !expires_at)) throw noExpiry()
-      yield page
-    }
-  } catch (error) {
-    throw rejectsParameter(error, 'expiry') ? noExpiry(error) : error
-  }
-}
-
-function noExpiry(cause?: unknown): CliError {
-  const hint = 'ask its operator for a newer version of the service'
-  return new CliError('not_offered', exit.usage, 'this instance does not know when consents end', { hint, cause })
 }

@@ -110,7 +110,7 @@ async function run(
   if (options.count) rejectPageOptions(options)
   if (options.at !== undefined) requireAtOptions(options)
   if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
-  if (query.imported !== undefined) await (await import('./imported.ts')).requireImports(ctx)
+  if (query.imported !== undefined) await (await import('./offered.ts')).requireFilter(ctx, 'imported')
   if (options.count) return await (await import('./count.ts')).countList(ctx, query)
   const view = query.imported ? consentViewOfImports : includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
@@ -131,13 +131,12 @@ function findLimit(ctx: Context, { limit, all }: ListOptions): number {
 }
 
 async function printExpiring(ctx: Context, options: ListOptions, extent: Extent): Promise<Output<ConsentRow>> {
-  const { readExpiry, requireExpiry } = await import('./expiry.ts')
+  const { readExpiry } = await import('./expiry.ts')
   const expiry = readExpiry(options)
+  await (await import('./offered.ts')).requireFilter(ctx, 'expiry')
   const site_id = options.site && (await siteIdOf(ctx, options.site))
   const pages = ctx.api.pages({ site_id, expiry, cursor: options.cursor }, extent)
-  return printPages(ctx, consentViewWithExpiry, requireExpiry(pages), cursor =>
-    resumeCommand(ctx.host.argv, {}, cursor),
-  )
+  return printPages(ctx, consentViewWithExpiry, pages, cursor => resumeCommand(ctx.host.argv, {}, cursor))
 }
 
 function rejectPageOptions(options: ListOptions): void {

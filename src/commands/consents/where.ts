@@ -54,7 +54,7 @@ function isEither(filters: ReadonlyMap<Name, string>, yes: Name, no: Name): bool
 async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promise<ConsentQuery> {
   const [site, from, to, now] = [filters.get('site'), filters.get('from'), filters.get('to'), new Date()]
   const imported = isEither(filters, 'imported', 'witnessed')
-  if (imported !== undefined) await (await import('./imported.ts')).requireImports(ctx)
+  if (imported !== undefined) await (await import('./offered.ts')).requireFilter(ctx, 'imported')
   return {
     site_id: site === undefined ? undefined : await siteIdOf(ctx, site),
     subject_id: filters.get('subject'),

@@ -101,7 +101,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     for (const body of [{}, { despite_erasure: false }]) {
       const answer = await owner.restore(id, body)
       expect(answer.status).toBe(409)
-      expect(answer.body).toEqual({ error: 'conflict', message: expect.stringContaining('An erasure request covers') })
+      expect(answer.body).toMatchObject({ error: 'conflict', reason: 'erasure_requested' })
     }
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
     expect((await owner.restore(id, despite)).status).toBe(200)
@@ -167,7 +167,7 @@ describe('POST /api/v1/consents/{id}/restore › after the purge', () => {
     for (const each of [id, long]) {
       const answer = await own.restore(each, despite)
       expect(answer.status).toBe(409)
-      expect(answer.body).toEqual({ error: 'conflict', message: expect.stringContaining('is purged') })
+      expect(answer.body).toMatchObject({ error: 'conflict', reason: 'purged' })
     }
   })
 })

@@ -87,6 +87,7 @@ describe.each(sets)('scopes › key with $name', ({ allowed }) => {
         expect(answer.body).toEqual({
           error: 'forbidden',
           message: `The API key lacks the scope ${scopesOf(of.endpoint)}.`,
+          reason: 'missing_scope',
         })
       }
     }
@@ -105,8 +106,10 @@ describe('scopes › route that needs a session', () => {
     const [method, path, options] = requestFor(of, own)
     const before = await rows(own.accountId)
     const answers = [1, 2, 3].map(() => service.call(method, path, { ...options, key }))
-    const statuses = (await Promise.all(answers)).map(({ status, body }) => `${status} ${body.error}`).sort()
-    expect(statuses).toEqual(['403 forbidden', '403 forbidden', '429 quota_exceeded'])
+    const statuses = (await Promise.all(answers))
+      .map(({ status, body }) => `${status} ${body.reason ?? body.error}`)
+      .sort()
+    expect(statuses).toEqual(['403 session_required', '403 session_required', '429 quota_exceeded'])
     expect(await rows(own.accountId)).toEqual(before)
   })
 

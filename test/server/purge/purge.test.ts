@@ -110,6 +110,7 @@ describe('a purged record', () => {
       expect(answer).toEqual({
         error: 'conflict',
         message: 'The record of this Idempotency-Key was erased.',
+        reason: 'purged',
       })
     }
     await service.sql`update idempotency_keys set created_at = ${new Date(Date.now() - 24 * 60 * 60 * 1000 - 1000)}`

@@ -96,7 +96,7 @@ describe('session cookie › without the own origin', () => {
     ]
     for (const headers of foreign) {
       const answer = await service.call(method, path, { body, headers: { cookie, ...headers } })
-      expect([headers, answer.status, answer.body.error]).toEqual([headers, 403, 'forbidden'])
+      expect([headers, answer.status, answer.body.reason]).toEqual([headers, 403, 'foreign_origin'])
     }
     expect(await everything()).toEqual(before)
   })

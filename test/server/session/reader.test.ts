@@ -72,7 +72,8 @@ describe('session of a reader', () => {
       ]),
     )
     const message = 'This needs an owner of the account; a reader can change nothing.'
-    for (const { status, body } of answers) expect([status, body]).toEqual([403, { error: 'forbidden', message }])
+    for (const { status, body } of answers)
+      expect([status, body]).toEqual([403, { error: 'forbidden', message, reason: 'owner_required' }])
   })
 
   it('names its role, as does that of an owner; an API key has none', async () => {

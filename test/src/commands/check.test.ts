@@ -150,13 +150,15 @@ describe('check', () => {
     expect((await check('--only-witnessed')).code).toBe(0)
     expect(cli.sent()[0]?.query).toMatchObject({ only_witnessed: 'true' })
     const { origin: _, given_at: __, witnessed: ___, ...older } = yes
-    const refusal = { error: 'invalid_request', message: 'unknown field: only_witnessed' }
+    const refusal = { error: 'invalid_request', message: 'no' }
+    const parameters = [{ in: 'query', name: 'subject_id' }]
+    const described = { openapi: '3.1.1', paths: { '/api/v1/subjects/check': { get: { parameters } } } }
     for (const answer of [
       answers('get', path, older),
       answers('get', path, { ...yes, ...told }),
       answers('get', path, refusal, 400),
     ]) {
-      cli.instance.use(answer)
+      cli.instance.use(answer, answers('get', '*/api/v1/openapi.json', described))
       const { code, stdout, stderr } = await check('--only-witnessed', '--json')
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })

@@ -171,7 +171,7 @@ describe('notices', () => {
     cli.instance.use(
       http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site })] })),
       http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [] })),
-      http.put('*/notices/:version', () => fails(403, 'forbidden', 'The API key lacks the scope notices.')),
+      http.put('*/notices/:version', () => fails(403, 'forbidden', 'no', 'missing_scope')),
     )
     const rejected = await cli.run([...publish, '--yes'])
     expect(rejected).toMatchObject({

@@ -28,12 +28,24 @@ it('a create that was not sent can be tried again; one that perhaps was has an u
 })
 
 it('does not blame the session of a reader, which was accepted', () => {
-  const message = 'This needs an owner of the account; a reader can change nothing.'
+  const body = { error: 'forbidden', message: 'no', reason: 'owner_required' }
   const head = { status: 403, requestId: null, retryAfter: null, location: null }
-  const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, { error: 'forbidden', message }))
-  expect(told).toMatchObject({ exit: 4, message, hint: 'sign in as an owner of the account' })
+  const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, body))
+  expect(told).toMatchObject({ exit: 4, reason: 'owner_required', hint: 'sign in as an owner of the account' })
   expect(told.why).toBeUndefined()
 })
+
+it.each([undefined, 'a_later_reason', 'toString'])(
+  'a 403 of a key with the reason %s gets the general hint, whatever its message says',
+  reason => {
+    const head = { status: 403, requestId: null, retryAfter: null, location: null }
+    const body = { error: 'forbidden', message: 'The API key lacks the scope import; a reader', reason }
+    expect(explain(new ApiError(call('POST'), head, body))).toMatchObject({
+      exit: 4,
+      hint: 'check what the key may do: consentctl keys list',
+    })
+  },
+)
 
 it('says of a record that cannot be deleted that it may be already', () => {
   const head = { status: 404, requestId: null, retryAfter: null, location: null }

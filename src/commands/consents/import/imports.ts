@@ -2,7 +2,7 @@ import type { RowResult } from '../../../client/batch.ts'
 import type { Context } from '../../../context.ts'
 import { batchLimits } from '../../../contract/batch.ts'
 import type { ImportRow } from '../../../contract/imports.ts'
-import { CliError, Explained, exit } from '../../../errors/errors.ts'
+import { CliError, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Kind, openKinds } from '../../../errors/kinds.ts'
 import { choose } from '../../../receipts/sentence.ts'
@@ -113,7 +113,7 @@ async function post(ctx: Context, items: readonly Item[], batches: Batches): Pro
 }
 
 function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer {
-  if (result.error !== null) return { error: withHint(result.error) }
+  if (result.error !== null) return { error: result.error }
   const { id, replayed, maybeOwn } = result
   try {
     const mayBeOwn = earlier !== null || maybeOwn
@@ -126,15 +126,6 @@ function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer
     // Not a rejection: an unfinished line prevents signing a receipt.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
-}
-
-function withHint(error: unknown): unknown {
-  const { code, message } = explain(error)
-  if (code !== 'conflict' || !/another content/.test(message)) return error
-  return new Explained(error, {
-    why: 'an origin is imported once, and later answers of its person are refused',
-    hint: 'compare the record, of consentctl list --imported; if the person has refused since: consentctl update ID --refused',
-  })
 }
 
 const howByOutcome: Readonly<Record<string, How>> = { made_unanswered: 'unanswered', known: 'unchanged' }

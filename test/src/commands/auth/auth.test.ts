@@ -58,8 +58,7 @@ describe('auth login', () => {
   })
 
   it('stores a key without the scope read, and says so', async () => {
-    const message = 'The API key lacks the scope read.'
-    cli.instance.use(http.get(consentsPath, () => fails(403, 'forbidden', message)))
+    cli.instance.use(http.get(consentsPath, () => fails(403, 'forbidden', 'no', 'missing_scope')))
     const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey)
     expect(code).toBe(0)
     expect(stderr).toContain('note: the key has no scope read')

@@ -71,9 +71,7 @@ describe('a site by its name', () => {
   })
 
   it('of a key without the scope to list sites is an error that asks for the id, before anything is sent', async () => {
-    cli.instance.use(
-      answers('get', sitesPath, { error: 'forbidden', message: 'The API key lacks the scope read.' }, 403),
-    )
+    cli.instance.use(answers('get', sitesPath, { error: 'forbidden', message: 'no', reason: 'missing_scope' }, 403))
     for (const args of [['--refused'], ['--file', '-']]) {
       const { code, stderr } = await cli.run(['create', '--site', 'Shop', ...args], { stdin: '{}\n' })
       expect(code).toBe(4)

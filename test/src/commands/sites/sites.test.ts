@@ -98,10 +98,9 @@ describe('sites create', () => {
   })
 
   it('names the flag for a second site of a name that is taken', async () => {
-    const message = 'name: another site has it already; for a second one of the same name: allow_duplicate'
     cli.instance.use(
       signsIn(),
-      managing('post', sitesPath, () => fails(409, 'conflict', message)),
+      managing('post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken')),
     )
     const { code, stderr } = await create('--json')
     expect([code, machineError(stderr)['hint']]).toEqual([5, 'use another name, or --allow-duplicate'])

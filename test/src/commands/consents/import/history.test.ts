@@ -81,7 +81,10 @@ function importing(outcome: (row: Row, index: number) => object) {
 }
 
 const made = () => ({ status: 201, consent: { id: uuid(7) }, replayed: false })
-const refused = (status: number, error: string, message: string) => ({ status, error: { error, message } })
+const refused = (status: number, error: string, message: string, reason?: string) => ({
+  status,
+  error: { error, message, reason },
+})
 
 function run(...args: string[]) {
   return cli.run(['import', ...args], {
@@ -411,10 +414,10 @@ it('import › --dry-run without a site or a key asks nothing, and says so', asy
 })
 
 it('import › exit 4 › of a key without the scope, with the command that makes one', async () => {
-  importing(() => refused(403, 'forbidden', 'The API key lacks the scope import.'))
+  importing(() => refused(403, 'forbidden', 'no', 'missing_scope'))
   const { code, stderr } = await run(people(2), ...flags(), '--yes')
   expect(code, stderr).toBe(4)
-  expect(stderr).toContain('try: make a key for this with consentctl keys create --name import --scope import,read')
+  expect(stderr).toContain('for an import make one with consentctl keys create --name import --scope import,read')
 })
 
 it('import › exit 130 › of a signal after every record was sent: only the receipt is missing, which --resume makes', async () => {
@@ -458,7 +461,7 @@ it('import › copies the receipt to --receipt-out before the job ends, and a re
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
-  const conflict = refused(409, 'conflict', 'This origin was imported with another content.')
+  const conflict = refused(409, 'conflict', 'This origin was imported with another content.', 'origin_differs')
   const isRefused = ({ origin }: Row) => ['person-1', 'person-299'].includes(origin.id)
   const usedUp = refused(429, 'quota_exceeded', 'The quota is used up.')
   const seen = importing((row, index) => (index >= 150 ? usedUp : isRefused(row) ? conflict : made()))
