@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres'
 import {
   type ConsentReceipt,
-  consentContext,
   consentSchemaVersion,
   stateTerms,
   statusOf,
@@ -54,8 +53,7 @@ export async function issueReceipt(
   const dates = { issued_at: new Date().toISOString(), expires_at: last.expires_at?.toISOString() ?? null }
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
-    version: 4,
-    '@context': consentContext,
+    version: 1,
     schema_version: consentSchemaVersion,
     receipt_id: newId(),
     ...dates,

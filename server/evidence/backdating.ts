@@ -2,7 +2,7 @@
 // after a checkpoint that is dated before it was written later than stated.
 
 import type { Sql } from 'postgres'
-import { backdatingToleranceMs, completeSize, isBackdated, previousSize } from '../../src/evidence/dates.ts'
+import { backdatingToleranceMs, completeSize, isBackdated } from '../../src/evidence/dates.ts'
 import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
@@ -99,7 +99,8 @@ export async function findPlaces(sql: Sql, accountId: string, id: string, anchor
   const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
   const sizeBefore = ({ size }: PlaceRow) => {
     const signed = found.get(size ?? newest)
-    return signed ? (size === null ? completeSize : previousSize)(signed.checkpoint) : 0
+    if (!signed) return 0
+    return size === null ? completeSize(signed.checkpoint) : signed.checkpoint.previous_size
   }
   const earlier = await needSigned(sql, accountId, rows.map(sizeBefore), chain)
   return rows.map(row => ({

@@ -204,7 +204,7 @@ async function newCheckpoint(
   if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',
-    version: 2,
+    version: 1,
     account_id: accountId,
     tree_size,
     root_hash: root.toString('hex'),

@@ -273,7 +273,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
   const id = newId()
   const certificate: Omit<ErasureCertificate, 'key_id'> = {
     type: 'erasure_certificate',
-    version: 2,
+    version: 1,
     certificate_id: id,
     issued_at: readInstant(id).toISOString(),
     statement: erased.every(({ id }) => unverified.has(id)) ? null : describeDeletion(config.purgeAfterDays),

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
-import { completeSize, describeBackdating, isBackdated, previousSize } from '../../src/evidence/dates.ts'
+import { completeSize, describeBackdating, isBackdated } from '../../src/evidence/dates.ts'
 import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
@@ -167,7 +167,7 @@ class LogVerifier {
     const problem =
       findRowProblem(row, signed, this.#log.keys) ??
       findMissing(row.from_size, this.#covered) ??
-      findMissing(signed ? previousSize(signed.checkpoint) : 0, this.#complete) ??
+      findMissing(signed ? signed.checkpoint.previous_size : 0, this.#complete) ??
       this.#findRootProblem(row.root_hash) ??
       this.#findFrontierProblem(row)
     if (problem === null || this.#isReported.stored) return []

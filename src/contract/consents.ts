@@ -273,7 +273,7 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
     },
     history: {
       description:
-        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, what the sender told of the entry (`given_at`, `file_sha256`, `gpc`, `erased`) and `payload_hash`, so that all but the preferences can be verified after a purge. In entries of version 0.1.0 `payload_hash` covers the acceptance and the policy version.',
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, what the sender told of the entry (`given_at`, `file_sha256`, `gpc`, `erased`) and `payload_hash`, so that all but the preferences can be verified after a purge.',
       success: 'Every event, each with the state after it. A deleted record has a history too.',
     },
   },

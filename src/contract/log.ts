@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Checkpoint, CheckpointV1 } from './documents/checkpoint.ts'
+import { Checkpoint } from './documents/checkpoint.ts'
 import { Sha256, signed } from './documents/fields.ts'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, QueryBoolean, queryInteger, Uuid } from './values.ts'
@@ -63,7 +63,7 @@ export const log = {
     scope: 'read',
     query: CheckpointQuery,
     status: 200,
-    response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
+    response: signed(Checkpoint),
     errors: ['not_found'],
   }),
   addCheckpoint: endpoint({
@@ -75,7 +75,7 @@ export const log = {
     allowsReader: false,
     query: NoQuery,
     status: 200,
-    response: z.union([signed(Checkpoint), signed(CheckpointV1)]),
+    response: signed(Checkpoint),
     errors: ['not_found'],
   }),
   timestamp: endpoint({

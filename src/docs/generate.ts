@@ -28,14 +28,12 @@ function code(text: string): string {
 
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(documents).flatMap(([type, { title, schemas }]) =>
-      schemas.map((schema, index) => {
-        const [name, version] = [type.replaceAll('_', '-'), index + 1]
-        const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
-        const file = { $schema, $id: `urn:consentctl:schema:${name}:${version}`, title, ...rest }
-        return [`${name}.v${version}.schema.json`, `${JSON.stringify(file, null, 2)}\n`]
-      }),
-    ),
+    Object.entries(documents).map(([type, { title, schema }]) => {
+      const name = type.replaceAll('_', '-')
+      const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
+      const file = { $schema, $id: `urn:consentctl:schema:${name}:1`, title, ...rest }
+      return [`${name}.v1.schema.json`, `${JSON.stringify(file, null, 2)}\n`]
+    }),
   )
 }
 

@@ -75,7 +75,7 @@ async function writeData(
   }
   return {
     type: 'export_manifest',
-    version: 2,
+    version: 1,
     key_id: key.id,
     instance,
     exported_at,

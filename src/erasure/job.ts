@@ -11,7 +11,7 @@ import { apply, type ErasureEvent, type ErasureState, newState } from './state.t
  * file.
  */
 export const ErasureHeader = z.object({
-  version: z.literal(2),
+  version: z.literal(1),
   job: z.string(),
   profile: z.string(),
   base_url: z.string(),
@@ -28,12 +28,12 @@ export const ErasureHeader = z.object({
   export_sha256: z.string().nullable(),
   /** `subject`: by the service's own erasure; `record`: one by one. */
   deletes_by: z.enum(['subject', 'record']),
-  /** Null if the instance or an earlier version did not say. */
-  account_id: z.string().nullable().default(null),
+  /** Null if the instance did not say. */
+  account_id: z.string().nullable(),
   /** Date from the register of requests; null to compute it. */
-  due_at: z.string().nullable().default(null),
+  due_at: z.string().nullable(),
   /** Id in the register of requests, which gets the receipt's digest. */
-  request_id: z.string().nullable().default(null),
+  request_id: z.string().nullable(),
   /** Id of the batch that the job is part of. */
   batch: z.string().optional(),
 })

@@ -1,4 +1,4 @@
-import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
 import { markdownTable, markdownText } from '../output/markdown.ts'
 import { sha256 } from '../receipts/store.ts'
@@ -23,7 +23,7 @@ export function formatPage({ receipt, bytes }: StoredReceipt): string {
   return `${sections.join('\n\n')}\n`
 }
 
-function requestRows(receipt: AnyErasureReceipt): Cells[] {
+function requestRows(receipt: ErasureReceipt): Cells[] {
   const { ticket, reason, received_at, due_at, subjects, subject_hmacs } = receipt
   return [
     ['Ticket', ticket],
@@ -34,7 +34,7 @@ function requestRows(receipt: AnyErasureReceipt): Cells[] {
   ]
 }
 
-function purgeRows({ who, host, finished_at, receipt }: NonNullable<AnyErasureReceipt['purge']>): Cells[] {
+function purgeRows({ who, host, finished_at, receipt }: NonNullable<ErasureReceipt['purge']>): Cells[] {
   return [
     ['Purged', `what receipt ${receipt.number} says was deleted`],
     ['By', `${who} on ${host}`],
@@ -43,7 +43,7 @@ function purgeRows({ who, host, finished_at, receipt }: NonNullable<AnyErasureRe
   ]
 }
 
-function workRows(receipt: AnyErasureReceipt): Cells[] {
+function workRows(receipt: ErasureReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
   const offset = receipt.clock_offset_seconds
   const isPurge = receipt.purge !== undefined
@@ -63,11 +63,11 @@ function workRows(receipt: AnyErasureReceipt): Cells[] {
   ]
 }
 
-function siteTable({ sites }: AnyErasureReceipt): string {
+function siteTable({ sites }: ErasureReceipt): string {
   const rows = sites.map(
-    ({ site_id, deleted, already_gone, deleted_in_bulk, unknown }): Cells => [
+    ({ site_id, deleted, already_gone, unknown }): Cells => [
       site_id ?? '(none)',
-      String(deleted + deleted_in_bulk),
+      String(deleted),
       String(already_gone),
       String(unknown),
     ],
@@ -75,7 +75,7 @@ function siteTable({ sites }: AnyErasureReceipt): string {
   return markdownTable(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
 }
 
-function recordTable({ records }: AnyErasureReceipt): string {
+function recordTable({ records }: ErasureReceipt): string {
   const rows = records.map(
     ({ id, site_id, result, deleted_at, deleted_at_by, request_id }): Cells => [
       id,
@@ -88,7 +88,7 @@ function recordTable({ records }: AnyErasureReceipt): string {
   return markdownTable(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
-function formatProof(receipt: AnyErasureReceipt, digest: string): string {
+function formatProof(receipt: ErasureReceipt, digest: string): string {
   const { number, previous, key_id, certificates, purge } = receipt
   const lines = [
     `- SHA-256 of the receipt: ${code(digest)}`,

@@ -8,10 +8,10 @@ import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
 
 /** Returns the receipt of an erasure's purge, which may be the given one, or null. */
 export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
-  if ('purge' in given.receipt && given.receipt.purge) return given
+  if (given.receipt.purge) return given
   const digest = sha256(given.bytes)
   for await (const found of allReceipts(store))
-    if ('receipt' in found && 'purge' in found.receipt && found.receipt.purge?.receipt.sha256 === digest) return found
+    if ('receipt' in found && found.receipt.purge?.receipt.sha256 === digest) return found
   return null
 }
 
@@ -32,10 +32,9 @@ export async function makePurgeReceipt(
       'report this to the operator of the instance',
     )
   return await appendReceipt(store, erasure.job, (number, previous) => {
-    const { purge: _, ...repeated } = { purge: undefined, ...erasure }
+    const { purge: _, ...repeated } = erasure
     const receipt: ErasureReceipt = {
       ...repeated,
-      version: 2,
       statement,
       key_id: key.id,
       number,

@@ -1,4 +1,4 @@
-import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { PurgeCertificate } from '../contract/documents/purge-certificate.ts'
 import { erasedRecordsLimit, type PurgeAnswer } from '../contract/subjects.ts'
 import type { TrustedKey } from '../evidence/key-chain.ts'
@@ -14,7 +14,7 @@ export interface PurgeProof extends PurgeSeen {
 /** A record counts as purged only if a certificate signed by one of `keys` names it. */
 export async function findPurged(
   ask: Ask,
-  receipt: AnyErasureReceipt,
+  receipt: ErasureReceipt,
   keys: ReadonlyMap<string, TrustedKey>,
   ids: readonly string[] = receipt.records.map(({ id }) => id),
 ): Promise<PurgeProof> {
@@ -41,7 +41,7 @@ export async function findPurged(
 /** Returns the ids that a certificate names, or what is wrong with it. */
 function readNamed(
   { certificate }: PurgeAnswer,
-  { account_id }: AnyErasureReceipt,
+  { account_id }: ErasureReceipt,
   keys: ReadonlyMap<string, TrustedKey>,
 ): string[] | string {
   if (certificate === null) return []

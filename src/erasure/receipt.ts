@@ -41,7 +41,7 @@ export async function makeReceipt(
   return await appendReceipt(store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
-      version: 2,
+      version: 1,
       key_id: key.id,
       number,
       job: header.job,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { type AnyErasureReceipt, ErasureReceipt, ErasureReceiptV1 } from '../contract/documents/erasure-receipt.ts'
+import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned } from '../evidence/signed.ts'
@@ -11,7 +11,7 @@ export interface StoredReceipt {
   readonly path: string
   readonly bytes: Buffer
   readonly claimed: Claimed
-  readonly receipt: AnyErasureReceipt
+  readonly receipt: ErasureReceipt
 }
 
 /** @throws CliError invalid_data (exit 5) if it is not an erasure receipt */
@@ -27,14 +27,11 @@ export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   }
 }
 
-function parseReceipt(document: Claimed['document']): AnyErasureReceipt {
-  const schema = document.version === 1 ? ErasureReceiptV1 : ErasureReceipt
-  const { data, error } = schema.safeParse(document)
+function parseReceipt(document: Claimed['document']): ErasureReceipt {
+  const { data, error } = ErasureReceipt.safeParse(document)
   const issue = error?.issues[0]
   if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
-  if (data.version === 2) return data
-  const records = data.records.map(record => ({ ...record, deleted_at_by: null }))
-  return { ...data, records, unverified: [], account_id: null, api_key_id: null }
+  return data
 }
 
 export async function loadReceipt(path: string): Promise<StoredReceipt> {
@@ -69,7 +66,7 @@ export async function findReceiptOfJob(store: ReceiptStore, job: string): Promis
 }
 
 function isOfPurge({ receipt }: StoredReceipt): boolean {
-  return 'purge' in receipt && receipt.purge !== undefined
+  return receipt.purge !== undefined
 }
 
 const receiptNumber = /^[1-9]\d{0,14}$/

@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { EndlessListError } from '../client/errors.ts'
 import { unseen } from '../client/pages.ts'
 import { consents } from '../contract/consents.ts'
-import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
 import { parseInstant } from '../contract/instant.ts'
 import { erasedRecordsLimit, subjects as subjectEndpoints } from '../contract/subjects.ts'
@@ -108,7 +108,7 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
  */
 export async function findSubjectHmac(
   api: Client,
-  receipt: Pick<AnyErasureReceipt, 'records' | 'subject_hmacs' | 'account_id'>,
+  receipt: Pick<ErasureReceipt, 'records' | 'subject_hmacs' | 'account_id'>,
   { subject, account_id }: { readonly subject: string | undefined; readonly account_id: string | null },
 ): Promise<string | null> {
   const id = receipt.records[0]?.id

@@ -45,11 +45,11 @@ function toRecords({ targets, done }: ErasureState, { remaining }: Verification)
     const record = done.get(id)
     if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
     if (listed.has(id)) return { ...record, result: 'remaining', deleted_at: null, deleted_at_by: null }
-    return { ...record, deleted_at_by: record.deleted_at_by ?? null } // missing in earlier versions
+    return record
   })
 }
 
-const noRecords = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+const noRecords = { deleted: 0, already_gone: 0, unknown: 0 }
 
 function countSites(records: ErasureReceipt['records']): Site[] {
   const sites = new Map<string | null, Site>()

@@ -1,5 +1,5 @@
 import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
-import type { AnyErasureReceipt, ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Sentence } from '../receipts/sentence.ts'
 
 /**
@@ -39,10 +39,6 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
   remaining: {
     entitledBy: 'the instance listed the record as live when it was verified, whatever its deletion was answered',
     holds: ({ isListed }) => isListed,
-  },
-  deleted_in_bulk: {
-    entitledBy: 'nothing: earlier versions wrote it of records that the service had counted and not named',
-    holds: () => false,
   },
 }
 
@@ -111,9 +107,9 @@ export function describeVerification(verification: Verification): string {
 }
 
 type Told = Pick<
-  AnyErasureReceipt,
+  ErasureReceipt,
   'result' | 'counts' | 'verification' | 'statement' | 'account_id' | 'near_matches' | 'purge' | 'unverified'
-> & { readonly records: readonly Pick<AnyErasureReceipt['records'][number], 'id' | 'result'>[] }
+> & { readonly records: readonly Pick<ErasureReceipt['records'][number], 'id' | 'result'>[] }
 
 interface PagePhrase extends Sentence<Told> {
   page(receipt: Told): string
@@ -123,8 +119,7 @@ interface Phrase extends PagePhrase {
   terminal(receipt: Told, where: string): string
 }
 
-const deletedCount = ({ counts }: Told) => counts.deleted + counts.deleted_in_bulk
-const dueCount = (receipt: Told) => deletedCount(receipt) - receipt.unverified.length
+const dueCount = (receipt: Told) => receipt.counts.deleted - receipt.unverified.length
 const isFound = ({ result }: Told) => result === 'erased' || result === 'remaining'
 const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
@@ -197,7 +192,7 @@ export const phrases = {
   },
   noneDeleted: {
     entitledBy: 'records were found, and none is known to have been deleted by the job',
-    holds: receipt => isFound(receipt) && deletedCount(receipt) === 0,
+    holds: receipt => isFound(receipt) && receipt.counts.deleted === 0,
     page: () => 'No record is known to have been deleted by this job.',
     terminal: (_, where) => `erased 0 records on ${where}`,
   },
@@ -247,7 +242,7 @@ function holding<P extends PagePhrase>(receipt: Told, all: Readonly<Record<strin
 }
 
 export interface LiveSeen {
-  readonly receipt: Pick<AnyErasureReceipt, 'account_id'>
+  readonly receipt: Pick<ErasureReceipt, 'account_id'>
   /** Account of the key that looked; null if the instance does not say. */
   readonly account_id: string | null
   readonly isSubjectListed: boolean
@@ -291,28 +286,16 @@ export const liveSentences = {
   },
 } satisfies Readonly<Record<string, Sentence<LiveSeen> & { text(seen: LiveSeen): string }>>
 
-export interface CertificatesSeen {
-  readonly count: number
-  /** Certificates of version 1, which name no records. */
-  readonly unnamed: number
-}
-
-/** `subject verify --live`, for certificates that passed every check; exactly one holds. */
+/** `subject verify --live`, for certificates that passed every check. */
 export const certificateSentences = {
   named: {
     entitledBy:
       'each names the receipt’s account, the requests of its records, and exactly the records that these deleted',
-    holds: ({ unnamed }) => unnamed === 0,
+    holds: () => true,
     text: ({ count }) =>
       `${count} of the service, each signed by a key that it publishes, for the records of this receipt by id`,
   },
-  counted: {
-    entitledBy: 'one or more only have the receipt’s ticket, and together count the records that it says were deleted',
-    holds: ({ unnamed }) => unnamed > 0,
-    text: ({ count, unnamed }) =>
-      `${count} of the service, each signed by a key that it publishes; ${unnamed === count ? 'they' : `${unnamed} of them`} name no record, only the ticket and a count`,
-  },
-} satisfies Readonly<Record<string, Sentence<CertificatesSeen> & { text(seen: CertificatesSeen): string }>>
+} satisfies Readonly<Record<string, Sentence<{ count: number }> & { text(seen: { count: number }): string }>>
 
 export interface PurgeSeen {
   readonly purged: readonly string[]

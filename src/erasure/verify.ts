@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { deletedIds } from '../contract/documents/deletion-statement.ts'
-import type { AnyErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
@@ -18,7 +18,7 @@ export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly Key
 }
 
 /** Returns null if only another private key could tell. */
-export function isAbout(receipt: AnyErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
+export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
   if (receipt.subjects) return receipt.subjects.includes(subject)
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
@@ -73,56 +73,46 @@ function findLinkFault(
   return isLinked ? null : `receipt ${number} does not follow the one before it`
 }
 
-/** Other services may add fields. Version 1 names neither the request nor the records. */
+/** Other services may add fields. */
 const Certificate = z.object({
   type: z.literal('erasure_certificate'),
-  ticket: z.string().nullable(),
   erased: z.int().min(0),
-  account_id: z.string().optional(),
-  subject_hmac: z.string().optional(),
-  request_id: z.string().optional(),
-  records: z.array(z.object({ id: z.string() })).optional(),
-  unverified: z.array(z.string()).default([]),
+  account_id: z.string(),
+  subject_hmac: z.string(),
+  request_id: z.string(),
+  records: z.array(z.object({ id: z.string() })),
+  unverified: z.array(z.string()),
 })
 type Certificate = z.output<typeof Certificate>
 
-interface Certified {
-  readonly fault: string | null
-  /** Certificates tied to the receipt only by ticket and count. */
-  readonly unnamed: number
-}
-
 /**
- * Checks a receipt's certificates: a published key must have signed each, for the receipt's account. One that names
- * records must name exactly those that its request deleted; one that only counts must be for the receipt's ticket.
- * `subjectHmac` is the service's HMAC of the receipt's only subject; null if not known.
+ * Returns what is wrong with a receipt's certificates, or null. A published key must have signed each, for the
+ * receipt's account, and it must name exactly the records that its request deleted. `subjectHmac` is the service's
+ * HMAC of the receipt's only subject; null if not known.
  */
-export function verifyCertificates(
-  receipt: AnyErasureReceipt,
+export function findCertificateFault(
+  receipt: ErasureReceipt,
   keys: ReadonlyMap<string, TrustedKey>,
   subjectHmac: string | null,
-): Certified {
+): string | null {
   const { certificates } = receipt
   const found: Certificate[] = []
   for (const [index, text] of certificates.entries()) {
     const certificate = readCertificate(text, keys)
     const fault = typeof certificate === 'string' ? certificate : findBindingFault(certificate, receipt, subjectHmac)
-    if (fault !== null) return { fault: `${index + 1} of ${certificates.length} ${fault}`, unnamed: 0 }
+    if (fault !== null) return `${index + 1} of ${certificates.length} ${fault}`
     found.push(certificate as Certificate)
   }
-  return { fault: findCoverFault(found, receipt), unnamed: found.filter(({ records }) => !records).length }
+  return findCoverFault(found, receipt)
 }
 
 function findBindingFault(
-  { ticket, account_id, subject_hmac, request_id, records, erased, unverified }: Certificate,
-  receipt: AnyErasureReceipt,
+  { account_id, subject_hmac, request_id, records, erased, unverified }: Certificate,
+  receipt: ErasureReceipt,
   subjectHmac: string | null,
 ): string | null {
-  if (receipt.account_id !== null && account_id !== undefined && account_id !== receipt.account_id)
-    return 'is of another account'
-  if (subjectHmac !== null && subject_hmac !== undefined && subject_hmac !== subjectHmac)
-    return 'is about another data subject'
-  if (!records) return ticket === receipt.ticket ? null : 'is for another ticket'
+  if (receipt.account_id !== null && account_id !== receipt.account_id) return 'is of another account'
+  if (subjectHmac !== null && subject_hmac !== subjectHmac) return 'is about another data subject'
   if (records.length !== erased) return 'contradicts itself'
   const outcomes = new Map(receipt.records.map(record => [record.id, record]))
   for (const { id } of records) {
@@ -134,7 +124,7 @@ function findBindingFault(
   return findUntold(unverified, receipt)
 }
 
-function findUntold(unverified: readonly string[], receipt: AnyErasureReceipt): string | null {
+function findUntold(unverified: readonly string[], receipt: ErasureReceipt): string | null {
   const told = new Set(receipt.unverified)
   const untold = deletedIds(receipt).find(id => unverified.includes(id) && !told.has(id))
   return untold === undefined
@@ -142,28 +132,13 @@ function findUntold(unverified: readonly string[], receipt: AnyErasureReceipt): 
     : `says that the record ${untold} did not verify, or not in the time of the call, and the receipt does not`
 }
 
-/** Each deleted record must be certified, by id or by count, unless answers were lost. */
-function findCoverFault(certificates: readonly Certificate[], receipt: AnyErasureReceipt): string | null {
-  const { counts, records, answers_lost } = receipt
-  const named = new Set(certificates.flatMap(({ records = [] }) => records.map(({ id }) => id)))
-  const counted = sum(certificates.map(({ records, erased }) => (records ? 0 : erased)))
-  const isCounted = certificates.some(certificate => !certificate.records)
-  const unnamed = records.filter(({ id, result }) => result === 'deleted' && !named.has(id))
-  const missing = unnamed.find(({ request_id }) => request_id !== null)
-  if (!isCounted && missing) return `none names the record ${missing.id}, which the receipt says was deleted`
-  const remaining = records.filter(({ id, result }) => result === 'remaining' && !named.has(id)).length
-  // Earlier versions counted the service's erasures in `deleted_in_bulk`.
-  const [least, most] =
-    counts.deleted_in_bulk > 0
-      ? [counts.deleted_in_bulk, counts.deleted_in_bulk]
-      : [answers_lost > 0 ? 0 : unnamed.length, unnamed.length + remaining]
-  if (!isCounted || (counted >= least && counted <= most)) return null
-  const is = counted === 1 ? 'record' : 'records'
-  return `they count ${counted} ${is}, and the receipt ${unnamed.length + counts.deleted_in_bulk}`
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
+/** Each deleted record must be named, unless the answer to its request was lost. */
+function findCoverFault(certificates: readonly Certificate[], { records }: ErasureReceipt): string | null {
+  const named = new Set(certificates.flatMap(certificate => certificate.records.map(({ id }) => id)))
+  const missing = records.find(
+    ({ id, result, request_id }) => result === 'deleted' && request_id !== null && !named.has(id),
+  )
+  return missing ? `none names the record ${missing.id}, which the receipt says was deleted` : null
 }
 
 function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): Certificate | string {

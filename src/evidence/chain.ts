@@ -75,19 +75,6 @@ export type Actor =
 /** Actor for changes by the service itself: a schedule or the operator. */
 export const system: Actor = { kind: 'system', id: null }
 
-/**
- * Version of an entry's hashes. In version 1 the payload is the state. In version 2 it is only the personal part of the state,
- * and the entry's hash covers the rest, which can therefore be verified after a purge. Version 3 adds the facts. New entries
- * have version 3 if they have facts, otherwise 2. The version is found by trying the hashes, never stored: a stored version
- * could be tampered with along with the entry.
- */
-export type HashVersion = 1 | 2 | 3
-
-/** Returns the versions that an entry can have, newest first. Versions before 3 do not hash facts. */
-export function possibleVersions({ facts }: Pick<Event, 'facts'>): readonly HashVersion[] {
-  return facts ? [3] : [2, 1]
-}
-
 export interface Event {
   readonly id: string
   readonly version: number
@@ -112,8 +99,8 @@ export interface Link {
 
 /** Domain separation: a prefix per kind of hash, so that none can pass for another. */
 const domain = {
-  payload: { 1: 0x00, 2: 0x04, 3: 0x04 },
-  entry: { 1: 0x01, 2: 0x05, 3: 0x06 },
+  payload: 0x00,
+  entry: 0x01,
   record: 0x02,
   history: 0x03,
 } as const
@@ -128,20 +115,15 @@ const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
-  const notice_entry = identity.notice_entry ?? undefined // omitted from the JSON when null, which keeps older hashes valid
-  const notice_locale = identity.notice_locale ?? undefined
-  const origin_evidence = identity.origin_evidence ?? undefined
-  const origin_id = identity.origin_id ?? undefined
-  const origin_system = identity.origin_system ?? undefined
   const sorted = {
     consent_id,
     country,
     ip_network,
-    notice_entry,
-    notice_locale,
-    origin_evidence,
-    origin_id,
-    origin_system,
+    notice_entry: identity.notice_entry ?? null,
+    notice_locale: identity.notice_locale ?? null,
+    origin_evidence: identity.origin_evidence ?? null,
+    origin_id: identity.origin_id ?? null,
+    origin_system: identity.origin_system ?? null,
     region,
     site_id,
     subject_id,
@@ -158,35 +140,30 @@ export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_v
 }
 
 /**
- * Returns `SHA-256(prefix || salt || JCS(payload))`. The payload is the state in version 1, only its preferences later, plus
- * the entry's record and history hashes if it has them.
+ * Returns `SHA-256(0x00 || salt || JCS(payload))`. The payload is the preferences, plus the entry's record and history
+ * hashes if it has them. It has only the personal part of the state, so that the rest can be verified after a purge.
  */
 export function hashPayload(
-  hashVersion: HashVersion,
-  state: State,
+  preferences: State['preferences'],
   salt: Buffer,
   { recordHash, historyHash }: Pick<Event, 'recordHash' | 'historyHash'> = {},
 ): Buffer {
-  const { accepted, policy_version } = state
-  const preferences = canonical(state.preferences)
   const history = historyHash ? `"history_hash":"${historyHash.toString('hex')}",` : ''
   const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
-  const payload =
-    hashVersion === 1
-      ? `{"accepted":${accepted},${history}"policy_version":${policy_version},"preferences":${preferences}${record}}`
-      : `{${history}"preferences":${preferences}${record}}`
-  return preimage.start().uint8(domain.payload[hashVersion]).bytes(salt).text(payload).sha256()
+  const payload = `{${history}"preferences":${canonical(preferences)}${record}}`
+  return preimage.start().uint8(domain.payload).bytes(salt).text(payload).sha256()
 }
 
 /**
- * Returns `SHA-256(prefix || previous || id || version || action || actor || time || payload hash)`. From version 2 on,
- * accepted and policy version precede the payload hash; in version 3, then `SHA-256(JCS(facts))`. README.md has the encodings.
+ * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || accepted || policy version ||
+ * SHA-256(JCS(facts)) || payload hash)`. README.md has the encodings.
  */
-export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: Buffer): Buffer {
-  const { id, version, action, actor, at, previous, state, facts } = event
+export function hashEntry(event: Omit<Event, 'recordHash' | 'historyHash'>, payloadHash: Buffer): Buffer {
+  const { id, version, action, actor, at, previous, state, facts = {} } = event
+  const factsHash = hashFacts(facts)
   preimage
     .start()
-    .uint8(domain.entry[hashVersion])
+    .uint8(domain.entry)
     .bytes(previous ?? none.hash)
     .id(id)
     .uint32(version)
@@ -195,9 +172,8 @@ export function hashEntry(hashVersion: HashVersion, event: Event, payloadHash: B
   if (actor.id === null) preimage.bytes(none.id)
   else preimage.id(actor.id)
   preimage.int64(BigInt(at.getTime()))
-  if (hashVersion !== 1) preimage.uint8(state.accepted ? 1 : 0).uint32(state.policy_version)
-  if (hashVersion === 3) preimage.bytes(hashFacts(facts ?? {}))
-  return preimage.bytes(payloadHash).sha256()
+  preimage.uint8(state.accepted ? 1 : 0).uint32(state.policy_version)
+  return preimage.bytes(factsHash).bytes(payloadHash).sha256()
 }
 
 function hashFacts({ erased, file_sha256, given_at, gpc }: Facts): Buffer {
@@ -208,9 +184,9 @@ export function newSalt(): Buffer {
   return pooledBytes(16)
 }
 
-export function linkOf(event: Event, salt = newSalt(), hashVersion: HashVersion = event.facts ? 3 : 2): Link {
-  const payloadHash = hashPayload(hashVersion, event.state, salt, event)
-  return { salt, payloadHash, hash: hashEntry(hashVersion, event, payloadHash) }
+export function linkOf(event: Event, salt = newSalt()): Link {
+  const payloadHash = hashPayload(event.state.preferences, salt, event)
+  return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
 }
 
 /** Returns a UUID version 8 (RFC 9562 section 5.8) from the first 16 bytes of the hash. */
@@ -236,8 +212,8 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** Hash version in which the payload was verified; the preferences are then dropped. */
-  readonly verifiedPayload?: HashVersion
+  /** True if the payload was verified and the preferences dropped. */
+  readonly isPayloadVerified?: boolean
 }
 
 /**
@@ -245,41 +221,36 @@ export interface ChainEntry extends State {
  * contain other hashes.
  */
 export function dropVerified(entry: ChainEntry): ChainEntry {
-  if (entry.action === 'purged') return entry
-  const verifiedPayload = possibleVersions(entry).find(each =>
-    expectedPayloadHash(each, entry)?.equals(entry.payloadHash),
-  )
-  return verifiedPayload ? { ...entry, preferences: {}, verifiedPayload } : entry
+  if (entry.action === 'purged' || !expectedPayloadHash(entry)?.equals(entry.payloadHash)) return entry
+  return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
 /** Returns the hash of an entry after `previous`; an empty buffer if a value of the entry cannot be encoded. */
 export function expectedHash(
-  hashVersion: HashVersion,
   id: string,
   entry: ChainEntry,
   { previous, payloadHash = entry.payloadHash }: { readonly previous: Buffer | null; readonly payloadHash?: Buffer },
 ): Buffer {
   const { version, action, actor, at, accepted, policy_version, facts } = entry
-  const isState = hashVersion === 1 || (typeof accepted === 'boolean' && isUint32(policy_version))
+  const isState = typeof accepted === 'boolean' && isUint32(policy_version)
   if (Number.isNaN(at.getTime()) || !isUint32(version) || !isState) return Buffer.alloc(0)
   const event = { id, version, at, previous, action: action as Action, actor: actor as Actor, state: entry, facts }
-  return hashEntry(hashVersion, event, payloadHash)
+  return hashEntry(event, payloadHash)
 }
 
 function isUint32(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < 2 ** 32
 }
 
-/** Returns null if the salt was purged or the payload cannot be hashed in this version. */
+/** Returns null if the salt was purged or the payload cannot be hashed. */
 export function expectedPayloadHash(
-  hashVersion: HashVersion,
   entry: ChainEntry,
   { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
 ): Buffer | null {
   if (entry.salt === null) return null
-  if (entry.verifiedPayload) return entry.verifiedPayload === hashVersion ? entry.payloadHash : null
+  if (entry.isPayloadVerified) return entry.payloadHash
   try {
-    return hashPayload(hashVersion, entry, entry.salt, {
+    return hashPayload(entry.preferences, entry.salt, {
       ...(recordHash && { recordHash }),
       ...(historyHash && { historyHash }),
     })
@@ -298,9 +269,7 @@ export function findRecordedVersion(id: string, entry: ChainEntry, entries: read
   for (const { version } of entries) {
     if (version === entry.version) continue
     const moved = { ...entry, version }
-    const isHash = (previous: Buffer | null) =>
-      possibleVersions(entry).some(each => expectedHash(each, id, moved, { previous }).equals(entry.hash))
-    if (hashes.some(isHash)) return version
+    if (hashes.some(previous => expectedHash(id, moved, { previous }).equals(entry.hash))) return version
   }
   return null
 }

@@ -1,5 +1,5 @@
 // When a log got an entry. Imports nothing from Node.js, because the dashboard uses this too.
-import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { Checkpoint } from '../contract/documents/checkpoint.ts'
 
 /**
  * Most time that an entry may be dated before its checkpoint. An entry is dated when made and visible when committed,
@@ -20,32 +20,26 @@ export function describeBackdating({ at, checkpoint }: { readonly at: Date; read
   return `is dated ${at.toISOString()}, but the checkpoint of ${checkpoint.toISOString()} was made without it`
 }
 
-/** Returns -1, which no tree has, for version 1 of a checkpoint, which does not tell it. */
-export function previousSize(checkpoint: AnyCheckpoint): number {
-  return checkpoint.version === 1 ? -1 : checkpoint.previous_size
-}
-
 /**
  * Returns the size of the last checkpoint, this one or one before it, that had every entry of its time; 0 if there is none.
  * Those in between have a multiple of `entriesPerCheckpoint` more.
  */
-export function completeSize(checkpoint: AnyCheckpoint): number {
-  const previous = previousSize(checkpoint)
-  return (checkpoint.tree_size - previous) % entriesPerCheckpoint === 0 ? previous : checkpoint.tree_size
+export function completeSize({ tree_size, previous_size }: Checkpoint): number {
+  return (tree_size - previous_size) % entriesPerCheckpoint === 0 ? previous_size : tree_size
 }
 
 /** The checkpoints between which a log got an entry. */
 export interface Bracket {
   /** The first that has the entry. */
-  readonly after: AnyCheckpoint
+  readonly after: Checkpoint
   /** The last complete one before; null if there is none. */
-  readonly before: AnyCheckpoint | null
+  readonly before: Checkpoint | null
 }
 
 /** Completes "the entry …". Returns null if the checkpoints do not contradict its date. */
 export function findDateProblem(created_at: string, leaf: number, { after, before }: Bracket): string | null {
   const size = before?.tree_size ?? 0
-  const isBracket = size === previousSize(after) && leaf >= size && leaf < after.tree_size
+  const isBracket = size === after.previous_size && leaf >= size && leaf < after.tree_size
   if (!isBracket || (before && before.account_id !== after.account_id))
     return 'is without the checkpoints between which the log got it'
   const [at, checkpoint] = [new Date(created_at), new Date(before?.created_at ?? 0)]
@@ -53,9 +47,9 @@ export function findDateProblem(created_at: string, leaf: number, { after, befor
 }
 
 /** `checkpoints` are by size, smallest first, and the last one has the leaf. */
-export function findBracket(checkpoints: readonly [...AnyCheckpoint[], AnyCheckpoint], leaf: number): Bracket {
-  const after = checkpoints.find(({ tree_size }) => tree_size > leaf) ?? (checkpoints.at(-1) as AnyCheckpoint)
-  return { after, before: checkpoints.find(({ tree_size }) => tree_size === previousSize(after)) ?? null }
+export function findBracket(checkpoints: readonly [...Checkpoint[], Checkpoint], leaf: number): Bracket {
+  const after = checkpoints.find(({ tree_size }) => tree_size > leaf) ?? (checkpoints.at(-1) as Checkpoint)
+  return { after, before: checkpoints.find(({ tree_size }) => tree_size === after.previous_size) ?? null }
 }
 
 export function describeDate(created_at: string, { after, before }: Bracket): string {

@@ -7,11 +7,9 @@ import {
   expectedPayloadHash,
   type Facts,
   findRecordedVersion,
-  type HashVersion,
   hashHistory,
   hashRecord,
   type Identity,
-  possibleVersions,
 } from './chain.ts'
 
 export interface Finding {
@@ -38,11 +36,11 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
   for (const [index, entry] of entries.entries()) {
     const expected = expectPayload(record, entries, purge, index)
     if (expected.isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
-    const links = findLinks(record.id, previous, entry, expected)
-    if (!links.some(isWhole)) findings.push(explain(record.id, entry, entries, { ...expected, links }))
+    const link = linkTo(record.id, previous, entry, expected)
+    if (!link.isLinked || !link.isPayload)
+      findings.push(explain(record.id, entry, entries, { ...link, isStripped: expected.isStripped }))
     // If the hash itself was changed, the next entry follows the correct hash.
-    const others = links.some(isLinked) ? [] : links.flatMap(({ computed }) => computed).slice(0, maxComputed)
-    previous = { version: entry.version, hashes: [entry.hash, ...others] }
+    previous = { version: entry.version, hashes: [entry.hash, ...link.computed.slice(0, maxComputed)] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
   if (record.identity && isImported(entries) !== isFromElsewhere(record.identity))
@@ -58,8 +56,8 @@ interface ExpectedPayload {
   /** True if a purge removed the personal data that the payload hash covers. */
   readonly isStripped: boolean
   readonly isRestored: boolean
-  /** Returns null if the state cannot be hashed. */
-  readonly payloadHash: (hashVersion: HashVersion) => Buffer | null
+  /** Null if the state cannot be hashed. */
+  readonly payloadHash: Buffer | null
 }
 
 /** `purge` is the index of the purge's entry, or -1. */
@@ -71,17 +69,17 @@ function expectPayload(
 ): ExpectedPayload {
   const entry = entries[index] as ChainEntry
   if (index < purge && entry.salt === null)
-    return { isStripped: true, isRestored: !hasNoPreferences(entry), payloadHash: () => entry.payloadHash }
+    return { isStripped: true, isRestored: !hasNoPreferences(entry), payloadHash: entry.payloadHash }
   const hashes = {
     recordHash: index === Math.max(purge, 0) ? (recordHash ?? undefined) : undefined,
     historyHash: index === purge ? hashHistory(entries.slice(0, purge)) : undefined,
   }
   const isRestored = index < purge && isPurged === true
-  return { isStripped: false, isRestored, payloadHash: each => expectedPayloadHash(each, entry, hashes) }
+  return { isStripped: false, isRestored, payloadHash: expectedPayloadHash(entry, hashes) }
 }
 
-/** Two hash versions after each of two previous hashes. */
-const maxComputed = 4
+/** Hashes that an entry may have had besides the stored one. */
+const maxComputed = 2
 
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
@@ -202,9 +200,7 @@ interface Previous {
   readonly hashes: readonly (Buffer | null)[]
 }
 
-/** An entry, read with one hash version. */
 interface Link {
-  readonly hashVersion: HashVersion
   /**
    * True if the hash follows from the previous entry and the stored payload hash. True after a gap, which prevents
    * the check.
@@ -212,62 +208,48 @@ interface Link {
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** Hashes that follow from the payload. */
+  /** Hashes that follow from the payload; empty if `isLinked`. */
   readonly computed: readonly Buffer[]
-}
-
-const isLinked = (link: Link) => link.isLinked
-const isWhole = (link: Link) => link.isLinked && link.isPayload === true
-
-/** Reads the entry with each possible hash version, newest first, until one fits. */
-function findLinks(id: string, previous: Previous, entry: ChainEntry, { payloadHash }: ExpectedPayload): Link[] {
-  const links: Link[] = []
-  for (const hashVersion of possibleVersions(entry)) {
-    links.push(linkTo(id, previous, entry, { hashVersion, payload: payloadHash(hashVersion) }))
-    if (links.some(isWhole)) break
-  }
-  return links
 }
 
 function linkTo(
   id: string,
   { version, hashes }: Previous,
   entry: ChainEntry,
-  { hashVersion, payload }: { readonly hashVersion: HashVersion; readonly payload: Buffer | null },
+  { payloadHash: payload }: ExpectedPayload,
 ): Link {
   const before = entry.version === version + 1 ? hashes : null
   const compute = (payloadHash: Buffer) =>
-    (before ?? []).map(previous => expectedHash(hashVersion, id, entry, { previous, payloadHash }))
+    (before ?? []).map(previous => expectedHash(id, entry, { previous, payloadHash }))
   const isLinked = before === null || compute(entry.payloadHash).some(hash => hash.equals(entry.hash))
   const isPayload = payload === null ? null : payload.equals(entry.payloadHash)
-  return { hashVersion, isLinked, isPayload, computed: payload && !isLinked ? compute(payload) : [] }
+  return { isLinked, isPayload, computed: payload && !isLinked ? compute(payload) : [] }
 }
 
-interface Checked {
+interface Checked extends Link {
   readonly isStripped: boolean
-  readonly links: readonly Link[]
 }
 
 function explain(id: string, entry: ChainEntry, entries: readonly ChainEntry[], checked: Checked): Finding {
   const { version } = entry
-  const recorded = checked.links.some(isLinked) ? null : findRecordedVersion(id, entry, entries)
+  const recorded = checked.isLinked ? null : findRecordedVersion(id, entry, entries)
   if (recorded === null) return { version, problem: 'changed', detail: describeChange(entry, checked) }
   return { version, problem: 'reordered', detail: `is what was recorded as version ${recorded}` }
 }
 
-function describeChange(entry: ChainEntry, { isStripped, links }: Checked): string {
+function describeChange(entry: ChainEntry, { isStripped, isLinked, isPayload, computed }: Checked): string {
   if (!isStripped && entry.salt === null) return 'its salt is missing, and it was never purged'
-  if (links.every(({ isPayload }) => isPayload === null)) return 'its state cannot be hashed'
-  if (links.some(isLinked)) {
+  if (isPayload === null) return 'its state cannot be hashed'
+  if (isLinked) {
     if (entry.action === 'purged')
       return 'what it left of the entries before it, of the record or of itself is not what was recorded'
-    const isState = links.some(link => link.isLinked && link.hashVersion === 1)
-    return `its ${isState ? 'acceptance, preferences, policy version' : 'preferences'} or salt is not what was recorded`
+    return 'its preferences or salt is not what was recorded'
   }
-  if (links.some(({ isPayload }) => isPayload))
+  if (isPayload)
     return 'its acceptance, policy version, action, actor, times, file, GPC signal, erasure or hash is not what was recorded'
-  const isPayloadHash = links.some(({ computed }) => computed.some(hash => hash.equals(entry.hash)))
-  return isPayloadHash ? 'its payload hash is not what was recorded' : 'hardly anything of it is what was recorded'
+  return computed.some(hash => hash.equals(entry.hash))
+    ? 'its payload hash is not what was recorded'
+    : 'hardly anything of it is what was recorded'
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {

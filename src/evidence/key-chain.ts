@@ -1,5 +1,5 @@
 import { type KeyObject, verify } from 'node:crypto'
-import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { KeyRevocation, SigningKeyStatement } from '../contract/documents/signing-key.ts'
 import { jcs } from './canonical.ts'
 import { keyIdOf, publicKeyOf } from './keys.ts'
@@ -88,8 +88,7 @@ export function findKeysRoot(documents: readonly string[], size: number): Buffer
 }
 
 /** Returns how the log of keys contradicts a checkpoint, or null. */
-export function findKeyLogProblem(documents: readonly string[], checkpoint: AnyCheckpoint): string | null {
-  if (checkpoint.version === 1) return null // version 1 does not name the log of keys
+export function findKeyLogProblem(documents: readonly string[], checkpoint: Checkpoint): string | null {
   const root = findKeysRoot(documents, checkpoint.keys_size)?.toString('hex')
   return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'
 }

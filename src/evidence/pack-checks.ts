@@ -224,8 +224,8 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
     canonical(receipt.events.map(toEvent)) === canonical(eventsOf(history, receipt)),
     'has other events than history.json',
   )
-  if (Number(receipt.version) >= 3) requireSameNotice(pack, privacy_notice)
-  if (Number(receipt.version) >= 4) requireSameOrigin(pack, receipt)
+  requireSameNotice(pack, privacy_notice)
+  requireSameOrigin(pack, receipt)
   return 'it is of this record, and has the events of its history'
 }
 
@@ -243,7 +243,6 @@ function requireSameCheckpoints(
   )
 }
 
-/** Receipts before version 3 do not name the notice. */
 function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['receipt']>['privacy_notice']): void {
   const file = 'receipt.json'
   need(file, said.locale === (record.notice_locale ?? null), 'names another language than record.json')
@@ -255,7 +254,6 @@ function requireSameNotice({ record, notice }: Pack, said: NonNullable<Pack['rec
   need(file, detailsOf(said) === detailsOf(notice.manifest), 'says something else of the notice than notice.json')
 }
 
-/** Receipts before version 4 have no origin. */
 function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNullable<Pack['receipt']>): void {
   const file = 'receipt.json'
   const { system, id, evidence, files } = origin ?? {}

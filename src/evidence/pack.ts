@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import type { Checkpoint } from '../contract/documents/checkpoint.ts'
 import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import { Instant, Sha256 } from '../contract/documents/fields.ts'
@@ -68,7 +68,7 @@ export interface ProvedEntry {
 
 export interface EarlierCheckpoint {
   readonly file: string
-  readonly checkpoint: AnyCheckpoint
+  readonly checkpoint: Checkpoint
   /** Leads to the pack's checkpoint. */
   readonly proof: ConsistencyProof
 }
@@ -84,7 +84,7 @@ export interface Pack {
   readonly noticeEntry: number | null
   /** Null if the service signed none. */
   readonly receipt: ConsentReceipt | null
-  readonly checkpoint: AnyCheckpoint
+  readonly checkpoint: Checkpoint
   readonly first: InclusionProof
   readonly last: InclusionProof
   /** Those of other entries of the history. */
@@ -165,7 +165,7 @@ function readEntry(files: PackFiles, file: string): ProvedEntry {
   }
 }
 
-function readCheckpointOf(files: PackFiles, file: string): AnyCheckpoint {
+function readCheckpointOf(files: PackFiles, file: string): Checkpoint {
   return attempt(file, () => readCheckpoint(requireFile(files, file).toString('latin1')).checkpoint)
 }
 

@@ -1,5 +1,5 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
-import { AnyCheckpoint } from '../contract/documents/checkpoint.ts'
+import { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 
 /** 64 bytes in canonical base64. */
@@ -57,14 +57,14 @@ function escaped(unit: string): string {
 }
 
 export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
-  readonly checkpoint: AnyCheckpoint
+  readonly checkpoint: Checkpoint
   readonly text: string
 }
 
 /** Does not verify the signature. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
-  const parsed = AnyCheckpoint.safeParse(document)
+  const parsed = Checkpoint.safeParse(document)
   if (!parsed.success) throw new SyntaxError('is no checkpoint')
   return { checkpoint: parsed.data, text, isSignedBy }
 }

@@ -21,7 +21,6 @@ import {
 import { identify, isRunning } from './process.ts'
 
 interface JobHeader {
-  readonly version?: number
   readonly job: string
 }
 
@@ -39,7 +38,7 @@ export interface Jobs<Header, Event> {
   /**
    * Returns a job's id; for `last`, the latest of this profile and instance.
    *
-   * @throws CliError usage (exit 2) if there is none; io (exit 1) if an earlier version of this program wrote it
+   * @throws CliError usage (exit 2) if there is none
    */
   find(wanted: string): Promise<string>
   /** Returns job ids, the one written last first. */
@@ -113,15 +112,12 @@ export function jobsOf<Header extends JobHeader, Event extends readonly [kind: s
       await write(encode(claim) + text)
     }
     const { append, appendSoon } = groupCommit(write)
-    // The program that began a job of version 1 does not read several events of a line.
-    const toText = (events: readonly Event[]) =>
-      header.version === 1 ? events.map(encode).join('') : encodeEvents(events)
     return {
       header,
       isResumed: first.read > 1,
       earlierEvents: () => eventsOf(log, first.claim),
-      append: (...events) => explained(append(toText(events))),
-      appendSoon: (...events) => appendSoon(toText(events)),
+      append: (...events) => explained(append(encodeEvents(events))),
+      appendSoon: (...events) => appendSoon(encodeEvents(events)),
       requireHeld: () => explained(append('')),
       close: async isDone => {
         const close: Close = { closed: claim.claim }
@@ -139,7 +135,7 @@ export function jobsOf<Header extends JobHeader, Event extends readonly [kind: s
   }
   return {
     find: wanted => findJob(kind, wanted, parse),
-    list: async () => (await storedJobs(kind.folder)).flatMap(({ job, isOutdated }) => (isOutdated ? [] : job)),
+    list: async () => (await storedJobs(kind.folder)).map(({ job }) => job),
     readHeader,
     peekHeader: parse,
     events: job => eventsOf(logOf(job)),
@@ -269,14 +265,14 @@ async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid'
   if (isAtWork) throw busy(`pid ${owner.pid}`)
 }
 
-/** Returns the job written last first. Files named with a number are of former versions. */
+/** Returns the job written last first. */
 async function storedJobs(folder: string) {
-  const found: { job: string; isOutdated: boolean; changedAt: number }[] = []
+  const found: { job: string; changedAt: number }[] = []
   for (const name of await readdir(folder).catch(() => [])) {
-    const [, job, kind] = /^([\da-f-]{36})\.(job|\d+)$/.exec(name) ?? []
+    const [, job] = /^([\da-f-]{36})\.job$/.exec(name) ?? []
     if (job === undefined) continue
     const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
-    found.push({ job, isOutdated: kind !== 'job', changedAt })
+    found.push({ job, changedAt })
   }
   return found.sort((a, b) => b.changedAt - a.changedAt)
 }
@@ -288,9 +284,8 @@ async function findJob<Header extends JobHeader>(
 ): Promise<string> {
   const isLast = wanted === 'last'
   let other: string | null = null
-  for (const { job, isOutdated } of await storedJobs(folder)) {
+  for (const { job } of await storedJobs(folder)) {
     if (!isLast && job !== wanted) continue
-    if (isOutdated) throw outdated(folder, job)
     const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
     if (command === null) return job
     other ||= command
@@ -302,10 +297,4 @@ async function findJob<Header extends JobHeader>(
     )
   if (isLast) throw usageError('no job to resume: nothing was begun that is not finished')
   throw usageError(`no job ${wanted} to resume`, `unfinished jobs are in ${folder}`)
-}
-
-function outdated(folder: string, job: string): CliError {
-  return new CliError('io', exit.failure, `an earlier version of consentctl began the job ${job}`, {
-    hint: `resume it with that version; its files are in ${folder}`,
-  })
 }

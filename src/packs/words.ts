@@ -170,8 +170,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     name: '(no notice)',
     isIn: ({ notice }) => notice === null,
     shows: 'the service tied no published notice to the record when it wrote it.',
-    lacks:
-      'that there was none, or which text the person saw. One may have been published up to a second before, or not been known to a server of an earlier version.',
+    lacks: 'that there was none, or which text the person saw. One may have been published up to a second before.',
   },
   {
     name: 'administration/',

@@ -1,4 +1,4 @@
-import type { AnyErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
@@ -75,7 +75,7 @@ export interface PersonRow {
   readonly ticket: string
   readonly records: number
   /** `planned`: dry run. `failed`: without a receipt. */
-  readonly result: AnyErasureReceipt['result'] | 'planned' | 'failed'
+  readonly result: ErasureReceipt['result'] | 'planned' | 'failed'
   readonly receipt: number | null
   readonly job: string | null
 }

@@ -112,7 +112,7 @@ it('subject export has all that is held: the address as it is stored, and who ma
     { subject_id: person, ip_network: '203.0.113.0/24', history: [{ actor_id: own.keyId, actor_name: keyName }] },
   ])
   const signed = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'))
-  expect(signed).toMatchObject({ version: 2, account_id: own.accountId, api_key_id: own.keyId })
+  expect(signed).toMatchObject({ version: 1, account_id: own.accountId, api_key_id: own.keyId })
 })
 
 it('a site is found by its name, and a person by a near match, which is erased only when it is named', async () => {

@@ -170,7 +170,7 @@ export function chainProblems(row: Stored, entries: StoredEntry[]): string[] {
     const actor = { kind: entry.changed_by, id: entry.actor_id } as Actor
     const facts = readFacts(entry)
     const event = { id, version, action, actor, at, previous, state: entry, facts }
-    const hash = hashEntry(facts ? 3 : 2, event, entry.payload_hash)
+    const hash = hashEntry(event, entry.payload_hash)
     if (entry.version !== version) problems.push(`has version ${entry.version} in place of ${version}`)
     if (version < purge) {
       if (salt || Object.keys(entry.preferences).length) problems.push(`is purged, but not at ${version}`)
@@ -196,11 +196,11 @@ export function chainProblems(row: Stored, entries: StoredEntry[]): string[] {
 /** What an entry's payload hashes to, by the row and the entries that its hash covers. */
 function payloadHash(row: Stored, entry: StoredEntry, entries: StoredEntry[]): Buffer | null {
   if (!entry.salt) return null
-  if (entry.action !== 'purged' && entry !== entries[0]) return hashPayload(2, entry, entry.salt)
+  if (entry.action !== 'purged' && entry !== entries[0]) return hashPayload(entry.preferences, entry.salt)
   const recordHash = hashRecord(identityOf(row), entry.salt)
   if (!recordHash.equals(row.record_hash)) return null
   const history = entry.action === 'purged' && { historyHash: hashHistory(entries.slice(0, -1)) }
-  return hashPayload(2, entry, entry.salt, { recordHash, ...history })
+  return hashPayload(entry.preferences, entry.salt, { recordHash, ...history })
 }
 
 function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {

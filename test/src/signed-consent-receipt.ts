@@ -1,8 +1,4 @@
-import {
-  type ConsentReceipt,
-  consentContext,
-  consentSchemaVersion,
-} from '../../src/contract/documents/consent-receipt.ts'
+import { type ConsentReceipt, consentSchemaVersion } from '../../src/contract/documents/consent-receipt.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
 import { signDocument } from '../../src/evidence/signed.ts'
 import { site, uuid } from './support.ts'
@@ -14,8 +10,7 @@ export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
 export function receiptOf(fields: object = {}): ConsentReceipt {
   return {
     type: 'consent_receipt',
-    version: 4,
-    '@context': consentContext,
+    version: 1,
     schema_version: consentSchemaVersion,
     receipt_id: uuid(20),
     issued_at: '2026-01-31T09:30:01.000Z',

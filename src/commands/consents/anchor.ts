@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { AnyCheckpoint } from '../../contract/documents/checkpoint.ts'
+import type { Checkpoint } from '../../contract/documents/checkpoint.ts'
 import { type AuditEntry, type InclusionProof, log } from '../../contract/index.ts'
 import { dataError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
@@ -65,7 +65,7 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
  * it has none, so later ones must be too new for the checkpoint, unless the next one of the same run can cover them. That
  * no old record is made a new one is in its own history: the first entry is of the time in the record's id.
  */
-function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: AnyCheckpoint): Verified {
+function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: Checkpoint): Verified {
   const problem = proof && findInclusionProblem(proof, entries, anchor)
   if (problem) return { result: 'not_valid', detail: problem }
   const { created_at, tree_size } = anchor
@@ -101,7 +101,7 @@ function verifyNewer(entries: readonly AuditEntry[], checkpointAt: string): Veri
 function findInclusionProblem(
   { version, leaf_index, path }: InclusionProof,
   entries: readonly AuditEntry[],
-  { tree_size, root_hash }: AnyCheckpoint,
+  { tree_size, root_hash }: Checkpoint,
 ): string | null {
   const entry = entries[version - 1]
   if (!entry) return `the log has version ${version}, and the history ends before it`

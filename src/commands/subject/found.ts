@@ -90,7 +90,7 @@ export function toHeader(
   const { profile, instance, subjects, ticket, reason, received_at, shows_subject, who, host, account_id } = request
   const { due_at = null, request_id = null } = request
   return {
-    version: 2,
+    version: 1,
     job: randomUUID(),
     profile,
     base_url: instance,

@@ -151,7 +151,7 @@ function rowOf({ receipt }: StoredReceipt): ReceiptRow {
     ticket,
     instance,
     finished_at: (purge ?? receipt).finished_at,
-    deleted: counts.deleted + counts.deleted_in_bulk,
+    deleted: counts.deleted,
     already_gone: counts.already_gone,
     remaining: verification.live,
     result: purge ? 'purged' : result,

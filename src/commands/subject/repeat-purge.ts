@@ -1,7 +1,7 @@
 import { subjectCommand } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { deletedIds } from '../../contract/documents/deletion-statement.ts'
-import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { previewPurge } from '../../erasure/purge-calls.ts'
 import type { SubjectRequest } from '../../erasure/request.ts'
 import { explain } from '../../errors/explain.ts'
@@ -10,21 +10,21 @@ import { explain } from '../../errors/explain.ts'
 export class PurgesToRepeat {
   /** The newest erasure that lists a record as deleted, by the id of the record. */
   readonly #newest = new Map<string, number>()
-  readonly #live: { readonly receipt: AnyErasureReceipt; readonly person: SubjectRequest }[] = []
+  readonly #live: { readonly receipt: ErasureReceipt; readonly person: SubjectRequest }[] = []
   /** By the number of the receipt that lists the records. */
-  readonly #deleted = new Map<number, { readonly receipts: AnyErasureReceipt[]; readonly ids: string[] }>()
+  readonly #deleted = new Map<number, { readonly receipts: ErasureReceipt[]; readonly ids: string[] }>()
 
-  addErasure(receipt: AnyErasureReceipt): void {
+  addErasure(receipt: ErasureReceipt): void {
     for (const id of deletedIds(receipt)) if (!this.#newest.has(id)) this.#newest.set(id, receipt.number)
   }
 
   /** `person`: null if no record is live. */
-  addPurged(receipt: AnyErasureReceipt, person: SubjectRequest | null): void {
+  addPurged(receipt: ErasureReceipt, person: SubjectRequest | null): void {
     if (person) this.#live.push({ receipt, person })
     else for (const id of deletedIds(receipt)) this.#addDeleted(receipt, id)
   }
 
-  #addDeleted(receipt: AnyErasureReceipt, id: string): void {
+  #addDeleted(receipt: ErasureReceipt, id: string): void {
     const number = this.#newest.get(id) ?? receipt.number
     const { receipts, ids } = this.#deleted.get(number) ?? { receipts: [], ids: [] }
     this.#deleted.set(number, { receipts, ids })
@@ -52,7 +52,7 @@ export class PurgesToRepeat {
   }
 }
 
-function describe(receipts: readonly AnyErasureReceipt[]): readonly [were: string, them: string] {
+function describe(receipts: readonly ErasureReceipt[]): readonly [were: string, them: string] {
   const names = receipts.map(({ number, ticket }) => `receipt ${number} (${ticket})`).join(' and ')
   return receipts.length > 1 ? [`${names} were`, 'them'] : [`${names} was`, 'it']
 }

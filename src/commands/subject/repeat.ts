@@ -1,6 +1,6 @@
 import { findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
-import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
@@ -43,7 +43,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   let isPartial = false
   const reported = new Set<string>()
   for await (const stored of allReceipts(store)) {
-    let receipt: AnyErasureReceipt | null = null
+    let receipt: ErasureReceipt | null = null
     try {
       receipt = requireSigned(stored, key).receipt
       await addReceipt(ctx, search, receipt)
@@ -59,7 +59,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
 }
 
 /** Returns false if a newer receipt of the person was left out for the same cause. */
-function isNews(reported: Set<string>, receipt: AnyErasureReceipt | null, { code }: CliError): boolean {
+function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }: CliError): boolean {
   const causes = (receipt?.subject_hmacs ?? []).map(hmac => `${code} ${hmac}`)
   const isKnown = causes.some(each => reported.has(each))
   for (const each of causes) reported.add(each)
@@ -70,14 +70,14 @@ interface Search {
   readonly since: string
   readonly reason: string | null
   readonly key: ReceiptKey
-  readonly isHere: (receipt: AnyErasureReceipt) => boolean
+  readonly isHere: (receipt: ErasureReceipt) => boolean
   readonly people: SubjectRequest[]
   /** Numbers of receipts whose purge has a receipt since `since`, which is read before theirs. */
   readonly purged: Set<number>
   readonly purges: PurgesToRepeat
 }
 
-async function addReceipt(ctx: Context, search: Search, receipt: AnyErasureReceipt): Promise<void> {
+async function addReceipt(ctx: Context, search: Search, receipt: ErasureReceipt): Promise<void> {
   const { since, people, purged, purges, isHere } = search
   const isSince = (receipt.purge ?? receipt).finished_at >= since
   if (!isHere(receipt)) return
@@ -94,7 +94,7 @@ async function addReceipt(ctx: Context, search: Search, receipt: AnyErasureRecei
 /** Of the account; the address may be another one now. */
 async function receiptsOfHere({ api, settings }: Context) {
   const { account_id } = await identify(api)
-  return (receipt: AnyErasureReceipt) =>
+  return (receipt: ErasureReceipt) =>
     receipt.account_id === null || account_id === null
       ? receipt.instance === requireBaseUrl(settings)
       : receipt.account_id === account_id
@@ -117,16 +117,15 @@ function requireSigned(stored: StoredReceipt | CliError, key: ReceiptKey): Store
  */
 async function findPerson(
   ctx: Context,
-  receipt: AnyErasureReceipt,
+  receipt: ErasureReceipt,
   { key, reason }: Search,
 ): Promise<SubjectRequest | null> {
-  const { number, ticket, received_at, due_at, records, counts } = receipt
+  const { number, ticket, received_at, due_at, records } = receipt
   const request = await findOpenRequest(ctx, ticket)
   const named = [...(receipt.subjects ?? []), ...(request?.subject_ids ?? [])].filter(each =>
     isAbout(receipt, each, key),
   )
-  const lacksIds = records.length === 0 || counts.deleted_in_bulk > 0
-  if (lacksIds && named.length === 0)
+  if (records.length === 0 && named.length === 0)
     throw dataError(
       `receipt ${number} (${ticket}) does not list its records: left out`,
       'look: consentctl subject find',
@@ -160,7 +159,7 @@ async function findOpenRequest({ api }: Context, ticket: string): Promise<DataSu
 }
 
 /** A record that was made, changed or restored after the erasure did not come back with a backup. */
-function requireOlder({ number, ticket, finished_at, records }: AnyErasureReceipt, live: readonly Consent[]): void {
+function requireOlder({ number, ticket, finished_at, records }: ErasureReceipt, live: readonly Consent[]): void {
   const erasedAt = new Map(records.map(({ id, deleted_at }) => [id, deleted_at]))
   const timeOf = (text: string | null | undefined) => parseInstant(text ?? '') ?? 0
   const newer = live.find(

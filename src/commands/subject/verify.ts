@@ -5,14 +5,14 @@ import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import type { AnyErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
 import { findPurged } from '../../erasure/purge.ts'
 import { askForPurged } from '../../erasure/purge-calls.ts'
 import { findReceiptOrFile, loadReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
 import { certificateSentences, type LiveSeen, liveSentences, purgeSentences } from '../../erasure/sentences.ts'
-import { findChainFault, isAbout, isSigned, verifyCertificates } from '../../erasure/verify.ts'
+import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { TrustedKey } from '../../evidence/key-chain.ts'
@@ -144,7 +144,7 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
   return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
 }
 
-export function requireSameInstance({ settings }: Context, { instance }: AnyErasureReceipt): void {
+export function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt): void {
   const here = requireBaseUrl(settings)
   if (here === instance) return
   throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
@@ -158,20 +158,16 @@ interface LiveScope {
 
 async function checkCertificates(
   ctx: Context,
-  receipt: AnyErasureReceipt,
+  receipt: ErasureReceipt,
   { subject, identify }: LiveScope,
 ): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const { account_id } = await identify()
   const byId = await publishedKeys(ctx)
-  const { fault, unnamed } = verifyCertificates(
-    receipt,
-    byId,
-    await findSubjectHmac(ctx.api, receipt, { subject, account_id }),
-  )
+  const subjectHmac = await findSubjectHmac(ctx.api, receipt, { subject, account_id })
+  const fault = findCertificateFault(receipt, byId, subjectHmac)
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
-  const seen = { count: receipt.certificates.length, unnamed }
-  return ok('certificates', certificateSentences[choose(certificateSentences, seen)].text(seen))
+  return ok('certificates', certificateSentences.named.text({ count: receipt.certificates.length }))
 }
 
 export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
@@ -184,7 +180,7 @@ export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, T
 }
 
 /** Verifies that each record is certified as purged, and writes the certificates. */
-async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: string | undefined): Promise<Checked> {
+async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')
   if (!(await ctx.api.supports(subjects.certifyPurge)))
@@ -206,7 +202,7 @@ async function checkPurged(ctx: Context, receipt: AnyErasureReceipt, path: strin
 }
 
 /** Verifies that each record is shown as deleted, and that `subject` has no live one. */
-async function checkLive(ctx: Context, receipt: AnyErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
+async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)

@@ -67,10 +67,9 @@ class NotValid extends Error {}
 function requireKind({ type, version }: Claimed['document']): DocumentKind {
   const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
   if (!kind) throw new NotValid(`is of the type ${type}, which this program does not know`)
-  const newest = kind.schemas.length
-  if (version > newest)
-    throw new NotValid(`is of version ${version}, and this program knows version ${newest}: a newer one can verify it`)
-  if (!kind.schemas[version - 1]) throw new NotValid(`is of version ${version}, which does not exist`)
+  if (version > 1)
+    throw new NotValid(`is of version ${version}, and this program knows version 1: a newer one can verify it`)
+  if (version !== 1) throw new NotValid(`is of version ${version}, which does not exist`)
   return kind
 }
 
@@ -88,9 +87,9 @@ async function requireSignature(
   throw new NotValid(`${problem}: it is ${none}${(await findElsewhere?.(key_id)) ?? ''}`)
 }
 
-function requireFields(document: Claimed['document'], { schemas }: DocumentKind): void {
-  const parsed = schemas[document.version - 1]?.safeParse(document)
-  if (!parsed || parsed.success) return
+function requireFields(document: Claimed['document'], { schema }: DocumentKind): void {
+  const parsed = schema.safeParse(document)
+  if (parsed.success) return
   const [issue] = parsed.error.issues
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
@@ -102,11 +101,11 @@ async function requireContent(
   document: Claimed['document'],
   sources: Sources,
 ): Promise<string> {
-  const { type, version } = document
+  const { type } = document
   if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
   if (type === 'export_manifest') return await requireExport(file, String(document['sha256']))
-  if (type === 'erasure_receipt' && version > 1) return requirePurge(document as unknown as ErasureReceipt)
-  if (type !== 'consent_receipt' || version === 1) return ''
+  if (type === 'erasure_receipt') return requirePurge(document as unknown as ErasureReceipt)
+  if (type !== 'consent_receipt') return ''
   const receipt = document as unknown as ConsentReceipt
   if (!hasOwnStatus(receipt)) throw new NotValid('is signed, but contradicts itself on its status')
   return requireOrigin(receipt) + (await requireInclusion(receipt, sources))
@@ -116,14 +115,14 @@ async function requireContent(
 function requirePurge(receipt: ErasureReceipt): string {
   const seen = receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
   const isStated = PurgeReceiptStatement.safeParse(receipt.statement).success
-  if (isStated && receipt.statement !== seen) throw new NotValid('is signed, but contradicts its purge certificates')
-  if (!receipt.purge) return ''
-  return `; it is the receipt of a purge, and says: ${seen ?? 'its certificates do not name each record'}`
+  if (receipt.purge ? seen === null || receipt.statement !== seen : isStated)
+    throw new NotValid('is signed, but contradicts its purge certificates')
+  return receipt.purge ? `; it is the receipt of a purge, and says: ${seen}` : ''
 }
 
 /** Verifies that a receipt does not contradict itself about an import. Returns a suffix for the detail. */
-function requireOrigin({ events, origin = null }: ConsentReceipt): string {
-  const imported = events.filter(({ given_at = null }) => given_at !== null)
+function requireOrigin({ events, origin }: ConsentReceipt): string {
+  const imported = events.filter(({ given_at }) => given_at !== null)
   const isFirst = imported.every((event, index) => event === events[index])
   const isOne = (origin === null) === (imported.length === 0)
   const [first] = events
@@ -135,7 +134,7 @@ function requireOrigin({ events, origin = null }: ConsentReceipt): string {
 
 /** Verifies the place in the log that a receipt names, and its date. Returns a suffix for the detail. */
 async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
-  const { inclusion, chain_head, events, version } = receipt
+  const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'
   const { byId } = await findKeys('service')
   const after = requireCheckpoint(inclusion.checkpoint, byId)
@@ -148,7 +147,6 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   if (root?.toString('hex') !== after.checkpoint.root_hash)
     throw new NotValid('is signed, but its record is not in the log of its checkpoint')
   const live = await requireGrowth(after, newest)
-  if (version < 4) return `; its record is in the log under the checkpoint of ${after.checkpoint.created_at}${live}`
   const before = inclusion.previous && requireCheckpoint(inclusion.previous.checkpoint, byId)
   if (
     before &&

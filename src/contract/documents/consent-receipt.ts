@@ -1,54 +1,5 @@
 import * as z from 'zod'
-import { contextSchema, Instant, KeyId, Sha256, signed } from './fields.ts'
-
-/**
- * JSON-LD context: maps names to the W3C Data Privacy Vocabulary (DPV) and Dublin Core like
- * https://w3id.org/dpv/guides/consent-27560. Other names are this service's own.
- */
-const earlierContext = {
-  dpv: 'https://w3id.org/dpv#',
-  dct: 'http://purl.org/dc/terms/',
-  xsd: 'http://www.w3.org/2001/XMLSchema#',
-  type: '@type',
-  consent_receipt: 'dpv:ConsentReceipt',
-  schema_version: 'dct:conformsTo',
-  receipt_id: 'dct:identifier',
-  issued_at: { '@id': 'dct:issued', '@type': 'xsd:dateTime' },
-  record_id: 'dct:source',
-  pii_principal_id: 'dpv:hasDataSubject',
-  privacy_notice: 'dpv:hasNotice',
-  policy_version: 'dct:hasVersion',
-  country: 'dpv:hasCountry',
-  consent_status: { '@id': 'dpv:hasConsentStatus', '@type': '@id' },
-  events: 'dct:hasPart',
-  event_time: { '@id': 'dct:date', '@type': 'xsd:dateTime' },
-  event_type: { '@id': 'dpv:hasLegalBasis', '@type': '@id' },
-  event_state: { '@id': 'dpv:hasConsentStatus', '@type': '@id' },
-  entity_id: 'dpv:isImplementedByEntity',
-} as const
-
-const noticeContext = {
-  ...earlierContext,
-  skos: 'http://www.w3.org/2004/02/skos/core#',
-  locale: 'dct:language',
-  texts: 'dct:hasFormat',
-  language: 'dct:language',
-  media_type: 'dct:format',
-  size: 'dct:extent',
-  purposes: 'dpv:hasPurpose',
-  title: 'dct:title',
-  iri: { '@id': 'skos:exactMatch', '@type': '@id' },
-  controller: 'dpv:hasDataController',
-  valid_for: { '@id': 'dpv:hasDuration', '@type': 'xsd:duration' },
-  effective_from: { '@id': 'dct:valid', '@type': 'xsd:dateTime' },
-} as const
-
-export const consentContext = {
-  ...noticeContext,
-  origin: 'dct:provenance',
-  imported_at: { '@id': 'dct:dateAccepted', '@type': 'xsd:dateTime' },
-  given_at: { '@id': 'dct:dateSubmitted', '@type': 'xsd:dateTime' },
-} as const
+import { Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /** Terms of the DPV, which has none for a consent to some of the purposes. */
 export const stateTerms = {
@@ -69,12 +20,12 @@ export function statusOf(
 }
 
 /** Returns false if a receipt contradicts itself on the status. */
-export function hasOwnStatus({ events, expires_at = null, issued_at, consent_status }: ConsentReceipt): boolean {
+export function hasOwnStatus({ events, expires_at, issued_at, consent_status }: ConsentReceipt): boolean {
   const last = events.at(-1)
   return last !== undefined && consent_status === statusOf(last.event_state, { expires_at, issued_at })
 }
 
-export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:4'
+export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
@@ -89,50 +40,10 @@ const ConsentEvent = z.strictObject({
   entity_id: z.uuid().nullable().describe('The key, user or site that told the service; null for the service itself.'),
   changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
   preferences: Preferences.describe('After the event.'),
-})
-
-/**
- * Field names of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
- * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States, types, `country` and `consent_status` are
- * W3C DPV terms. Other fields are this service's own; `record_version` and `chain_head` tie the receipt to the
- * history. The service does not know recipients and jurisdiction, nor purposes and controllers without a held notice.
- */
-export const ConsentReceiptV1 = z.strictObject({
-  type: z.literal('consent_receipt'),
-  version: z.literal(1),
-  '@context': contextSchema(earlierContext),
-  schema_version: z.literal('urn:consentctl:schema:consent-receipt:1'),
-  receipt_id: z.uuid().describe('Of this receipt alone.'),
-  issued_at: Instant,
-  record_id: z.uuid(),
-  pii_principal_id: z.string().nullable().describe('Whose consent it is: subject_id of the record.'),
-  consent_id: z.string().nullable().describe('The label that its caller gave it.'),
-  privacy_notice: z
-    .strictObject({ site_id: z.uuid(), policy_version: z.int().min(1) })
-    .describe('What was consented to: the policy of a site, by its version.'),
-  country: z.string().nullable().describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
-  region: z.string().nullable(),
-  consent_status: z
-    .enum([...states.options, 'dpv:ConsentExpired'])
-    .describe('When it was issued: the state after the last event, or expired.'),
-  preferences: Preferences.describe('The present ones.'),
-  events: z.array(ConsentEvent).min(1).describe('Oldest first, complete.'),
-  record_version: z.int().min(1).describe('How many events there are.'),
-  chain_head: Sha256.describe('The hash of the last entry of the history.'),
-  key_id: KeyId,
-})
-
-/** Proves that the log has the history's last entry. */
-const InclusionInLog = z.strictObject({
-  leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
-  path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),
-  checkpoint: z.string().describe('The text of the signed checkpoint to whose root it leads.'),
-})
-
-export const ConsentReceiptV2 = ConsentReceiptV1.extend({
-  version: z.literal(2),
-  schema_version: z.literal('urn:consentctl:schema:consent-receipt:2'),
-  inclusion: InclusionInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
+  given_at: Instant.nullable().describe(
+    'When the person answered, by the word of the importer; null if the service was told by event_time.',
+  ),
+  gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
 })
 
 const policy = {
@@ -149,7 +60,7 @@ const NoticeNotHeld = z.strictObject({
   notice: z
     .literal('not held')
     .describe(
-      'The service tied no published notice to the record when it wrote it. One may have been published up to a second before, or not been known to a server of an earlier version.',
+      'The service tied no published notice to the record when it wrote it. One may have been published up to a second before.',
     ),
 })
 
@@ -190,15 +101,6 @@ const NoticeHeld = z.strictObject({
     .describe('The entry of the administrators’ log that has all of this.'),
 })
 
-export const ConsentReceiptV3 = ConsentReceiptV2.extend({
-  version: z.literal(3),
-  '@context': contextSchema(noticeContext),
-  schema_version: z.literal('urn:consentctl:schema:consent-receipt:3'),
-  privacy_notice: z
-    .discriminatedUnion('notice', [NoticeNotHeld, NoticeHeld])
-    .describe('What was consented to: the policy of a site, by its version, and its notice.'),
-})
-
 const Origin = z.strictObject({
   system: z.string().describe('The system that the record comes from.'),
   id: z.string().describe('Its id there.'),
@@ -217,8 +119,10 @@ const Timestamp = z
   .nullable()
   .describe('Its time stamp (RFC 3161) in base64; null if there was none.')
 
-/** Also proves when the log did not have the entry. */
-const PlaceInLog = InclusionInLog.extend({
+/** Proves that the log has the history's last entry, and when it did not have it. */
+const PlaceInLog = z.strictObject({
+  leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
+  path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),
   checkpoint: z.string().describe('The text of the first signed checkpoint that has the leaf, to whose root it leads.'),
   timestamp: Timestamp,
   previous: z
@@ -231,28 +135,45 @@ const PlaceInLog = InclusionInLog.extend({
     .describe('Null if previous_size is 0.'),
 })
 
-export const ConsentReceipt = ConsentReceiptV3.extend({
-  version: z.literal(4),
-  '@context': contextSchema(consentContext),
+/**
+ * Field names of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
+ * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types that begin with `dpv:` are terms of
+ * the W3C Data Privacy Vocabulary, https://w3id.org/dpv#. Other fields are this service's own; `record_version` and
+ * `chain_head` tie the receipt to the history. The service does not know recipients and jurisdiction, nor purposes and
+ * controllers without a held notice.
+ */
+export const ConsentReceipt = z.strictObject({
+  type: z.literal('consent_receipt'),
+  version: z.literal(1),
   schema_version: z.literal(consentSchemaVersion),
-  events: z
-    .array(
-      ConsentEvent.extend({
-        given_at: Instant.nullable().describe(
-          'When the person answered, by the word of the importer; null if the service was told by event_time.',
-        ),
-        gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
-      }),
-    )
-    .min(1)
-    .describe('Oldest first, complete. Those with a given_at were imported, all at one event_time.'),
-  inclusion: PlaceInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
+  receipt_id: z.uuid().describe('Of this receipt alone.'),
+  issued_at: Instant,
   expires_at: Instant.nullable().describe(
     'When the consent ends or ended, by the valid_for of its notice; null if it has no end, or nothing was accepted.',
   ),
+  record_id: z.uuid(),
+  pii_principal_id: z.string().nullable().describe('Whose consent it is: subject_id of the record.'),
+  consent_id: z.string().nullable().describe('The label that its caller gave it.'),
+  privacy_notice: z
+    .discriminatedUnion('notice', [NoticeNotHeld, NoticeHeld])
+    .describe('What was consented to: the policy of a site, by its version, and its notice.'),
+  country: z.string().nullable().describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
+  region: z.string().nullable(),
+  consent_status: z
+    .enum([...states.options, 'dpv:ConsentExpired'])
+    .describe('When it was issued: the state after the last event, or expired.'),
+  preferences: Preferences.describe('The present ones.'),
+  events: z
+    .array(ConsentEvent)
+    .min(1)
+    .describe('Oldest first, complete. Those with a given_at were imported, all at one event_time.'),
+  record_version: z.int().min(1).describe('How many events there are.'),
+  chain_head: Sha256.describe('The hash of the last entry of the history.'),
+  inclusion: PlaceInLog.nullable().describe('Null if no checkpoint had the last entry yet.'),
   origin: Origin.nullable().describe(
     'What the importer said of an imported record; the service has not seen it happen. Null of one that was not imported.',
   ),
+  key_id: KeyId,
 })
 export type PrivacyNotice = z.output<typeof ConsentReceipt>['privacy_notice']
 export type ConsentReceipt = z.output<typeof ConsentReceipt>

@@ -5,14 +5,14 @@ const Sum = z.int().min(0)
 const Id = z.uuid()
 
 /** The service's proof that a call deleted a subject's records, without the signature. */
-export const ErasureCertificateV1 = z.strictObject({
+export const ErasureCertificate = z.strictObject({
   type: z.literal('erasure_certificate'),
   version: z.literal(1),
   certificate_id: Id.describe('A UUID of version 7.'),
   issued_at: Instant,
-  statement: z
-    .literal('logically deleted, audit trail kept')
-    .describe('What was done to each record that is counted as erased.'),
+  statement: DeletionStatement.nullable().describe(
+    'What was done to each of the records but those in `unverified`, and when personal data is purged as the service is configured; null if there is none.',
+  ),
   account_id: Id,
   subject_hmac: z
     .string()
@@ -25,6 +25,7 @@ export const ErasureCertificateV1 = z.strictObject({
     kind: z.enum(['api_key', 'user']),
     id: Id.describe('The id of that key or user.'),
   }),
+  request_id: z.string().describe('The X-Request-Id of the call.'),
   ticket: z.string().nullable().describe('As the caller gave it.'),
   reason: z.string().nullable().describe('As the caller gave it.'),
   erased: Sum.describe('Number of records that this call has deleted.'),
@@ -33,19 +34,6 @@ export const ErasureCertificateV1 = z.strictObject({
   sites: z
     .array(z.strictObject({ site_id: Id, erased: Sum, deleted: Sum, remaining: Sum }))
     .describe('The same by site, for each site with any of them.'),
-  purge_after_days: Sum.nullable().describe(
-    'Days from the deletion until the personal data is purged from the records and their history; null for never.',
-  ),
-  key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
-})
-
-/** Version 1 named neither the request nor the records. */
-export const ErasureCertificate = ErasureCertificateV1.extend({
-  version: z.literal(2),
-  statement: DeletionStatement.nullable().describe(
-    'What was done to each of the records but those in `unverified`, and when personal data is purged as the service is configured; null if there is none.',
-  ),
-  request_id: z.string().describe('The X-Request-Id of the call.'),
   records: z
     .array(z.strictObject({ id: Id, deleted_at: Instant }))
     .describe('The records that this call has deleted, by id: all that `erased` counts.'),
@@ -54,5 +42,10 @@ export const ErasureCertificate = ErasureCertificateV1.extend({
     .describe(
       'Those of the records whose history did not verify, or not in the time of the call. They are deleted too; no purge takes a record whose history does not verify.',
     ),
+  purge_after_days: Sum.nullable().describe(
+    'Days from the deletion until the personal data is purged from the records and their history; null for never.',
+  ),
+  key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
 })
+
 export type ErasureCertificate = z.output<typeof ErasureCertificate>

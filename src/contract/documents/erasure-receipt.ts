@@ -6,16 +6,16 @@ const Digest = z.string().regex(/^[\da-f]{64}$/)
 const Count = z.int().min(0)
 
 /** `src/erasure/sentences.ts` lists the observation that justifies each. */
-export const erasureResults = ['deleted', 'already_gone', 'deleted_in_bulk', 'unknown', 'remaining'] as const
+export const erasureResults = ['deleted', 'already_gone', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 
-const ErasedRecordV1 = z.strictObject({
+const ErasedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   result: z
     .enum(erasureResults)
     .describe(
-      'deleted: the service said so, or shows that it was deleted during the job after an answer was lost. already_gone: deleted by somebody else. unknown: gone, by a deletion whose answer was lost or by somebody else. remaining: still listed when it was verified. deleted_in_bulk: counted by the service; only in receipts of earlier versions.',
+      'deleted: the service said so, or shows that it was deleted during the job after an answer was lost. already_gone: deleted by somebody else. unknown: gone, by a deletion whose answer was lost or by somebody else. remaining: still listed when it was verified.',
     ),
   deleted_at: z
     .string()
@@ -25,9 +25,6 @@ const ErasedRecordV1 = z.strictObject({
     .string()
     .nullable()
     .describe('The id that the service gave to the request that deleted it; null if unknown.'),
-})
-
-const ErasedRecord = ErasedRecordV1.extend({
   deleted_at_by: z
     .enum(['service', 'local'])
     .nullable()
@@ -40,18 +37,25 @@ const erasureOutcomes = ['erased', 'no_data_held', 'nothing_live', 'remaining'] 
 const counts = {
   deleted: Count,
   already_gone: Count,
-  deleted_in_bulk: Count.describe('Counted by the service; 0 but in receipts of earlier versions.'),
   unknown: Count.describe('Gone, not known who deleted them.'),
 }
 
 /** Proof of an erasure, without the signature. */
-export const ErasureReceiptV1 = z.strictObject({
+export const ErasureReceipt = z.strictObject({
   type: z.literal('erasure_receipt'),
   version: z.literal(1),
   key_id: z.string().describe('The signing key, by its thumbprint (RFC 7638).'),
   number: z.int().min(1).describe('1, 2, 3 … without a gap, by profile.'),
   job: z.uuid(),
   instance: z.string().describe('The base URL of the service.'),
+  account_id: z
+    .string()
+    .nullable()
+    .describe('The account that was searched, by the word of the service; null if it does not say.'),
+  api_key_id: z
+    .string()
+    .nullable()
+    .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
   profile: z.string(),
   who: z.string().describe('The user of the operating system.'),
   host: z.string(),
@@ -78,12 +82,22 @@ export const ErasureReceiptV1 = z.strictObject({
   result: z
     .enum(erasureOutcomes)
     .describe(
-      'erased: records were found, and none was live when it was verified. no_data_held: nothing was found. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
+      'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
     ),
-  statement: z.literal('logically deleted, audit trail kept'),
+  statement: z
+    .union([DeletionStatement, PurgeReceiptStatement])
+    .nullable()
+    .describe(
+      'Of the records with the result deleted but those in `unverified`: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it.',
+    ),
   counts: z.strictObject(counts),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), ...counts })),
-  records: z.array(ErasedRecordV1),
+  records: z.array(ErasedRecord),
+  unverified: z
+    .array(z.string())
+    .describe(
+      'Those of the records with the result deleted whose history did not verify, or not in the time of the call, by the word of the service. No purge takes a record whose history does not verify.',
+    ),
   planned_by: z
     .strictObject({ who: z.string(), host: z.string(), created_at: Instant })
     .nullable()
@@ -110,36 +124,6 @@ export const ErasureReceiptV1 = z.strictObject({
     .strictObject({ number: z.int().min(1), sha256: Digest })
     .nullable()
     .describe('The receipt before this one, with the SHA-256 of its file; null for the first.'),
-})
-
-/** Version 1 had `statement` in every receipt, and named neither the account nor the key. */
-export const ErasureReceipt = ErasureReceiptV1.extend({
-  version: z.literal(2),
-  result: z
-    .enum(erasureOutcomes)
-    .describe(
-      'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
-    ),
-  statement: z
-    .union([DeletionStatement, PurgeReceiptStatement])
-    .nullable()
-    .describe(
-      'Of the records with the result deleted but those in `unverified`: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it; receipts of purges by earlier versions have the statement of the erasure.',
-    ),
-  records: z.array(ErasedRecord),
-  unverified: z
-    .array(z.string())
-    .describe(
-      'Those of the records with the result deleted whose history did not verify, or not in the time of the call, by the word of the service. No purge takes a record whose history does not verify.',
-    ),
-  account_id: z
-    .string()
-    .nullable()
-    .describe('The account that was searched, by the word of the service; null if it does not say.'),
-  api_key_id: z
-    .string()
-    .nullable()
-    .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
   purge: z
     .strictObject({
       receipt: z.strictObject({ number: z.int().min(1), sha256: Digest }),
@@ -152,16 +136,8 @@ export const ErasureReceipt = ErasureReceiptV1.extend({
     .describe(
       'Only in the receipt of a purge: the personal data of all records with the result deleted was purged, by the certificates. All other fields but number, previous, key_id and statement repeat those of the receipt that it names, and are of its time.',
     ),
-  near_matches: Count.nullable()
-    .optional()
-    .describe(
-      'Identifiers with records, live or deleted, that differ from those of the subject only in case, blanks around them or Unicode form, when it was verified; at most 100 are counted for each. None of their records was part of this. Null if the service does not say; missing in receipts of earlier versions.',
-    ),
+  near_matches: Count.nullable().describe(
+    'Identifiers with records, live or deleted, that differ from those of the subject only in case, blanks around them or Unicode form, when it was verified; at most 100 are counted for each. None of their records was part of this. Null if the service does not say.',
+  ),
 })
 export type ErasureReceipt = z.output<typeof ErasureReceipt>
-
-/** Fields that version 1 lacks are null. */
-export type AnyErasureReceipt = Omit<ErasureReceipt, 'version' | 'statement'> & {
-  readonly version: 1 | 2
-  readonly statement: string | null
-}

@@ -3,7 +3,7 @@ import * as z from 'zod'
 const Count = z.int().min(0)
 
 /** Proves that an export is unchanged and complete. */
-export const ExportManifestV1 = z.strictObject({
+export const ExportManifest = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),
   key_id: z.string().describe('The signing key, by its thumbprint (RFC 7638).'),
@@ -12,16 +12,6 @@ export const ExportManifestV1 = z.strictObject({
   who: z.string().describe('The user of the operating system.'),
   host: z.string(),
   exported_at: z.iso.datetime(),
-  subject_hmacs: z.array(z.string().regex(/^[\da-f]{64}$/)).min(1),
-  sites: z.array(z.strictObject({ site_id: z.string().nullable(), records: Count })),
-  records: Count,
-  entries: Count.describe('Of the histories of all records.'),
-  bytes: Count,
-  sha256: z.string().regex(/^[\da-f]{64}$/),
-})
-
-export const ExportManifest = ExportManifestV1.extend({
-  version: z.literal(2),
   account_id: z
     .string()
     .nullable()
@@ -30,5 +20,11 @@ export const ExportManifest = ExportManifestV1.extend({
     .string()
     .nullable()
     .describe('The API key that they were read with, by the word of the service; null if it does not say.'),
+  subject_hmacs: z.array(z.string().regex(/^[\da-f]{64}$/)).min(1),
+  sites: z.array(z.strictObject({ site_id: z.string().nullable(), records: Count })),
+  records: Count,
+  entries: Count.describe('Of the histories of all records.'),
+  bytes: Count,
+  sha256: z.string().regex(/^[\da-f]{64}$/),
 })
 export type ExportManifest = z.output<typeof ExportManifest>

@@ -35,17 +35,3 @@ export function signed<Shape extends z.core.$ZodLooseShape>(document: z.ZodObjec
     signature: Signature.describe('Ed25519 (RFC 8032), in base64, over all bytes before the line that it is in.'),
   })
 }
-
-type Term = string | Readonly<Record<string, string>>
-
-export function contextSchema(context: Readonly<Record<string, Term>>) {
-  const terms = Object.entries(context).map(([name, term]): [string, z.ZodType<Term>] => [
-    name,
-    typeof term === 'string' ? z.literal(term) : z.strictObject(literals(term)),
-  ])
-  return z.strictObject(Object.fromEntries(terms))
-}
-
-function literals(values: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, z.literal(value)]))
-}

@@ -1,18 +1,18 @@
 import type * as z from 'zod'
-import { Checkpoint, CheckpointV1 } from './checkpoint.ts'
-import { ConsentReceipt, ConsentReceiptV1, ConsentReceiptV2, ConsentReceiptV3 } from './consent-receipt.ts'
-import { ErasureCertificate, ErasureCertificateV1 } from './erasure-certificate.ts'
-import { ErasureReceipt, ErasureReceiptV1 } from './erasure-receipt.ts'
+import { Checkpoint } from './checkpoint.ts'
+import { ConsentReceipt } from './consent-receipt.ts'
+import { ErasureCertificate } from './erasure-certificate.ts'
+import { ErasureReceipt } from './erasure-receipt.ts'
 import { EvidencePack } from './evidence-pack.ts'
-import { ExportManifest, ExportManifestV1 } from './export-manifest.ts'
+import { ExportManifest } from './export-manifest.ts'
 import { ImportReceipt } from './import-receipt.ts'
 import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
   readonly title: string
-  /** Versions 1, 2 …, without the signature. Only the last is written; all verify. */
-  readonly schemas: readonly [z.ZodObject, ...z.ZodObject[]]
+  /** Without the signature. */
+  readonly schema: z.ZodObject
   /** Name of the field with the time of signing; that of a `purge` counts instead. */
   readonly issuedAt: string
   /** Owner of the key. */
@@ -23,61 +23,61 @@ export interface DocumentKind {
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: {
     title: 'Checkpoint',
-    schemas: [CheckpointV1, Checkpoint],
+    schema: Checkpoint,
     issuedAt: 'created_at',
     signer: 'service',
   },
   consent_receipt: {
     title: 'Consent receipt',
-    schemas: [ConsentReceiptV1, ConsentReceiptV2, ConsentReceiptV3, ConsentReceipt],
+    schema: ConsentReceipt,
     issuedAt: 'issued_at',
     signer: 'service',
   },
   erasure_certificate: {
     title: 'Erasure certificate',
-    schemas: [ErasureCertificateV1, ErasureCertificate],
+    schema: ErasureCertificate,
     issuedAt: 'issued_at',
     signer: 'service',
   },
   erasure_receipt: {
     title: 'Erasure receipt',
-    schemas: [ErasureReceiptV1, ErasureReceipt],
+    schema: ErasureReceipt,
     issuedAt: 'finished_at',
     signer: 'profile',
   },
   import_receipt: {
     title: 'Import receipt',
-    schemas: [ImportReceipt],
+    schema: ImportReceipt,
     issuedAt: 'finished_at',
     signer: 'profile',
   },
   purge_certificate: {
     title: 'Purge certificate',
-    schemas: [PurgeCertificate],
+    schema: PurgeCertificate,
     issuedAt: 'issued_at',
     signer: 'service',
   },
   export_manifest: {
     title: 'Export manifest',
-    schemas: [ExportManifestV1, ExportManifest],
+    schema: ExportManifest,
     issuedAt: 'exported_at',
     signer: 'profile',
   },
   evidence_pack: {
     title: 'Evidence pack',
-    schemas: [EvidencePack],
+    schema: EvidencePack,
     issuedAt: 'created_at',
     signer: 'profile',
   },
   signing_key: {
     title: 'Signing key',
-    schemas: [SigningKeyStatement],
+    schema: SigningKeyStatement,
     issuedAt: 'not_before',
     signer: 'service',
   },
   key_revocation: {
     title: 'Key revocation',
-    schemas: [KeyRevocation],
+    schema: KeyRevocation,
     issuedAt: 'revoked_at',
     signer: 'service',
   },

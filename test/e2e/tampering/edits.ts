@@ -227,9 +227,8 @@ async function purgeAnew(sql: Sql, { account_id, id, version }: Victim): Promise
   const [purge, before] = [entries.at(-1) as Row, entries.slice(0, -1)]
   const previous = before.at(-1)?.hash ?? null
   const hashes = { recordHash: purge.record_hash, historyHash: hashHistory(before) }
-  const payloadHash = hashPayload(2, purge, purge.salt, hashes)
+  const payloadHash = hashPayload(purge.preferences, purge.salt, hashes)
   const hash = hashEntry(
-    2,
     { id, version, action: 'purged', actor: system, at: purge.at, previous, state: purge },
     payloadHash,
   )

@@ -240,7 +240,9 @@ async function expectChain(id: string, length: number): Promise<void> {
   const [record] = await service.sql`select *, ip_network::text as ip_network from consents where id = ${id}`
   expect(entries).toHaveLength(length)
   const { site_id, consent_id, subject_id, country, region, user_agent, ip_network } = record ?? {}
-  const identity = { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+  const labels = { site_id, consent_id, subject_id, country, region, user_agent, ip_network }
+  const origin = { origin_system: null, origin_id: null, origin_evidence: null }
+  const identity = { ...labels, ...origin, notice_locale: null, notice_entry: null }
   const recordHash = sha256([2], entries[0]?.['salt'], jcs(identity))
   expect(record?.['record_hash']).toEqual(recordHash)
   let previous = Buffer.alloc(32)
@@ -249,13 +251,13 @@ async function expectChain(id: string, length: number): Promise<void> {
     expect(version).toBe(index + 1)
     expect(salt).toHaveLength(16)
     const first = index === 0 ? { record_hash: recordHash.toString('hex') } : {}
-    const payloadHash = sha256([4], salt, jcs({ preferences, ...first }))
+    const payloadHash = sha256([0], salt, jcs({ preferences, ...first }))
     const state = Buffer.alloc(13)
     state.writeBigUInt64BE(BigInt(created_at.getTime()))
     state.writeUInt8(accepted ? 1 : 0, 8)
     state.writeUInt32BE(policy_version, 9)
     const who = [[action.length], action, [changed_by.length], changed_by, uuid(actor_id)]
-    previous = sha256([5], previous, uuid(id), [0, 0, 0, version], ...who, state, payloadHash)
+    previous = sha256([1], previous, uuid(id), [0, 0, 0, version], ...who, state, sha256('{}'), payloadHash)
     expect(entry['payload_hash']).toEqual(payloadHash)
     expect(entry['hash']).toEqual(previous)
   }

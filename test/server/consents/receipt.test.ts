@@ -48,7 +48,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     const [row] = await service.sql`select chain_head from consents where id = ${record.id}`
     expect(receipt).toMatchObject({
       type: 'consent_receipt',
-      version: 4,
+      version: 1,
       receipt_id: expect.stringMatching(uuidV7),
       issued_at: expect.stringMatching(instant),
       record_id: record.id,

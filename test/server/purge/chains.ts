@@ -5,7 +5,6 @@ import {
   type Action,
   type Actor,
   type Event,
-  type HashVersion,
   hashRecord,
   type Link,
   linkOf,
@@ -29,8 +28,6 @@ export interface Shape {
   readonly siteId?: string
   /** When all of it happened. */
   readonly at?: Date
-  /** 1 for what version 0.1.0 wrote. */
-  readonly hashVersion?: HashVersion
   /** The preferences of an entry. */
   readonly preferences?: (version: number) => Record<string, unknown>
 }
@@ -57,7 +54,7 @@ export async function insertChains(sql: Sql, account: TestAccount, shape: Shape)
 }
 
 function newChain({ keyId, siteId }: TestAccount, shape: Shape): Chain {
-  const { subject = 'somebody', isLive = false, entries, at = new Date(), hashVersion } = shape
+  const { subject = 'somebody', isLive = false, entries, at = new Date() } = shape
   const actor: Actor = { kind: 'api_key', id: keyId }
   const [id, salt] = [v7({ msecs: at.getTime() }), newSalt()]
   const nothing = { consent_id: null, country: null, region: null, user_agent: null, ip_network: null }
@@ -69,8 +66,7 @@ function newChain({ keyId, siteId }: TestAccount, shape: Shape): Chain {
     const state = { accepted: true, preferences, policy_version: 1 }
     const previous = links.at(-1)?.hash ?? null
     const event: Event = { id, version, action, actor, at, previous, state }
-    const link =
-      version === 1 ? linkOf({ ...event, recordHash }, salt, hashVersion) : linkOf(event, newSalt(), hashVersion)
+    const link = version === 1 ? linkOf({ ...event, recordHash }, salt) : linkOf(event, newSalt())
     links.push({ ...link, action, preferences })
   }
   return { id, at, recordHash, links }

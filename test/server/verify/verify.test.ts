@@ -9,7 +9,7 @@ import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
-import { purgeNow, purgeVerified } from '../purge/purge.ts'
+import { purgeNow } from '../purge/purge.ts'
 import { verified } from './verified.ts'
 
 const hasPlansElsewhere = skippedOnCitus('statistics of the planner, which are those of other nodes')
@@ -209,24 +209,6 @@ describe('a change that does not change a hash is reported', () => {
     await change()
     expect(await found()).toMatchObject(expected.map(one => ({ ...one, consent_id: id, problem: 'changed' })))
   })
-})
-
-it('records of version 0.1.0 verify, also when they are changed, deleted and purged, and a change to them is named', async () => {
-  const shape = { records: 20, entries: 3, hashVersion: 1, preferences: (step: number) => ({ step }) } as const
-  const [live = '', changed = ''] = await insertChains(sql, owner, { ...shape, isLive: true })
-  const [deleted = '', tampered = ''] = await insertChains(sql, owner, shape)
-  await owner.update(live, { accepted: false })
-  await owner.remove(live)
-  expect(await found()).toEqual([])
-  await sql`update consent_history set accepted = false where consent_id = ${tampered} and version = 2`
-  await sql`update consent_history set policy_version = 9 where consent_id = ${changed} and version = 3`
-  const idsOf = (findings: readonly { consent_id: string | null }[]) =>
-    [...new Set(findings.map(each => each.consent_id))].sort()
-  expect(idsOf(await found())).toEqual([changed, tampered].sort())
-  expect(idsOf((await purgeVerified(sql)).unverified)).toEqual([tampered])
-  expect(idsOf(await found())).toEqual([changed, tampered].sort())
-  await sql`update consent_history set accepted = false where consent_id = ${deleted} and version = 1`
-  expect(idsOf(await found())).toEqual([changed, tampered, deleted].sort())
 })
 
 it('numbers with all the digits of a double are not reported', async () => {

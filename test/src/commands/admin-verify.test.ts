@@ -24,7 +24,8 @@ const checkpointOf = (tree_size: number) =>
   signDocument(
     {
       ...{ type: 'checkpoint', version: 1, account_id: uuid(6), tree_size, root_hash: 'cd'.repeat(32) },
-      ...{ created_at: '2026-11-20T20:50:21.164Z', key_id: keyIdOf(key) },
+      ...{ created_at: '2026-11-20T20:50:21.164Z', previous_size: 0, keys_size: 1, keys_root: 'ef'.repeat(32) },
+      key_id: keyIdOf(key),
     },
     key,
   )

@@ -76,7 +76,7 @@ describe('with --checkpoint', () => {
       keys_root: 'ab'.repeat(32),
       previous_size: 0,
     }
-    return signDocument({ type: 'checkpoint', version: 2, ...claim, ...times, key_id: keyIdOf(by), ...fields }, by)
+    return signDocument({ type: 'checkpoint', version: 1, ...claim, ...times, key_id: keyIdOf(by), ...fields }, by)
   }
 
   /** An instance whose log has these leaves, of which the newest checkpoint covers some; answers can be changed. */

@@ -205,7 +205,7 @@ describe('a receipt whose record is in the log', () => {
       ...{ account_id: uuid(6), tree_size: 2, root_hash: root?.toString('hex'), previous_size: 1 },
       ...{ created_at: '2026-01-31T09:30:00.500Z', keys_size: 1, keys_root: '7'.repeat(64), key_id: keyIdOf(key) },
     }
-    return signDocument({ type: 'checkpoint', version: 2, ...claim, ...fields }, key)
+    return signDocument({ type: 'checkpoint', version: 1, ...claim, ...fields }, key)
   }
   const earlier = (fields: object = {}) =>
     checkpoint({
@@ -349,7 +349,7 @@ describe('what is not valid', () => {
       () => text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
       /was changed/,
     ],
-    ['a version of the future', () => signedReceipt({ version: 5 }), /version 5, and .* version 4: a newer one/],
+    ['a version of the future', () => signedReceipt({ version: 2 }), /version 2, and .* version 1: a newer one/],
     ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
     ['an unknown type', () => signedReceipt({ type: 'gift\u202ecard' }), /of the type gift.*card, which this/],
     ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
@@ -416,7 +416,7 @@ describe('what is not valid', () => {
     expect(await verdict(text, [...service, ...profile])).toMatchObject({ result: 'valid' })
     const receipt = signDocument({ ...receiptOf(), key_id: keyIdOf(other) }, other)
     await expectNotValid(receipt, /unknown: it is none of those from .*service.json$/, [...service, ...profile])
-    const manifest = signDocument({ type: 'export_manifest', version: 2, key_id: keyId }, serviceKey)
+    const manifest = signDocument({ type: 'export_manifest', version: 1, key_id: keyId }, serviceKey)
     await expectNotValid(manifest, /none of those from .*profile.pem$/, [...service, ...profile])
     await expectNotValid(manifest, /none of those given with --public-key/, service)
   })

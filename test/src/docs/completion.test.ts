@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { splitDocuments } from '../../../src/evidence/signed.ts'
 import { binary, quote, run, useFolder } from '../../support/cli.ts'
+import { examples } from '../evidence/examples.ts'
 import { uuid } from '../support.ts'
 
 const folder = useFolder()
@@ -28,9 +28,8 @@ beforeAll(() => {
 })
 
 const [imported, erasure] = [uuid(1), uuid(2)]
-const documents = splitDocuments(readFileSync(new URL('../../fixtures/documents-v1.txt', import.meta.url), 'utf8'))
 /** Of the ticket PRIV-123. */
-const receipt = documents.find(text => JSON.parse(text).type === 'erasure_receipt')
+const receipt = examples['erasure receipt']
 
 /** What a shell says, with the command on its PATH, in a folder with one file. */
 function say(command: string, args: string[], input?: string): string {

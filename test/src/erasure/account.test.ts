@@ -50,7 +50,7 @@ describe('with a key of another account, at an instance that names none', () => 
     expect(code).toBe(0)
     expect(stderr).toContain('among the records that the key can see')
     expect(await lastReceipt(folders)).toMatchObject({
-      version: 2,
+      version: 1,
       result: 'no_data_held',
       statement: null,
       account_id: null,

@@ -58,7 +58,7 @@ describe('a receipt that does not match its schema', () => {
         uuid(7),
         (number, previous) => signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
       )
-    const counts = { deleted: -1, already_gone: 0, deleted_in_bulk: 0 }
+    const counts = { deleted: -1, already_gone: 0 }
     await expect(append({ counts })).rejects.toMatchObject({
       exit: 5,
       message: expect.stringContaining('counts.deleted'),

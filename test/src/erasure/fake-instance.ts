@@ -97,8 +97,6 @@ export interface FakeErasure {
   clockOffsetMs: number
   /** Changes what a certificate says. */
   certified: object
-  /** Version of the certificates: 2 names the records, the request and the account, which the instance then tells too. */
-  version: 1 | 2
   /** Records that it says do not verify. */
   unverified: string[]
 }
@@ -115,27 +113,24 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
     limit: Number.POSITIVE_INFINITY,
     clockOffsetMs: 0,
     certified: {},
-    version: 1,
     unverified: [],
   }
   const certify = (erased: readonly Consent[], ticket: string) => {
     const records = erased.map(({ id }) => ({ id, deleted_at: erasure.deleted.get(id)?.deleted_at }))
-    const { version } = erasure
     const names = { account_id: uuid(800), subject_hmac, request_id: `e-${erasure.calls.length}`, records }
     const document = {
       type: 'erasure_certificate',
-      version,
+      version: 1,
       ticket,
       erased: erased.length,
-      ...(version === 2 && names),
+      unverified: [],
+      ...names,
     }
     return signDocument({ ...document, ...erasure.certified, key_id: keyIdOf(key) }, key)
   }
   const named = ({ id, site_id, deleted_at }: Consent) => ({ id, site_id, deleted_at })
   cli.instance.use(
-    http.get('*/api/v1/openapi.json', () =>
-      HttpResponse.json(erasure.version === 1 ? describesErasure : describesCaller),
-    ),
+    http.get('*/api/v1/openapi.json', () => HttpResponse.json(describesCaller)),
     http.get('*/api/v1/caller', () => HttpResponse.json({ account_id: uuid(800), kind: 'api_key', id: uuid(801) })),
     http.get('*/.well-known/consent-keys.json', () => HttpResponse.json({ keys })),
     http.post('*/api/v1/subjects/erase', async ({ request }) => {
@@ -169,7 +164,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
           already_deleted: earlier.map(named),
           unverified: erasure.unverified,
           certificate: dry_run ? null : certify(erased, ticket),
-          ...(erasure.version === 2 && { subject_hmac }),
+          subject_hmac,
         },
         { headers: { 'x-request-id': `e-${erasure.calls.length}` } },
       )

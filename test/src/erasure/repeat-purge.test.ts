@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { PurgesToRepeat } from '../../../src/commands/subject/repeat-purge.ts'
 import type { Context } from '../../../src/context.ts'
-import type { AnyErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
+import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import { CliError } from '../../../src/errors/errors.ts'
 
 const receipt = (number: number, ...ids: string[]) => {
   const records = ids.map(id => ({ id, result: 'deleted' }))
-  return { number, ticket: 'DSR-7', records } as unknown as AnyErasureReceipt
+  return { number, ticket: 'DSR-7', records } as unknown as ErasureReceipt
 }
 
 /** Of an erasure, its purge, and the erasure that repeats it after a restore. */

@@ -19,7 +19,7 @@ async function leaveKilledJob(
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
   const journals = erasureJobs({ settings: { stateFolder: folders.state }, host } as unknown as Context)
   const header: ErasureHeader = {
-    version: 2,
+    version: 1,
     job,
     profile,
     base_url: cli.instance.url,

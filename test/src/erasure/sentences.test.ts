@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type ErasureReceipt, erasureResults } from '../../../src/contract/documents/erasure-receipt.ts'
 import {
-  certificateSentences,
   describeOnPage,
   describeOnTerminal,
   describeVerification,
@@ -53,10 +52,8 @@ describe('the result of a record in a receipt', () => {
     for (const result of erasureResults) expect(recordSentences[result].holds(seen), result).toBe(result === expected)
   })
 
-  it('has every value of the schema but the one that only earlier versions wrote', () => {
-    const said = new Set([...Object.values(recordResults), 'remaining'])
-    expect(erasureResults.filter(result => !said.has(result))).toEqual(['deleted_in_bulk'])
-    expect(seenRecords.some(seen => recordSentences.deleted_in_bulk.holds(seen))).toBe(false)
+  it('has every value of the schema', () => {
+    expect(new Set(erasureResults)).toEqual(new Set([...Object.values(recordResults), 'remaining']))
   })
 })
 
@@ -98,7 +95,7 @@ it('nothing is signed if no sentence holds, or two that contradict each other', 
   expect(() => choose({ one: never }, {})).toThrow('none is signed')
 })
 
-const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+const none = { deleted: 0, already_gone: 0, unknown: 0 }
 
 const statement = 'logically deleted; personal data to be purged after 30 days'
 const account_id = 'a-1'
@@ -118,13 +115,14 @@ function receipt(
     account_id,
     records: [],
     unverified: [] as string[],
+    near_matches: null as number | null,
   } as const
 }
 
 const purgedAt = ['2026-02-03T09:30:00.000Z', '2026-02-04T09:30:00.000Z']
 const certificate = (id: string, purged_at = '') => JSON.stringify({ records: [{ id, purged_at }] })
 
-/** The receipt of a purge, as earlier versions wrote it too: with the statement of the erasure. */
+/** The receipt of a purge. */
 function purgeOf(certificates: readonly string[]) {
   const records = ['r-1', 'r-2'].map(id => ({ id, result: 'deleted' }))
   const purge = { receipt: { number: 1, sha256: '' }, finished_at: '2026-02-05T09:30:00.000Z', who: 'jo', host: 'desk' }
@@ -138,7 +136,7 @@ const audit = 'The audit trail is kept; after a purge it is pseudonymous, not an
 const all = { ...purgePhrases, ...phrases }
 
 interface Told {
-  readonly receipt: ReturnType<typeof receipt> & { readonly near_matches?: number | null }
+  readonly receipt: ReturnType<typeof receipt>
   readonly holding: readonly (keyof typeof all)[]
   readonly page: string
   readonly terminal: string
@@ -171,7 +169,7 @@ const told: Told[] = [
     terminal: 'nothing live on x in the account a-1; 2 records deleted before, and held until the purge',
   },
   {
-    receipt: { ...receipt('erased', { deleted: 2, deleted_in_bulk: 1 }), near_matches: null },
+    receipt: { ...receipt('erased', { deleted: 3 }), near_matches: null },
     holding: ['deleted'],
     page: `3 records were ${statement}. ${audit}`,
     terminal: `erased 3 records on x: ${statement}`,
@@ -307,12 +305,5 @@ describe('the sentences of subject verify', () => {
       expect(choose(purgeSentences, seen)).toBe(expected)
       for (const [name, { holds }] of Object.entries(purgeSentences)) expect(holds(seen), name).toBe(name === expected)
     }
-  })
-
-  it('of certificates say if they name no record', () => {
-    for (const unnamed of [0, 1, 2])
-      for (const [name, { holds }] of Object.entries(certificateSentences))
-        expect(holds({ count: 2, unnamed }), name).toBe(name === (unnamed === 0 ? 'named' : 'counted'))
-    expect(certificateSentences.counted.text({ count: 2, unnamed: 1 })).toContain('1 of them name no record')
   })
 })

@@ -4,7 +4,6 @@ import {
   type Actor,
   entryId,
   type Facts,
-  type HashVersion,
   hashHistory,
   hashRecord,
   type Identity,
@@ -39,20 +38,16 @@ export function importedFacts(index: number): Facts {
 
 /** The history of a record as our service answers it, by the actions that made it. */
 export function historyOf(...actions: Action[]): AuditEntry[] {
-  return historyOfVersions(() => 2, actions)
+  return historyWith(actions)
 }
 
 /** The same, made anew by an attacker with other times than that of the id. */
 export function historyAt(begin: number, ...actions: Action[]): AuditEntry[] {
-  return historyOfVersions(() => 2, actions, undefined, undefined, undefined, begin)
+  return historyWith(actions, undefined, undefined, undefined, begin)
 }
 
-/**
- * The same, each entry with hashes of the version, and the preferences, actor and facts, that are given for its index. An
- * entry with facts is of version 3 whatever is given.
- */
-export function historyOfVersions(
-  hashVersion: (index: number) => HashVersion,
+/** The same, each entry with the preferences, actor and facts that are given for its index. */
+export function historyWith(
   actions: readonly Action[],
   preferencesOf: (index: number) => Record<string, unknown> = index => ({ index }),
   actorOf: (index: number) => Actor = () => system,
@@ -80,7 +75,7 @@ export function historyOfVersions(
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
-    const { hash, payloadHash } = linkOf(event, salt, facts ? 3 : hashVersion(index))
+    const { hash, payloadHash } = linkOf(event, salt)
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },

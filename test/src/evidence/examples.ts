@@ -2,7 +2,6 @@ import { createHash, createHmac, hkdfSync, sign } from 'node:crypto'
 import { dueAfter } from '../../../src/contract/deadline.ts'
 import {
   type ConsentReceipt,
-  consentContext,
   consentSchemaVersion,
   stateTerms,
 } from '../../../src/contract/documents/consent-receipt.ts'
@@ -19,7 +18,6 @@ import {
   type Actor,
   entryId,
   type Facts,
-  type HashVersion,
   hashHistory,
   hashRecord,
   type Identity,
@@ -66,10 +64,11 @@ const identity: Identity = {
   user_agent: 'Firefox',
   ip_network: '203.0.113.0/24',
 }
-const withNotice: Identity = { ...identity, notice_locale: 'de', notice_entry: 4 }
+const noOrigin = { origin_system: null, origin_id: null, origin_evidence: null }
+const withNotice: Identity = { ...identity, notice_locale: 'de', notice_entry: 4, ...noOrigin }
 const imported: Identity = {
   ...{ site_id: site, consent_id: null, subject_id: identity.subject_id, country: null, region: null },
-  ...{ user_agent: null, ip_network: null },
+  ...{ user_agent: null, ip_network: null, notice_locale: null, notice_entry: null },
   ...{ origin_system: 'usercentrics', origin_id: '5f3c9a', origin_evidence: 'export of May, row 17' },
 }
 const gone = {
@@ -81,7 +80,6 @@ interface Change {
   readonly action: Action
   readonly accepted: boolean
   readonly preferences: Record<string, unknown>
-  readonly hashVersion?: HashVersion
   readonly facts?: Facts
   /** Default: the API key, or the service for a purge. */
   readonly actor?: Actor
@@ -106,7 +104,7 @@ const changes: Change[] = [
 function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
   let previous: Buffer | null = null
   const entries: AuditEntry[] = []
-  for (const [index, { action, hashVersion, facts, actor: by, ...change }] of list.entries()) {
+  for (const [index, { action, facts, actor: by, ...change }] of list.entries()) {
     const isPurge = action === 'purged'
     const salt = Buffer.alloc(16, 0xa1 + index)
     const recordHash = isPurge ? hashRecord({ ...of, ...gone }, salt) : index === 0 ? hashRecord(of, salt) : undefined
@@ -118,7 +116,7 @@ function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as unknown as State[]) }),
     }
-    const { hash, payloadHash } = linkOf(event, salt, hashVersion)
+    const { hash, payloadHash } = linkOf(event, salt)
     if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
     entries.push({
       ...{ id: entryId(hash), consent_id: record, action, ...state },
@@ -135,14 +133,6 @@ function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
 const history = historyOf(changes)
 const purge: Change = { action: 'purged', accepted: true, preferences: {} }
 const purged = historyOf([...changes, purge])
-const older = historyOf(
-  changes.slice(0, 2).map(change => ({ ...change, hashVersion: 1 })),
-  identity,
-)
-const mixed = historyOf(
-  [...changes.map(({ facts: _, ...change }, index): Change => ({ ...change, hashVersion: index < 2 ? 1 : 2 })), purge],
-  identity,
-)
 const file_sha256 = sha256('Controller ID,Timestamp,Consent Given\n')
 const importedChanges: Change[] = [
   {
@@ -209,13 +199,12 @@ function checkpointOf(size: number, created_at: string, previous_size = size - 1
     keys_size: keyDocuments.length,
     keys_root,
   }
-  return signed({ type: 'checkpoint', version: 2, ...claim }, serviceKey)
+  return signed({ type: 'checkpoint', version: 1, ...claim }, serviceKey)
 }
 
 const receipt: Omit<ConsentReceipt, 'key_id'> = {
   type: 'consent_receipt',
-  version: 4,
-  '@context': consentContext,
+  version: 1,
   schema_version: consentSchemaVersion,
   receipt_id: '01939d2c-0000-7000-8000-00000000000d',
   issued_at: new Date(start + 2 * 86_400_000 - 1).toISOString(),
@@ -301,7 +290,7 @@ const counted = { erased: 1, deleted: 1, remaining: 0 }
 const accountKey = createHmac('sha256', Buffer.alloc(32, 3)).update(account).digest()
 const certificate: Omit<ErasureCertificate, 'key_id'> = {
   type: 'erasure_certificate',
-  version: 2,
+  version: 1,
   certificate_id: '01939d2c-0000-7000-8000-00000000000e',
   issued_at: new Date(start + 2 * 86_400_000).toISOString(),
   statement: 'logically deleted; personal data to be purged after 30 days',
@@ -353,7 +342,7 @@ const exportHead = {
 const exportText = `${JSON.stringify({ ...exportHead, subjects: ['maria@example.com'] }).slice(0, -1)},"records":[\n]}\n`
 const manifest: Omit<ExportManifest, 'key_id'> = {
   type: 'export_manifest',
-  version: 2,
+  version: 1,
   ...about,
   exported_at: exportHead.exported_at,
   subject_hmacs,
@@ -366,11 +355,11 @@ const manifest: Omit<ExportManifest, 'key_id'> = {
   api_key_id: apiKey.id,
 }
 
-const none = { deleted: 0, already_gone: 0, deleted_in_bulk: 0, unknown: 0 }
+const none = { deleted: 0, already_gone: 0, unknown: 0 }
 function erasureReceipt(own: Partial<ErasureReceipt>): string {
   const document: Omit<ErasureReceipt, 'key_id'> = {
     type: 'erasure_receipt',
-    version: 2,
+    version: 1,
     number: 1,
     job: '0198f0aa-0000-4000-8000-000000000001',
     ...about,
@@ -407,6 +396,7 @@ function erasureReceipt(own: Partial<ErasureReceipt>): string {
     previous: null,
     account_id: account,
     api_key_id: apiKey.id,
+    near_matches: null,
     ...own,
   }
   return signed(document, profileKey)
@@ -494,7 +484,7 @@ const keySet = json({
 
 /** The evidence of the record before it was deleted: test/fixtures/verifier/example-pack, whose list of files the page has too. */
 function packFiles(): Map<string, string> {
-  const { ip_network, notice_entry, ...shown } = withNotice
+  const { ip_network, notice_entry, origin_system, origin_id, origin_evidence, ...shown } = withNotice
   const [first, last] = history as [AuditEntry, AuditEntry]
   const { accepted, preferences, policy_version } = last
   const checkpoint = receipt.inclusion?.checkpoint ?? ''
@@ -559,8 +549,6 @@ export const examples: Readonly<Record<string, string>> = {
   'profile key': publicPem(profileKey),
   history: json({ data: history }),
   'purged history': json({ data: purged }),
-  'history of version 1': json({ data: older }),
-  'purged history of both versions': json({ data: mixed }),
   identity: json(withNotice),
   'imported history': json({ data: importedHistory }),
   'imported identity': json(imported),

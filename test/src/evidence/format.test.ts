@@ -42,15 +42,15 @@ function jcs(value: Json): string {
 
 const recordHash = (identity: Json, salt: Buffer) => sha256(byte(2), salt, jcs(identity))
 
-function payloadHash(hashVersion: number, entry: Json, history: Json[]): Buffer {
-  const { accepted, policy_version, preferences, record_hash } = entry
+function payloadHash(entry: Json, history: Json[]): Buffer {
+  const { preferences, record_hash } = entry
   const left = history.map(before => [before.accepted, before.policy_version])
   const payload = {
-    ...(hashVersion === 1 ? { accepted, policy_version, preferences } : { preferences }),
+    preferences,
     ...(record_hash !== null && { record_hash }),
     ...(entry.action === 'purged' && { history_hash: sha256(byte(3), jcs(left)).toString('hex') }),
   }
-  return sha256(byte(hashVersion === 1 ? 0 : 4), hex(entry.salt), jcs(payload))
+  return sha256(byte(0), hex(entry.salt), jcs(payload))
 }
 
 const factNames = ['erased', 'file_sha256', 'given_at', 'gpc']
@@ -67,12 +67,12 @@ function areFactsInPlace(entry: Json, before: Json): boolean {
   return gpc && isWritten && given_at <= created_at && given_at >= earliest && created_at === imported
 }
 
-function entryHash(hashVersion: number, entry: Json, previous: Buffer): Buffer {
+function entryHash(entry: Json, previous: Buffer): Buffer {
   const time = Buffer.alloc(8)
   time.writeBigInt64BE(BigInt(Date.parse(entry.created_at)))
   const actor = entry.actor_id === null ? Buffer.alloc(16) : uuid(entry.actor_id)
   return sha256(
-    byte([0, 1, 5, 6][hashVersion] ?? 0),
+    byte(1),
     previous,
     uuid(entry.consent_id),
     uint32(entry.version),
@@ -80,8 +80,9 @@ function entryHash(hashVersion: number, entry: Json, previous: Buffer): Buffer {
     prefixed(entry.changed_by),
     actor,
     time,
-    ...(hashVersion === 1 ? [] : [byte(entry.accepted ? 1 : 0), uint32(entry.policy_version)]),
-    ...(hashVersion === 3 ? [sha256(jcs(factsOf(entry)))] : []),
+    byte(entry.accepted ? 1 : 0),
+    uint32(entry.policy_version),
+    sha256(jcs(factsOf(entry))),
     hex(entry.payload_hash),
   )
 }
@@ -119,12 +120,10 @@ function isVerified(id: string, entries: Json[]): boolean {
     const start = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
     const follows = previous
     const hash = hex(entry.hash)
-    const possible = Object.keys(factsOf(entry)).length > 0 ? [3] : [1, 2]
-    const hashVersion = possible.find(each => entryHash(each, entry, follows).equals(hash)) ?? 0
     const isPayload =
       index < purge
         ? entry.salt === null && jcs(entry.preferences) === '{}'
-        : payloadHash(hashVersion, entry, entries.slice(0, index)).equals(hex(entry.payload_hash))
+        : payloadHash(entry, entries.slice(0, index)).equals(hex(entry.payload_hash))
     previous = Buffer.from(hash)
     return (
       entry.version === index + 1 &&
@@ -136,7 +135,7 @@ function isVerified(id: string, entries: Json[]): boolean {
       (before !== undefined || Date.parse(entry.created_at) === start) &&
       (entry.record_hash !== null) === (index === anchor) &&
       isPayload &&
-      hashVersion !== 0 &&
+      entryHash(entry, follows).equals(hash) &&
       entry.id === entryId(hash) &&
       entry.consent_id === id
     )
@@ -191,8 +190,6 @@ function merkleRoot(leaves: Buffer[]): Buffer {
 
 const history: Json[] = JSON.parse(block('history')).data
 const purged: Json[] = JSON.parse(block('purged history')).data
-const older: Json[] = JSON.parse(block('history of version 1')).data
-const mixed: Json[] = JSON.parse(block('purged history of both versions')).data
 const id: string = history[0].consent_id
 /** The entries of the log, whose hashes are the data of the leaves. */
 const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
@@ -216,8 +213,6 @@ describe('a verifier written from the page', () => {
   it.each([
     ['history', history],
     ['purged history', purged],
-    ['history of version 1', older],
-    ['purged history of both versions', mixed],
     ['imported history', JSON.parse(block('imported history')).data],
     ['purged imported history', JSON.parse(block('purged imported history')).data],
   ])('verifies the %s, as the program does, and no history in which one value is another', (_, entries) => {
@@ -237,18 +232,13 @@ describe('a verifier written from the page', () => {
     const identity = JSON.parse(block('identity'))
     const [first, last] = [history[0], purged.at(-1)]
     expect(recordHash(identity, hex(first.salt)).toString('hex')).toBe(first.record_hash)
-    const { notice_locale, ...left } = identity
-    const purgedIdentity = { ...left, consent_id: null, subject_id: null, user_agent: null, ip_network: null }
-    expect(recordHash(purgedIdentity, hex(last.salt)).toString('hex')).toBe(last.record_hash)
-    const { notice_entry, ...before } = left
-    const salt = hex(older[0].salt)
-    expect(recordHash(before, salt).toString('hex'), 'of a record without a notice').toBe(older[0].record_hash)
-    const { origin_id, origin_evidence, ...rest } = JSON.parse(block('imported identity'))
+    const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null, notice_locale: null }
+    expect(recordHash({ ...identity, ...gone }, hex(last.salt)).toString('hex')).toBe(last.record_hash)
+    const whole = JSON.parse(block('imported identity'))
     const [imported] = JSON.parse(block('imported history')).data
     const purge = JSON.parse(block('purged imported history')).data.at(-1)
-    const whole = { ...rest, origin_id, origin_evidence }
     expect(recordHash(whole, hex(imported.salt)).toString('hex'), 'of an imported record').toBe(imported.record_hash)
-    const kept = { ...rest, subject_id: null }
+    const kept = { ...whole, ...gone, origin_id: null, origin_evidence: null }
     expect(recordHash(kept, hex(purge.salt)).toString('hex'), 'of it after a purge').toBe(purge.record_hash)
   })
 
@@ -303,7 +293,7 @@ describe('a verifier written from the page', () => {
     expect(new Set(types)).toEqual(new Set(Object.keys(documents)))
     for (const text of signed) {
       const { signature: _, ...document } = readSigned(text)
-      expect(documents[document.type]?.schemas[document.version - 1]?.parse(document)).toEqual(document)
+      expect(documents[document.type]?.schema.parse(document)).toEqual(document)
       for (let at = 0; at < text.length; at += 97)
         expect(isValid(`${text.slice(0, at)}${text[at] === '0' ? '1' : '0'}${text.slice(at + 1)}`)).toBe(false)
     }

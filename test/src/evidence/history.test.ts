@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import type { Action, Facts } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { historyOf, historyOfVersions, id, importedFacts, purgedAnew, start } from './chains.ts'
+import { historyOf, historyWith, id, importedFacts, purgedAnew, start } from './chains.ts'
 
 const histories = {
   'a record that never changed': () => historyOf('created'),
@@ -14,12 +14,6 @@ const histories = {
   'one restored despite an erasure': () =>
     withErasures(['created', 'deleted', 'restored_despite_erasure', 'deleted'], 1),
   'one restored and purged': () => historyOf('created', 'deleted', 'restored', 'deleted', 'purged'),
-  'one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'updated']),
-  'a purged one of version 1': () => historyOfVersions(() => 1, ['created', 'updated', 'deleted', 'purged']),
-  'one of both versions': () =>
-    historyOfVersions(index => (index % 2 === 0 ? 1 : 2), ['created', 'updated', 'updated', 'deleted']),
-  'a purged one of both versions': () =>
-    historyOfVersions(index => (index % 2 === 0 ? 2 : 1), ['created', 'updated', 'deleted', 'purged']),
   'an imported one': () => historyOf('imported', 'imported', 'updated', 'deleted'),
   'a purged one that was imported': () => historyOf('imported', 'imported', 'deleted', 'purged'),
   'answers with the signal of a browser': () => withFacts(['created', 'updated'], () => ({ gpc: true })),
@@ -31,7 +25,7 @@ function withErasures(actions: Action[], from: number): AuditEntry[] {
 }
 
 function withFacts(actions: Action[], factsOf: (index: number) => Facts | undefined): AuditEntry[] {
-  return historyOfVersions(() => 2, actions, undefined, undefined, factsOf)
+  return historyWith(actions, undefined, undefined, factsOf)
 }
 
 const later = new Date(start + 1).toISOString()

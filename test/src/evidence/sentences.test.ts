@@ -55,7 +55,7 @@ function rowsOf<Sentence>(table: Table<Sentence>, by: string, { trust, name, fil
 const statement = 'logically deleted; personal data to be purged after N days'
 
 const ids = ['ID', 'ID']
-const counts = { deleted: 2, already_gone: 2, deleted_in_bulk: 0, unknown: 2 }
+const counts = { deleted: 2, already_gone: 2, unknown: 2 }
 const verification = { checked_at: '', live: 2, deleted: 2, remaining: [], isPurge: false }
 const purge = {
   receipt: { number: 1, sha256: '' },
@@ -334,7 +334,7 @@ const rows: Row[] = [
   },
   {
     by: '`verify`, of a consent receipt',
-    says: '“its last event is dated D; not in the log at A, in it at B”; “dated D; in the log at B, and no checkpoint shows when it was not”; before version 4 “its record is in the log under the checkpoint of INSTANT”; “its record was not in the log yet”',
+    says: '“its last event is dated D; not in the log at A, in it at B”; “dated D; in the log at B, and no checkpoint shows when it was not”; “its record was not in the log yet”',
     seen: 'the steps of [two-sided time](#two-sided-time), with the receipt alone; the last one is the word of the receipt',
     trust: 'those who gave the keys; the service',
     test: ['test/src/commands/verify.test.ts', 'a receipt whose record is in the log'],
@@ -421,7 +421,7 @@ const rows: Row[] = [
   ...rowsOf(certificateSentences, '`subject verify --live`, certificates', {
     trust: 'the service and the keys that it publishes',
     name: 'the sentences of subject verify',
-    tell: ({ text }) => text({ count: 2, unnamed: 2 }),
+    tell: ({ text }) => text({ count: 2 }),
   }),
   ...rowsOf(liveSentences, '`subject verify --live`', {
     trust: 'the answers of the service',

@@ -125,21 +125,6 @@ describe('find', () => {
     expect(await jobs.find('last')).toBe(job)
     expect(await jobs.list()).toEqual([job])
   })
-
-  it('is an error that names the earlier version for a job of its format, whose file stays', async () => {
-    const folder = newFolder()
-    mkdirSync(folder, { recursive: true })
-    const job = randomUUID()
-    writeFileSync(join(folder, `${job}.2`), 'anything')
-    const jobs = openJobs(folder)
-    for (const wanted of ['last', job])
-      await expect(jobs.find(wanted)).rejects.toMatchObject({
-        exit: 1,
-        message: `an earlier version of consentctl began the job ${job}`,
-      })
-    await stoppedJob(jobs, 1)
-    expect(readdirSync(folder)).toContain(`${job}.2`)
-  })
 })
 
 describe('a resumed job', () => {
@@ -461,15 +446,12 @@ describe('when the process that holds a job', () => {
   })
 })
 
-describe('Jobs › a job of version 1', () => {
-  it('keeps a line for each event, because the program that began it reads no others', async () => {
+describe('Jobs › events that are appended together', () => {
+  it('are one line', async () => {
     const folder = newFolder()
-    const linesOf = async (header: { version?: number }) => {
-      const job = await openJobs(folder).create({ job: randomUUID(), note: 'hello', ...header })
-      await job.append(['n', 1], ['n', 2])
-      return readFileSync(pathOf(folder, job.header.job), 'utf8').match(/^\w{8} \[.*$/gm)?.length
-    }
-    expect([await linesOf({ version: 1 }), await linesOf({ version: 2 })]).toEqual([2, 1])
+    const job = await openJobs(folder).create({ job: randomUUID(), note: 'hello' })
+    await job.append(['n', 1], ['n', 2])
+    expect(readFileSync(pathOf(folder, job.header.job), 'utf8').match(/^\w{8} \[.*$/gm)).toHaveLength(1)
   })
 })
 

@@ -21,8 +21,7 @@ import { type Event, openState } from './state.ts'
 
 /** Contains no API key and no data of the records. */
 const Header = z.object({
-  /** Version 2 allows several events per line, which older programs would misread. */
-  version: z.literal([1, 2]),
+  version: z.literal(1),
   job: z.string(),
   file: z.string(),
   sha256: z.string(),
@@ -34,7 +33,7 @@ const Header = z.object({
   profile: z.string(),
   base_url: z.string(),
   site: z.string().optional(),
-  /** Missing for `create`, and in jobs of earlier versions. */
+  /** Missing for `create`. */
   command: z.enum(['create', 'update', 'rm', 'import']).optional(),
   defaults: z.record(z.string(), z.unknown()).optional(),
   about: z.record(z.string(), z.unknown()).optional(),
@@ -147,7 +146,7 @@ function newHeader(
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
   const own = command === 'create' ? { site } : { command, defaults, about, receipt_out }
-  return { version: 2, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
+  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
 }
 
 function requireSame(

@@ -202,7 +202,6 @@ const words = {
   already_gone: 'already gone',
   unknown: 'gone, not known who deleted it',
   remaining: 'live',
-  deleted_in_bulk: '',
 }
 
 function Outcomes({ outcome: { records, verification } }: { readonly outcome: Outcome }) {
