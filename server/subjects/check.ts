@@ -3,7 +3,7 @@ import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } fro
 import type { Caller } from '../auth/caller.ts'
 import { Failure } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
-import { endOfConsent } from '../notices/validity.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
 import { type DecidingRow, findDeciding } from './check-queries.ts'
 
 /** @throws Failure `invalid_request` for a time in the future */

@@ -10,7 +10,7 @@ import { findSecret } from '../db/secrets.ts'
 import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
 import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
-import { endOfConsent } from '../notices/validity.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
 import { findInOrigin, type OriginScope } from './origins.ts'
 import {
   findLooseOrigins,

@@ -39,7 +39,9 @@ export interface Bracket {
 /** Completes "the entry …". Returns null if the checkpoints do not contradict its date. */
 export function findDateProblem(created_at: string, leaf: number, { after, before }: Bracket): string | null {
   const size = before?.tree_size ?? 0
-  const isBracket = size === after.previous_size && leaf >= size && leaf < after.tree_size
+  const batchOf = (index: number) => Math.floor((index - size) / entriesPerCheckpoint)
+  const isFirst = leaf >= size && leaf < after.tree_size && batchOf(leaf) === batchOf(after.tree_size - 1)
+  const isBracket = size === after.previous_size && isFirst
   if (!isBracket || (before && before.account_id !== after.account_id))
     return 'is without the checkpoints between which the log got it'
   const [at, checkpoint] = [new Date(created_at), new Date(before?.created_at ?? 0)]

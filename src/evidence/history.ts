@@ -104,6 +104,8 @@ function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Fin
     const before = entries[index - 1]
     const isFirst = version === 1
     findings.push(...verifyAction(entry, before))
+    if (version === (before?.version ?? 0) + 1 && !isPurgeOf(entry, before))
+      findings.push(changed(entry, 'has another state than a purge leaves'))
     if ((actor.kind === 'system') !== (actor.id === null)) {
       findings.push(changed(entry, 'its actor is of another kind than its id'))
     }
@@ -136,6 +138,13 @@ function mayFollowDeletion({ action, facts }: ChainEntry, before: ChainEntry): b
   const isErased = before.facts?.erased === true
   if (action === 'deleted') return facts?.erased === true && !isErased
   return action === 'purged' || action === (isErased ? 'restored_despite_erasure' : 'restored')
+}
+
+/** A purge leaves the acceptance and the policy version, and no preferences. */
+function isPurgeOf(entry: ChainEntry, before: ChainEntry | undefined): boolean {
+  if (entry.action !== 'purged') return true
+  const isSame = entry.accepted === before?.accepted && entry.policy_version === before.policy_version
+  return isSame && hasNoPreferences(entry)
 }
 
 function changed({ version }: ChainEntry, detail: string): Finding {

@@ -1,7 +1,8 @@
 import { verify } from 'node:crypto'
-import { hasOwnStatus, stateTerms } from '../contract/documents/consent-receipt.ts'
+import { stateTerms } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
+import { endOfConsent } from '../contract/validity.ts'
 import { sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 import { findDeletion, hashRecord, type Identity } from './chain.ts'
@@ -19,7 +20,7 @@ import {
   requireFile,
 } from './pack.ts'
 import { consistencyOf, formatSums, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
-import { isConsistent, rootOfInclusion } from './proofs.ts'
+import { isConsistent, isStampOf, rootOfInclusion } from './proofs.ts'
 import { consentStates } from './state.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
@@ -39,11 +40,15 @@ const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^profile-key\.pem$/, listFile],
 ]
 
+/** `readPack` requires the others. */
+const forPeople = ['README.txt', 'index.html']
+
 type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
 
 /** @throws NotValid for the first difference from `pack.json` */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   requireSame(files, list, listFile)
+  requireFile(files, 'profile-key.pem')
   const sums = { name: listFile, sha256: sha256(requireFile(files, listFile)).toString('hex') }
   if (requireFile(files, sumsFile).toString('latin1') !== formatSums([...list, sums]))
     throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
@@ -68,6 +73,7 @@ function requireSame(files: PackFiles, list: readonly Digest[], listName: string
     actual.delete(name)
   }
   for (const name of actual.keys()) throw new NotValid(name, `is not listed in ${listName}`)
+  for (const name of forPeople) requireFile(files, name)
   for (const { name } of list) {
     if (!isPackFile(name)) throw new NotValid(name, 'is no file of a pack')
     for (const [pattern, other] of dependent)
@@ -154,6 +160,7 @@ function checkHistory(pack: Pack, id: string): string {
 function endOf({ history, receipt }: Pack): string {
   const action = history.at(-1)?.action
   if (receipt) {
+    need('receipt.json', !isDeletion(action), 'is of a deleted record, of which the service signs none')
     requireSameEnd(history, receipt)
     return `the service signed at ${receipt.issued_at} that they are all; later changes are not known`
   }
@@ -212,7 +219,6 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   const { record, history } = pack
   const { pii_principal_id, consent_id, country, region, privacy_notice } = receipt
   need(file, receipt.record_id === record.id, 'is of another record')
-  need(file, hasOwnStatus(receipt), 'contradicts itself on its status')
   requireSameEnd(history, receipt)
   requireSameCheckpoints(pack, receipt.inclusion)
   const said = [pii_principal_id, consent_id, country, region, privacy_notice.site_id, privacy_notice.policy_version]
@@ -224,6 +230,7 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
     canonical(receipt.events.map(toEvent)) === canonical(eventsOf(history, receipt)),
     'has other events than history.json',
   )
+  need(file, isEnd(receipt, history), 'ends at another time than by its notice and history')
   requireSameNotice(pack, privacy_notice)
   requireSameOrigin(pack, receipt)
   return 'it is of this record, and has the events of its history'
@@ -235,6 +242,7 @@ function requireSameCheckpoints(
 ): void {
   const names = ['checkpoint.json', ...checkpoints.map(({ file }) => file)]
   const texts = new Set(names.map(name => requireFile(files, name).toString('latin1')))
+  need('receipt.json', inclusion !== null, 'does not say where the log has the record, unlike the pack')
   const own = [inclusion?.checkpoint ?? '', inclusion?.previous?.checkpoint ?? []].flat()
   need(
     'receipt.json',
@@ -264,6 +272,17 @@ function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNul
   const told = events.map(({ given_at, gpc }) => [given_at, gpc])
   const facts = history.map(({ given_at = null, gpc = false }) => [given_at, gpc])
   need(file, canonical(told) === canonical(facts), 'has other times of answers or signals than history.json')
+}
+
+/** Compares with the end that the last answer to the service itself has. */
+function isEnd(
+  { expires_at, privacy_notice: notice }: NonNullable<Pack['receipt']>,
+  history: Pack['history'],
+): boolean {
+  const answer = history.findLast(({ action }) => action === 'created' || action === 'updated')
+  const validFor = answer?.accepted && notice.notice === 'held' ? notice.valid_for : null
+  const end = endOfConsent(new Date(answer?.created_at ?? 0), validFor)
+  return end ? end.getTime() === Date.parse(expires_at ?? '') : expires_at === null
 }
 
 function detailsOf(notice: Readonly<Record<string, unknown>>): string {
@@ -358,7 +377,10 @@ function checkEarlier(pack: Pack, { file, checkpoint: earlier, proof }: EarlierC
 }
 
 function describeStamp({ files }: Pack, name: string): string {
-  return files.has(name) ? '; its time stamp is not verified here: see README.txt' : ''
+  const stamp = files.get(name)
+  if (!stamp) return ''
+  need(name, isStampOf(stamp, requireFile(files, name.replace(/tsr$/, 'json'))), 'is not of its checkpoint')
+  return '; its time stamp is not verified here: see README.txt'
 }
 
 function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {

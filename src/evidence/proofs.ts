@@ -1,3 +1,4 @@
+import { sha256 } from './bytes.ts'
 import { nodeHash } from './merkle.ts'
 
 export interface Inclusion {
@@ -75,4 +76,9 @@ class Walk {
     this.#node = Math.floor(this.#node / 2)
     this.#last = Math.floor(this.#last / 2)
   }
+}
+
+/** Returns false for a time stamp without the SHA-256 of the text (RFC 3161, `messageImprint`). Verifies no signature. */
+export function isStampOf(stamp: Buffer, text: Buffer): boolean {
+  return stamp.includes(sha256(text))
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { type ConsentReceipt, hasOwnStatus } from '../../contract/documents/consent-receipt.ts'
+import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { deletedIds, describePurge } from '../../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { PurgeReceiptStatement } from '../../contract/documents/fields.ts'
@@ -12,9 +12,10 @@ import { describeDate, findDateProblem } from '../../evidence/dates.ts'
 import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from '../../evidence/key-chain.ts'
 import { leafHash } from '../../evidence/merkle.ts'
 import { listFile } from '../../evidence/pack-names.ts'
-import { isConsistent, rootOfInclusion } from '../../evidence/proofs.ts'
+import { isConsistent, isStampOf, rootOfInclusion } from '../../evidence/proofs.ts'
 import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
 import type { VerdictRow } from '../../views/verification.ts'
+import { findContradiction } from './contradictions.ts'
 import type { FindKeys } from './keys.ts'
 import { type Newest, toBytes, toSide } from './log.ts'
 
@@ -41,6 +42,8 @@ export async function judge(file: string, bytes: Buffer, sources: Sources): Prom
     const kind = requireKind(document)
     const source = await requireSignature(claimed, kind, sources.findKeys)
     requireFields(document, kind)
+    const contradiction = findContradiction(document)
+    if (contradiction) throw new NotValid(`is signed, but contradicts ${contradiction}`)
     const about = await requireContent(file, bytes, document, sources)
     return {
       file,
@@ -107,7 +110,6 @@ async function requireContent(
   if (type === 'erasure_receipt') return requirePurge(document as unknown as ErasureReceipt)
   if (type !== 'consent_receipt') return ''
   const receipt = document as unknown as ConsentReceipt
-  if (!hasOwnStatus(receipt)) throw new NotValid('is signed, but contradicts itself on its status')
   return requireOrigin(receipt) + (await requireInclusion(receipt, sources))
 }
 
@@ -137,7 +139,7 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'
   const { byId } = await findKeys('service')
-  const after = requireCheckpoint(inclusion.checkpoint, byId)
+  const after = requireCheckpoint(inclusion, byId)
   const root = rootOfInclusion({
     leafHash: leafHash(Buffer.from(chain_head, 'hex')),
     index: inclusion.leaf_index,
@@ -147,7 +149,7 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   if (root?.toString('hex') !== after.checkpoint.root_hash)
     throw new NotValid('is signed, but its record is not in the log of its checkpoint')
   const live = await requireGrowth(after, newest)
-  const before = inclusion.previous && requireCheckpoint(inclusion.previous.checkpoint, byId)
+  const before = inclusion.previous && requireCheckpoint(inclusion.previous, byId)
   if (
     before &&
     !isConsistent({ first: toSide(before), second: toSide(after), path: toBytes(inclusion.previous?.path) })
@@ -160,7 +162,16 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   return `; its last event is ${describeDate(at, bracket)}${live}`
 }
 
-function requireCheckpoint(text: string, keys: ReadonlyMap<string, TrustedKey>): SignedCheckpoint {
+interface Stamped {
+  readonly checkpoint: string
+  /** In base64. */
+  readonly timestamp: string | null
+}
+
+function requireCheckpoint(
+  { checkpoint: text, timestamp }: Stamped,
+  keys: ReadonlyMap<string, TrustedKey>,
+): SignedCheckpoint {
   let signed: SignedCheckpoint
   try {
     signed = readCheckpoint(text)
@@ -170,6 +181,8 @@ function requireCheckpoint(text: string, keys: ReadonlyMap<string, TrustedKey>):
   }
   const problem = findCheckpointProblem(signed, keys)
   if (problem) throw new NotValid(`is signed, but its checkpoint ${problem}`)
+  if (timestamp && !isStampOf(Buffer.from(timestamp, 'base64'), Buffer.from(text)))
+    throw new NotValid('is signed, but its time stamp is not of its checkpoint')
   return signed
 }
 

@@ -306,7 +306,11 @@ const importedEvents = receiptOf().events.map(event => ({ ...event, given_at: '2
 /** Its words are those of its fields, unless others are given. */
 function importedReceipt(changes: object = {}, events: readonly object[] = importedEvents): string {
   const origin = { ...imported, ...changes }
-  return signedReceipt({ events, origin: { statement: describeOrigin(origin), ...origin } })
+  return signedReceipt({
+    events,
+    record_version: events.length,
+    origin: { statement: describeOrigin(origin), ...origin },
+  })
 }
 
 it('a receipt of an imported record is valid, and it is said whose word it is', async () => {

@@ -61,7 +61,7 @@ export function historyWith(
   for (const [index, action] of actions.entries()) {
     const salt = Buffer.alloc(16, index + 1)
     const state: State = {
-      accepted: index % 2 === 0,
+      accepted: (action === 'purged' ? index - 1 : index) % 2 === 0,
       preferences: action === 'purged' ? {} : preferencesOf(index),
       policy_version: 3,
     }

@@ -43,7 +43,7 @@ import { adoptedKey, revocationOf, statementOf } from '../../support/key-stateme
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 
-const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
+export const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
 const earlierKey = signingKeyOf(Buffer.alloc(32, 4))
 const profileSeed = Buffer.alloc(32, 2)
 export const profileKey = signingKeyOf(profileSeed)
@@ -130,7 +130,7 @@ function historyOf(list: readonly Change[], of = withNotice): AuditEntry[] {
   return entries
 }
 
-const history = historyOf(changes)
+export const history = historyOf(changes)
 const purge: Change = { action: 'purged', accepted: true, preferences: {} }
 const purged = historyOf([...changes, purge])
 const file_sha256 = sha256('Controller ID,Timestamp,Consent Given\n')
@@ -162,13 +162,13 @@ const tree = new MerkleTree()
 for (const hash of hashes.slice(0, 4)) tree.append(hash)
 
 /** The root of a few leaves. */
-function rootOf({ from, to }: Range): string {
+export function rootOf({ from, to }: Range): string {
   const subtree = new MerkleTree()
   for (const hash of hashes.slice(from, to)) subtree.append(hash)
   return subtree.root.toString('hex')
 }
 const pathOf = (ranges: readonly Range[]) => ranges.map(rootOf)
-const proofOf = (record_id: string, version: number, leaf_index: number, tree_size: number): InclusionProof => ({
+export const proofOf = (record_id: string, version: number, leaf_index: number, tree_size: number): InclusionProof => ({
   ...{ record_id, version, leaf_index },
   leaf_hash: leafHash(hashes[leaf_index] as Buffer).toString('hex'),
   ...{ tree_size, root_hash: rootOf({ from: 0, to: tree_size }) },
@@ -248,7 +248,7 @@ const receipt: Omit<ConsentReceipt, 'key_id'> = {
   origin: null,
 }
 
-function eventsOf(entries: readonly AuditEntry[]): ConsentReceipt['events'] {
+export function eventsOf(entries: readonly AuditEntry[]): ConsentReceipt['events'] {
   const states = consentStates(entries)
   return entries.map((entry, index) => ({
     event_id: entry.id,

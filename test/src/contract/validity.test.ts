@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { endOfConsent } from '../../../server/notices/validity.ts'
+import { endOfConsent } from '../../../src/contract/validity.ts'
 
 it.each([
   ['2026-01-31T09:30:00.123Z', 'P1M', '2026-02-28T09:30:00.123Z'],

@@ -1,4 +1,4 @@
-import { parseValidity } from '../../src/contract/notices.ts'
+import { parseValidity } from './notices.ts'
 
 /**
  * Returns the end of a consent stated at `at`: calendar months later in UTC, at most on the last day of a shorter month,

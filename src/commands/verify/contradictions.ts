@@ -1,0 +1,75 @@
+import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { hasOwnStatus } from '../../contract/documents/consent-receipt.ts'
+import { deletedIds, describeDeletion } from '../../contract/documents/deletion-statement.ts'
+import type { ErasureCertificate } from '../../contract/documents/erasure-certificate.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { ExportManifest } from '../../contract/documents/export-manifest.ts'
+import type { ImportReceipt } from '../../contract/documents/import-receipt.ts'
+import { sameJson } from '../../evidence/canonical.ts'
+
+/**
+ * Compares what a document says in two of its fields. Completes "it is signed, but contradicts …"; null if all agrees.
+ * The fields must be as its type has them.
+ */
+export function findContradiction(document: { readonly type: string }): string | null {
+  return finders[document.type]?.(document as never) ?? null
+}
+
+const finders: Readonly<Record<string, (document: never) => string | null>> = {
+  consent_receipt: findInConsentReceipt,
+  erasure_certificate: findInCertificate,
+  erasure_receipt: findInErasureReceipt,
+  import_receipt: findInChain,
+  export_manifest: findInManifest,
+}
+
+function findInConsentReceipt(receipt: ConsentReceipt): string | null {
+  const { events, preferences, record_version, privacy_notice, inclusion } = receipt
+  if (!hasOwnStatus(receipt)) return 'itself on its status'
+  if (record_version !== events.length || !sameJson(preferences, events.at(-1)?.preferences))
+    return 'itself on its last event'
+  // The record has a leaf for each event, all behind that of the notice.
+  const notice = privacy_notice.notice === 'held' ? privacy_notice.publication.leaf_index : -1
+  return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'
+}
+
+const counted = ['erased', 'deleted', 'remaining'] as const
+
+function findInCertificate(certificate: ErasureCertificate): string | null {
+  const { sites, records, unverified, erased, statement, purge_after_days } = certificate
+  const isSum = counted.every(name => certificate[name] === total(sites.map(site => site[name])))
+  const ids = new Set(records.map(({ id }) => id))
+  if (!isSum || records.length !== erased || ids.size !== erased) return 'itself on its counts'
+  if (!unverified.every(id => ids.has(id))) return 'itself on what did not verify'
+  const said = ids.size === new Set(unverified).size ? null : describeDeletion(purge_after_days)
+  return statement === said ? null : 'itself in its statement'
+}
+
+const results = ['deleted', 'already_gone', 'unknown'] as const
+
+function findInErasureReceipt(receipt: ErasureReceipt): string | null {
+  const { counts, sites, records, unverified, statement } = receipt
+  const isSum = results.every(name => {
+    const found = records.filter(({ result }) => result === name)
+    const isOfSite = sites.every(site => site[name] === found.filter(each => each.site_id === site.site_id).length)
+    return isOfSite && counts[name] === found.length && counts[name] === total(sites.map(site => site[name]))
+  })
+  if (!isSum) return 'itself on its counts'
+  const deleted = new Set(deletedIds(receipt))
+  if (!unverified.every(id => deleted.has(id))) return 'itself on what did not verify'
+  const isOfNone = deleted.size === new Set(unverified).size
+  if (!receipt.purge && (statement === null) !== isOfNone) return 'itself in its statement'
+  return findInChain(receipt)
+}
+
+function findInManifest({ records, sites }: ExportManifest): string | null {
+  return records === total(sites.map(site => site.records)) ? null : 'itself on its counts'
+}
+
+function findInChain({ number, previous }: Pick<ErasureReceipt | ImportReceipt, 'number' | 'previous'>): string | null {
+  return (previous?.number ?? 0) === number - 1 ? null : 'itself on the receipt before it'
+}
+
+function total(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}

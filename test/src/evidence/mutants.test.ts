@@ -1,0 +1,419 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { judge } from '../../../src/commands/verify/judge.ts'
+import { type FindKeys, readKeySet, trusted } from '../../../src/commands/verify/keys.ts'
+import { verifyPack } from '../../../src/commands/verify/pack.ts'
+import type { AuditEntry } from '../../../src/contract/index.ts'
+import { verifyAudit } from '../../../src/evidence/history.ts'
+import { keyIdOf, publicPem } from '../../../src/evidence/keys.ts'
+import { consistencyRanges, inclusionRanges } from '../../../src/evidence/ranges.ts'
+import { signDocument } from '../../../src/evidence/signed.ts'
+import { historyOf, id, purgedAnew } from './chains.ts'
+import {
+  eventsOf,
+  examplePack,
+  examples,
+  history,
+  profileKey,
+  proofOf,
+  rootOf,
+  sealed,
+  serviceKey,
+} from './examples.ts'
+
+/** Documents that their own signers made wrong: the program and the verifier in Python refuse each, and say why. */
+
+const script = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of the examples
+type Json = any
+
+function put(name: string, content: string | Buffer): string {
+  const path = join(folder, name)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, content)
+  return path
+}
+
+const findKeys: FindKeys = async signer => ({
+  byId: signer === 'profile' ? trusted([profileKey]) : readKeySet(examples['keys'] ?? '', 'keys'),
+  sourceOf: () => 'the test',
+  none: 'no key of the test',
+})
+
+/** What the verifier in Python says of each path, by its name. */
+function verifyInPython(paths: readonly string[], keys = true): Map<string, string> {
+  const flags = ['--keys', put('keys', examples['keys'] ?? ''), '--profile-key', put('pem', publicPem(profileKey))]
+  const args = [script, ...(keys ? flags : []), ...paths]
+  const { stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8', env: { ...process.env, PYTHONUTF8: '1' } })
+  expect(stderr).toBe('')
+  return new Map(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => [line.slice(0, line.indexOf(': ')), line.replace(/^.*?: /, '')]),
+  )
+}
+
+/** Signs an example again, with other fields. */
+function changed(name: string, change: (document: Json) => object): string {
+  const { signature: _, ...document } = JSON.parse(examples[name] ?? '')
+  const key = document.key_id === keyIdOf(serviceKey) ? serviceKey : profileKey
+  return signDocument({ ...document, ...change(document) } as never, key)
+}
+
+const checkpointOf = (size: number, previous_size: number, created_at = '2026-02-01T12:00:00.000Z') =>
+  changed('checkpoint', () => ({
+    ...{ tree_size: size, previous_size, created_at },
+    root_hash: rootOf({ from: 0, to: size }),
+  }))
+
+interface Place {
+  readonly leaf: number
+  readonly before?: readonly [size: number, previousSize: number]
+  readonly after: readonly [size: number, previousSize: number]
+}
+
+/** The receipt of the second entry, which is leaf 2, with other checkpoints. */
+const placed = ({ leaf, before, after }: Place) =>
+  changed('consent receipt', () => ({
+    inclusion: {
+      ...{ leaf_index: leaf, path: inclusionRanges(leaf, after[0]).map(rootOf), timestamp: null },
+      checkpoint: checkpointOf(...after),
+      previous: before
+        ? {
+            ...{ checkpoint: checkpointOf(...before, '2026-01-31T12:00:00.000Z'), timestamp: null },
+            path: consistencyRanges(before[0], after[0]).map(rootOf),
+          }
+        : null,
+    },
+  }))
+
+const garbage = Buffer.from('garbage').toString('base64')
+
+it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
+  [
+    'a receipt whose leaf is in A',
+    () => placed({ leaf: 2, before: [3, 0], after: [5, 3] }),
+    /without the checkpoints between which/,
+    /the first checkpoint with an entry is missing/,
+  ],
+  [
+    'a receipt with a checkpoint before although B has none',
+    () => placed({ leaf: 2, before: [2, 0], after: [3, 0] }),
+    /without the checkpoints between which/,
+    /the checkpoint before an entry is missing, or another one/,
+  ],
+  [
+    'a receipt without a checkpoint before although B has one',
+    () => placed({ leaf: 2, after: [3, 2] }),
+    /without the checkpoints between which/,
+    /the checkpoint before an entry is missing, or another one/,
+  ],
+  [
+    'a receipt with another time stamp',
+    () => changed('consent receipt', ({ inclusion }) => ({ inclusion: { ...inclusion, timestamp: garbage } })),
+    /its time stamp is not of its checkpoint/,
+    /a time stamp is not of its checkpoint/,
+  ],
+  [
+    'a receipt whose notice is behind it in the log',
+    () =>
+      changed('consent receipt', ({ privacy_notice: notice }) => ({
+        privacy_notice: { ...notice, publication: { ...notice.publication, leaf_index: 1 } },
+      })),
+    /contradicts itself on the leaves of the log/,
+    /its leaves leave no place for its events/,
+  ],
+  [
+    'a receipt with another count of events',
+    () => changed('consent receipt', () => ({ record_version: 3 })),
+    /contradicts itself on its last event/,
+    /its state is not that of its last event/,
+  ],
+  [
+    'an erasure receipt with a number and no receipt before',
+    () => changed('next erasure receipt', () => ({ previous: null })),
+    /contradicts itself on the receipt before it/,
+    /it does not name the receipt before it/,
+  ],
+  [
+    'an erasure receipt with a gap before it',
+    () => changed('next erasure receipt', () => ({ number: 3 })),
+    /contradicts itself on the receipt before it/,
+    /it does not name the receipt before it/,
+  ],
+  [
+    'an import receipt with a number and no receipt before',
+    () => changed('import receipt', () => ({ number: 2 })),
+    /contradicts itself on the receipt before it/,
+    /it does not name the receipt before it/,
+  ],
+  [
+    'an erasure receipt with another count',
+    () => changed('erasure receipt', ({ counts }) => ({ counts: { ...counts, deleted: 2 } })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+  [
+    'an erasure receipt with the count at another site',
+    () => changed('erasure receipt', ({ sites: [site] }) => ({ sites: [{ ...site, site_id: null }] })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+  [
+    'an erasure receipt without a statement of what it deleted',
+    () => changed('erasure receipt', () => ({ statement: null })),
+    /contradicts itself in its statement/,
+    /its statement contradicts its other fields/,
+  ],
+  [
+    'an erasure receipt that says of a record not in it that it did not verify',
+    () => changed('erasure receipt', () => ({ unverified: ['019c1363-49c0-7c3e-9a51-2f6a1f0d9b12'] })),
+    /contradicts itself on what did not verify/,
+    /what did not verify is not of its deleted records/,
+  ],
+  [
+    'a certificate with another sum',
+    () => changed('erasure certificate', () => ({ remaining: 1 })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+  [
+    'a certificate that counts more records than it names',
+    () => changed('erasure certificate', ({ sites: [site] }) => ({ erased: 2, sites: [{ ...site, erased: 2 }] })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+  [
+    'a certificate with another number of days',
+    () => changed('erasure certificate', () => ({ purge_after_days: 31 })),
+    /contradicts itself in its statement/,
+    /its statement contradicts its other fields/,
+  ],
+  [
+    'a manifest that counts more records than its sites',
+    () => changed('export manifest', () => ({ records: 1 })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+])('%s is not valid', async (_what, text, ours, python) => {
+  const path = put('document.json', text())
+  expect(await judge(path, Buffer.from(text()), { findKeys })).toMatchObject({
+    result: 'not_valid',
+    detail: expect.stringMatching(ours),
+  })
+  expect(verifyInPython([path]).get(path)).toMatch(python)
+})
+
+it.each<[what: string, name: string, ours: RegExp, python: RegExp]>([
+  [
+    'beside its export',
+    'export.json.manifest.json',
+    /export\.json is the export that it is for/,
+    /^export_manifest is valid$/,
+  ],
+  [
+    'without its export',
+    'other.manifest.json',
+    /its export is not beside it/,
+    /is valid, but its export is not beside it$/,
+  ],
+  ['with another name', 'manifest.json', /its export is not beside it/, /is valid, but its export is not beside it$/],
+])('a manifest %s is valid', async (_what, name, ours, python) => {
+  put('export.json', examples['export'] ?? '')
+  const text = examples['export manifest'] ?? ''
+  const path = put(name, text)
+  expect(await judge(path, Buffer.from(text), { findKeys })).toMatchObject({
+    result: 'valid',
+    detail: expect.stringMatching(ours),
+  })
+  expect(verifyInPython([path]).get(path)).toMatch(python)
+})
+
+it.each<[what: string, change: Partial<AuditEntry>]>([
+  ['another acceptance', { accepted: false }],
+  ['another policy version', { policy_version: 4 }],
+  ['preferences', { preferences: { marketing: true } }],
+])('a history whose purge has %s is not valid', (_what, change) => {
+  const entries = historyOf('created', 'updated', 'deleted', 'purged')
+  const [whole, other] = [entries, [...entries.slice(0, -1), { ...(entries.at(-1) as AuditEntry), ...change }]].map(
+    purgedAnew,
+  )
+  expect(verifyAudit(id, whole ?? [])).toMatchObject({ result: 'ok' })
+  expect(verifyAudit(id, other ?? []).detail).toBe('version 4: has another state than a purge leaves')
+  const path = put('history.json', JSON.stringify({ data: other }))
+  expect(verifyInPython([path]).get(path)).toBe('not valid: version 4: it has another state than a purge leaves')
+})
+
+type Files = Map<string, string | Buffer>
+
+function edit(file: string, change: (value: Json) => object): (files: Files) => void {
+  return files => files.set(file, JSON.stringify(change(JSON.parse(String(files.get(file))))))
+}
+
+function resign(file: string, change: (value: Json) => object): (files: Files) => void {
+  return files => {
+    const { signature: _, ...document } = JSON.parse(String(files.get(file)))
+    files.set(file, signDocument({ ...document, ...change(document) } as never, serviceKey))
+  }
+}
+
+/** The whole history in one checkpoint, with a receipt that no service would sign. */
+function deleteRecord(files: Files): void {
+  const checkpoint = checkpointOf(4, 0, '2026-02-04T00:00:00.000Z')
+  const [id, account] = [history[0]?.consent_id ?? '', JSON.parse(checkpoint).account_id]
+  for (const name of [...files.keys()]) if (/^checkpoints|tlog/.test(name)) files.delete(name)
+  files.set('checkpoint.json', checkpoint)
+  edit('history.json', answer => ({ ...answer, data: history }))(files)
+  const at = history[2]?.created_at
+  edit('record.json', record => ({ ...record, updated_at: at, deleted_at: at }))(files)
+  files.set('record-first.inclusion.json', JSON.stringify(proofOf(id, 1, 1, 4)))
+  files.set('record.inclusion.json', JSON.stringify(proofOf(id, 3, 3, 4)))
+  files.set('notice.inclusion.json', JSON.stringify(proofOf(account, 4, 0, 4)))
+  resign('receipt.json', () => ({
+    issued_at: '2026-02-05T00:00:00.000Z',
+    ...{ events: eventsOf(history), record_version: 3, chain_head: history[2]?.hash },
+    inclusion: {
+      ...{ leaf_index: 3, path: inclusionRanges(3, 4).map(rootOf), checkpoint, timestamp: null, previous: null },
+    },
+  }))(files)
+}
+
+const upperCase = (text: string) => text.toUpperCase()
+
+it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: RegExp]>([
+  ['without README.txt', files => files.delete('README.txt'), /README\.txt: it is missing/, /README\.txt is missing/],
+  ['without index.html', files => files.delete('index.html'), /index\.html: it is missing/, /index\.html is missing/],
+  [
+    'without record.json',
+    files => files.delete('record.json'),
+    /record\.json: it is missing/,
+    /record\.json is missing/,
+  ],
+  [
+    'without record-first.inclusion.json',
+    files => files.delete('record-first.inclusion.json'),
+    /record-first\.inclusion\.json: it is missing/,
+    /record-first\.inclusion\.json is missing/,
+  ],
+  [
+    'without record.tlog-proof',
+    files => files.delete('record.tlog-proof'),
+    /record\.tlog-proof: it is missing/,
+    /a tlog-proof is missing/,
+  ],
+  [
+    'without notice/de.txt',
+    files => files.delete('notice/de.txt'),
+    /notice\/de\.txt: it is missing/,
+    /its texts are not those of the notice/,
+  ],
+  [
+    'with another file',
+    files => files.set('notes.txt', 'x'),
+    /notes\.txt: it is no file of a pack/,
+    /it has a file that no pack has/,
+  ],
+  [
+    'of a deleted record, with a receipt',
+    deleteRecord,
+    /receipt\.json: it is of a deleted record/,
+    /receipt\.json is of a deleted record/,
+  ],
+  [
+    'with a receipt that ends later',
+    resign('receipt.json', () => ({ expires_at: '2027-02-02T09:30:00.000Z' })),
+    /receipt\.json: it ends at another time than/,
+    /its expires_at is not by its notice/,
+  ],
+  [
+    'with a receipt without an end',
+    resign('receipt.json', () => ({ expires_at: null })),
+    /receipt\.json: it ends at another time than/,
+    /its expires_at is not by its notice/,
+  ],
+  [
+    'with a receipt without a place in the log',
+    resign('receipt.json', () => ({ inclusion: null })),
+    /receipt\.json: it does not say where the log has the record/,
+    /receipt\.json does not say where the log has the record/,
+  ],
+  [
+    'with garbage for a time stamp',
+    files => files.set('checkpoint.tsr', 'garbage'),
+    /checkpoint\.tsr: it is not of its checkpoint/,
+    /a time stamp is not of its checkpoint/,
+  ],
+  [
+    'with garbage for the time stamp of an earlier checkpoint',
+    files => files.set('checkpoints/2.tsr', 'garbage'),
+    /checkpoints\/2\.tsr: it is not of its checkpoint/,
+    /a time stamp is not of its checkpoint/,
+  ],
+  [
+    'with capitals in the hash of a leaf',
+    edit('record.inclusion.json', proof => ({ ...proof, leaf_hash: upperCase(proof.leaf_hash) })),
+    /record\.inclusion\.json: it is not of its kind \(leaf_hash\)/,
+    /leaf_hash is not as its schema says/,
+  ],
+  [
+    'with capitals in a root',
+    edit('notice.inclusion.json', proof => ({ ...proof, root_hash: upperCase(proof.root_hash) })),
+    /notice\.inclusion\.json: it is not of its kind \(root_hash\)/,
+    /root_hash is not as its schema says/,
+  ],
+  [
+    'with gpc false',
+    edit('record.json', record => ({ ...record, gpc: false })),
+    /record\.json: it contradicts its history on the signal/,
+    /the record has other facts/,
+  ],
+  [
+    'with a null for an origin',
+    edit('record.json', record => ({ ...record, origin: null })),
+    /record\.json: it is not of its kind \(origin\)/,
+    /the record has other facts/,
+  ],
+  [
+    'with another line of a witness',
+    files => {
+      for (const name of ['checkpoint.tlog', 'record.tlog-proof', 'notice.tlog-proof'])
+        files.set(name, `${files.get(name)}— witness.example AAAA\n`)
+    },
+    /checkpoint\.tlog: it is not the note of checkpoint\.json/,
+    /its note is of another checkpoint/,
+  ],
+])('a pack %s is not valid', async (what, change, ours, python) => {
+  const { rows, inPython } = await verifyChanged(what, change)
+  const refused = rows.filter(({ result }) => result === 'not_valid')
+  expect(refused.map(({ file, detail }) => `${file.replace('pack/', '')}: ${detail}`).join('\n')).toMatch(ours)
+  expect(inPython).toMatch(python)
+})
+
+it('a pack whose record lacks names that may be null is valid', async () => {
+  const isThere = ([, value]: [string, unknown]) => value !== null
+  const change = edit('record.json', record => Object.fromEntries(Object.entries(record).filter(isThere)))
+  const { rows, inPython } = await verifyChanged('without nulls', change)
+  expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
+  expect(inPython).toBe('evidence pack is valid')
+})
+
+async function verifyChanged(name: string, change: (files: Files) => unknown) {
+  const files: Files = new Map([...examplePack].filter(([file]) => !['pack.json', 'SHA256SUMS'].includes(file)))
+  change(files)
+  const pack = sealed(new Map([...files].map(([file, content]) => [file, String(content)])))
+  for (const [file, content] of pack) put(`${name}/${file}`, content)
+  const rows = await verifyPack('pack', new Map([...pack].map(([file, text]) => [file, Buffer.from(text)])), {})
+  const path = join(folder, name)
+  return { rows, inPython: verifyInPython([path], false).get(path) }
+}
