@@ -1,7 +1,7 @@
 import type { ConsentDraft } from '../../src/contract/index.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
 import { Failure } from '../failure.ts'
 import type { Found, SiteVersion } from '../notices/published.ts'
-import { endOfConsent } from '../../src/contract/validity.ts'
 import type { Deps } from './deps.ts'
 
 type NoticeDeps = Pick<Deps, 'sql' | 'notices'>

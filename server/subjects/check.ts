@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } from '../../src/contract/index.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
-import { endOfConsent } from '../../src/contract/validity.ts'
 import { type DecidingRow, findDeciding } from './check-queries.ts'
 
 /** @throws Failure `invalid_request` for a time in the future */

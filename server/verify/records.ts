@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
 import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type ChainEntry, dropVerified, findDeletion, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
@@ -10,7 +11,6 @@ import { findSecret } from '../db/secrets.ts'
 import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
 import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
-import { endOfConsent } from '../../src/contract/validity.ts'
 import { findInOrigin, type OriginScope } from './origins.ts'
 import {
   findLooseOrigins,
