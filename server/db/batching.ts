@@ -5,7 +5,7 @@ import { type DbErrorKind, databaseTimeoutMs, dbErrorKind } from './errors.ts'
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
 /** Kinds of errors that a single item can cause; null is an error outside the database. */
-const itemErrors = new Set<DbErrorKind | null>([null, 'unstorable', 'conflict', 'missing'])
+const itemErrors = new Set<DbErrorKind | null>([null, 'conflict', 'missing'])
 
 /**
  * Combines calls of one turn of the event loop into one statement. If it fails with an error that a single item can cause,

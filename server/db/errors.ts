@@ -11,8 +11,6 @@ export type DbErrorKind =
   /** Rejected before execution. Another connection or a new plan may succeed. */
   | 'rejected'
   | 'unavailable'
-  /** A value that PostgreSQL cannot store, although validation accepted it. */
-  | 'unstorable'
   | 'conflict'
   /** A foreign key that references no row. */
   | 'missing'
@@ -27,12 +25,14 @@ const kinds: readonly (readonly [codes: RegExp, kind: DbErrorKind])[] = [
   [/^(25006|26000|0A000)$/, 'rejected'],
   [/^(08|28|3D|40|53|55|57|58)...$/, 'unavailable'],
   [connectionCodes, 'unavailable'],
-  [/^(22|54)...$/, 'unstorable'],
   [/^23505$/, 'conflict'],
   [/^23503$/, 'missing'],
 ]
 
-/** Returns null for errors outside the database, and for bugs such as a syntax error. */
+/**
+ * Returns null for errors outside the database, and for bugs: a syntax error, or a value that cannot be read or stored (22, 54),
+ * which validation refuses before, so that a statement, a plan or a worker of a cluster has caused it.
+ */
 export function dbErrorKind(error: unknown): DbErrorKind | null {
   const code = dbErrorCode(error)
   return code === null ? null : (kinds.find(([codes]) => codes.test(code))?.[1] ?? null)

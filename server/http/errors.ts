@@ -58,7 +58,6 @@ const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
     return code === '0A000' ? internalError(cause) : databaseUnavailable(cause)
   },
   unavailable: databaseUnavailable,
-  unstorable: cause => new Failure('invalid_request', 'A value cannot be stored.', { cause }),
   conflict: cause =>
     new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', {
       reason: 'concurrent_change',

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { ErrorCode } from '../../src/contract/index.ts'
 import type { Load } from '../admission.ts'
 import type { Caller } from '../auth/caller.ts'
-import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
 /**
@@ -85,11 +85,10 @@ const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'r
 
 /** Returns null for client errors, and for shed or read-only requests, which have no cause. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
-  const isBug = dbErrorKind(cause) === 'unstorable'
   const isShed = code !== 'internal_error' && cause === undefined
-  if (isShed || (!serverErrorCodes.has(code) && !isBug)) return null
+  if (isShed || !serverErrorCodes.has(code)) return null
   return {
-    message: isBug ? 'a value reached the database that a check before it should have refused' : message,
+    message,
     cause: cause instanceof Error ? cause.name : null,
     code: dbErrorCode(cause),
     stack: readFrames(cause),

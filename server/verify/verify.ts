@@ -61,8 +61,7 @@ async function* reportErrors(
   try {
     yield* verification
   } catch (error) {
-    if (signal.aborted || error instanceof OperatorError || ![null, 'unstorable'].includes(dbErrorKind(error)))
-      throw error
+    if (signal.aborted || error instanceof OperatorError || dbErrorKind(error) !== null) throw error
     const detail = `the ${what} of the account cannot all be verified, by values that the service never writes: ${(error as Error).message}`
     yield [{ account_id, consent_id: null, version: null, problem: 'changed', detail }]
   }

@@ -58,7 +58,7 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unavailable', 'connection'],
     ['08P01', 'unavailable', '08'],
     ['40001', 'aborted', '40'],
-    ['22P05', 'unstorable', '22'],
+    ['22P05', null, '22'],
     ['42P01', null, '42'],
     ['XX000', null, 'XX'],
   ])('return the kind and class of the code %s', (code, trouble, itsClass) => {

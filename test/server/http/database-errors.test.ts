@@ -76,8 +76,10 @@ const rows: [code: string, times: number, writes: Write[], status: number, tries
   ...['57P03', '53300', '08006', '28P01', '3D000', '53100', '58030', '55P03', '57014'].map(
     (code): (typeof rows)[number] => [code, 1, all, 503, 1],
   ),
-  ...['42P01', '42501', 'XX000', 'P0001', '23514'].map((code): (typeof rows)[number] => [code, 1, all, 500, 1]),
-  ...['22003', '22P02', '54000'].map((code): (typeof rows)[number] => [code, 1, all, 400, 1]),
+  // Validation refuses what PostgreSQL cannot store, so that 22 and 54 are errors of a statement or a plan, not of a request.
+  ...['22003', '22P02', '22P05', '22021', '54000', '42P01', '42501', 'XX000', 'P0001', '23514'].map(
+    (code): (typeof rows)[number] => [code, 1, all, 500, 1],
+  ),
   ['23505', 1, ['POST', 'POST with a key'], 409, 1],
   ['23503', 1, all, 404, 1],
 ]
