@@ -13,7 +13,10 @@ export type Accounts = Fragment
  */
 export class NextAccount {
   readonly #sql: Sql
+  /** Servers that have failed; null until the first has. */
   #down: Set<number> | null = null
+  /** The rest of the page of accounts that was read last. */
+  #ahead: Place[] = []
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -24,6 +27,7 @@ export class NextAccount {
     return this.#down !== null && this.#down.size > 0
   }
 
+  /** `after` must not be less than in an earlier call. */
   async find<T>(after: string, query: (accounts: Accounts) => Promise<T | undefined>): Promise<T | undefined> {
     try {
       if (!this.#down) return await query(this.#sql`> ${after}`)
@@ -31,22 +35,33 @@ export class NextAccount {
       if (!isLoss(error) || !(await isCitus(this.#sql))) throw error
       this.#down = new Set()
     }
-    return await this.#findOneByOne(after, query)
+    return await this.#findOneByOne(this.#down, after, query)
   }
 
-  async #findOneByOne<T>(after: string, query: (accounts: Accounts) => Promise<T | undefined>): Promise<T | undefined> {
-    const down = this.#down ?? new Set()
-    for (const { account_id, server } of await listPlaces(this.#sql, after)) {
-      if (down.has(server)) continue
+  async #findOneByOne<T>(
+    down: Set<number>,
+    after: string,
+    query: (accounts: Accounts) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    for (let last = after; ; ) {
+      const place = await this.#nextPlace(last)
+      if (!place) return undefined
+      last = place.account_id
+      if (down.has(place.server)) continue
       try {
-        const found = await query(this.#sql`= ${account_id}`)
+        const found = await query(this.#sql`= ${place.account_id}`)
         if (found !== undefined) return found
       } catch (error) {
         if (!isLoss(error)) throw error
-        down.add(server)
+        down.add(place.server)
       }
     }
-    return undefined
+  }
+
+  async #nextPlace(after: string): Promise<Place | undefined> {
+    while (this.#ahead[0] && this.#ahead[0].account_id <= after) this.#ahead.shift()
+    if (this.#ahead.length === 0) this.#ahead = await listPlaces(this.#sql, after)
+    return this.#ahead[0]
   }
 }
 
@@ -59,11 +74,20 @@ async function isCitus(sql: Sql): Promise<boolean> {
   return rows.length > 0
 }
 
+interface Place {
+  readonly account_id: string
+  readonly server: number
+}
+
+const placesPerPage = 1000
+
 /** Each account has a login, and every server has all logins. */
-async function listPlaces(sql: Sql, after: string): Promise<{ account_id: string; server: number }[]> {
-  return await sql<{ account_id: string; server: number }[]>`
+async function listPlaces(sql: Sql, after: string): Promise<Place[]> {
+  return await sql<Place[]>`
     select account_id, p.groupid as server
-    from (select distinct account_id from logins where account_id > ${after}) l
+    from (
+      select distinct account_id from logins where account_id > ${after} order by account_id limit ${placesPerPage}
+    ) l
     join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('accounts', l.account_id)
     order by account_id`
 }

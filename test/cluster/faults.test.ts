@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { TestAccount } from '../support/service.ts'
-import { useClusterService } from './service.ts'
+import { useClusterService, writesOf } from './service.ts'
 
 /** CONSENTCTL_TEST_FAULTS=50 is the number of rounds. */
 const rounds = Number(process.env['CONSENTCTL_TEST_FAULTS'] ?? 1)
@@ -15,31 +15,40 @@ interface Writer {
   longestRefusalMs: number
 }
 
-/** Writes with idempotency keys, each until it is answered with success. */
+/** Resolves to the status of each record, and the ids of those written. */
+async function send(account: TestAccount, number: number): Promise<{ statuses: number[]; ids: string[] }> {
+  const writes = writesOf(account, number)
+  const { path, headers, body } = writes[number % writes.length] as (typeof writes)[number]
+  const answer = await fetch(service.node.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const { id, results } = (await answer.json()) as {
+    id?: string
+    results?: { status: number; consent: { id: string } }[]
+  }
+  if (!results) return { statuses: [answer.status], ids: id === undefined ? [] : [id] }
+  const written = results.filter(({ status }) => status === 201)
+  return { statuses: results.map(({ status }) => status), ids: written.map(({ consent }) => consent.id) }
+}
+
+/** Repeats each write until it succeeds. */
 async function write(writer: Writer, isOver: () => boolean, isAffected: (account: TestAccount) => boolean) {
   const { account, ids, statuses } = writer
   let refusedAt: number | null = null
   for (let number = 0; !isOver() || refusedAt !== null; ) {
-    const answer = await fetch(`${service.node.url}/api/v1/consents`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${account.key}`,
-        'content-type': 'application/json',
-        'idempotency-key': `${number}`,
-      },
-      body: JSON.stringify({ site_id: account.siteId }),
-    })
-    const body = (await answer.json()) as { id: string }
-    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    const answer = await send(account, number)
+    for (const status of answer.statuses) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    for (const id of answer.ids) ids.add(id)
+    const isWritten = answer.statuses.every(status => status === 201)
     if (isAffected(account)) refusedAt = null
-    else if (answer.status === 201) {
+    else if (isWritten) {
       if (refusedAt !== null) writer.longestRefusalMs = Math.max(writer.longestRefusalMs, performance.now() - refusedAt)
       refusedAt = null
     } else refusedAt ??= performance.now()
-    if (answer.status === 201) {
-      ids.add(body.id)
-      number += 1
-    } else await delay(50)
+    if (isWritten) number += 1
+    else await delay(50)
   }
 }
 

@@ -20,6 +20,24 @@ export interface ClusterService {
   portOf(account: TestAccount): Promise<string | undefined>
 }
 
+/** The requests that write records: one, a batch, and an import, each repeatable by its number. */
+export function writesOf({ siteId: site_id }: TestAccount, number: number) {
+  const row = (index: number) => ({ site_id, idempotency_key: `${number}-${index}` })
+  const imported = (index: number) => ({
+    site_id,
+    policy_version: 1,
+    origin: { system: 'another', id: `${number}-${index}` },
+    file_sha256: 'ab'.repeat(32),
+    given_at: '2021-03-04T05:06:07Z',
+    accepted: true,
+  })
+  return [
+    { path: '/api/v1/consents', headers: { 'idempotency-key': `${number}` }, body: { site_id } },
+    { path: '/api/v1/consents/batch', headers: {}, body: { records: [row(0), row(1)] } },
+    { path: '/api/v1/consents/batch', headers: {}, body: { records: [imported(0), imported(1)] } },
+  ] as const
+}
+
 export function useClusterService(accountsPerWorker: number): ClusterService {
   const service = {} as ClusterService
   service.start = () => startServer(['--database-url', service.url, '--port', '0'], { LOG_LEVEL: 'error' })
@@ -40,6 +58,7 @@ export function useClusterService(accountsPerWorker: number): ClusterService {
       const account = await newAccount(service.sql)
       service.accounts[ports.indexOf((await service.portOf(account)) ?? '')]?.push(account)
     }
+    await service.sql`update api_keys set scopes = scopes || '["import"]'`
     service.node = await service.start()
   })
   afterAll(async () => {

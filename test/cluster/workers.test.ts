@@ -1,26 +1,46 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { NextAccount } from '../../server/db/next-account.ts'
 import { coverAll } from '../../server/evidence/log.ts'
 import { openSigner } from '../../server/evidence/signer.ts'
-import { newId } from '../../server/ids.ts'
+import { newId, noId } from '../../server/ids.ts'
 import { countAll } from '../../server/stats/counting.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import type { TestAccount } from '../support/service.ts'
-import { useClusterService } from './service.ts'
+import { useClusterService, writesOf } from './service.ts'
 
 const folder = useFolder()
 const service = useClusterService(1)
 const start = () => service.start()
 
-async function call(account: TestAccount, method = 'POST', path = '/api/v1/consents', server = service.node) {
-  const startedAt = performance.now()
-  const answer = await fetch(server.url + path, {
-    method,
-    headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-    ...(method === 'POST' && { body: JSON.stringify({ site_id: account.siteId }) }),
-  })
-  return { status: answer.status, text: await answer.text(), ms: performance.now() - startedAt }
+async function get(account: TestAccount, path: string, server = service.node) {
+  const headers = { authorization: `Bearer ${account.key}` }
+  return (await fetch(server.url + path, { headers })).status
 }
+
+let writes = 0
+
+/** The statuses of the responses, or of the records of those with several. */
+async function write(account: TestAccount, server = service.node): Promise<number[]> {
+  writes += 1
+  const answers = await Promise.all(
+    writesOf(account, writes).map(async ({ path, headers, body }) => {
+      const answer = await fetch(server.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+      const { results } = (await answer.json()) as { results?: { status: number; retry_after?: number | null }[] }
+      for (const one of results ?? [{ status: answer.status, retry_after: Number(answer.headers.get('retry-after')) }])
+        if (one.status === 503) expect(one.retry_after).toBeGreaterThan(0)
+      return results?.map(({ status }) => status) ?? [answer.status]
+    }),
+  )
+  return answers.flat()
+}
+
+const written = [201, 201, 201, 201, 201]
 
 async function statusesOf(account: TestAccount, server = service.node): Promise<number[]> {
   const paths = [
@@ -30,11 +50,11 @@ async function statusesOf(account: TestAccount, server = service.node): Promise<
     '/api/v1/log/checkpoint',
     '/api/v1/audit',
   ]
-  const answers = await Promise.all([
-    call(account, 'POST', '/api/v1/consents', server),
-    ...paths.map(path => call(account, 'GET', path, server)),
+  const [written, ...read] = await Promise.all([
+    write(account, server),
+    ...paths.map(path => get(account, path, server)),
   ])
-  return answers.map(({ status }) => status)
+  return [...written, ...read]
 }
 
 async function uncovered(account: TestAccount): Promise<number> {
@@ -44,6 +64,17 @@ async function uncovered(account: TestAccount): Promise<number> {
 }
 
 const signal = new AbortController().signal
+
+/** Accounts without anything but a login. */
+beforeAll(async () => {
+  await service.sql`
+    insert into logins (email, account_id, user_id) select id || '@example.com', id, id from (
+      select gen_random_uuid() as id from generate_series(1, 200)
+    ) as s`
+  await service.sql`
+    insert into accounts (account_id, plan, created_at)
+    select account_id, 'unlimited', now() from logins on conflict do nothing`
+})
 
 describe.each([
   ['dead', 'SIGQUIT'],
@@ -56,8 +87,8 @@ describe.each([
     ;[[own], [other]] = service.accounts as [[TestAccount], [TestAccount]] // of the first worker, and of the second
     const signer = await openSigner(service.sql, null)
     await coverAll({ sql: service.sql, signer })
-    await call(own)
-    await call(other)
+    expect(await write(own)).toEqual(written)
+    expect(await write(other)).toEqual(written)
     if (way === 'SIGSTOP') worker?.signal('SIGSTOP')
     else await worker?.end(way)
   })
@@ -65,13 +96,13 @@ describe.each([
     const [worker] = service.cluster.workers
     if (way === 'SIGSTOP') worker?.signal('SIGCONT')
     else await worker?.start()
-    await vi.waitFor(async () => expect((await call(own)).status).toBe(201), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await write(own)).toEqual(written), { timeout: 10_000 })
   })
 
   it('stops the requests of its own accounts alone, with 503', async () => {
     const [mine, others] = await Promise.all([statusesOf(own), statusesOf(other)])
     expect(new Set(mine)).toEqual(new Set([503]))
-    expect(others).toEqual([201, 200, 200, 200, 200, 200])
+    expect(others).toEqual([...written, 200, 200, 200, 200, 200])
   })
 
   it('does not keep a node from starting and writing', async () => {
@@ -79,7 +110,7 @@ describe.each([
     try {
       await delay(2500) // a node notices a read-only database within that time
       expect((await fetch(`${second.url}/writable`)).status).toBe(200)
-      expect(await statusesOf(other, second)).toEqual([201, 200, 200, 200, 200, 200])
+      expect(await statusesOf(other, second)).toEqual([...written, 200, 200, 200, 200, 200])
     } finally {
       await second.end('SIGTERM')
     }
@@ -87,13 +118,43 @@ describe.each([
 
   it('does not keep the other accounts from checkpoints and statistics', async () => {
     const signer = await openSigner(service.sql, null)
-    expect((await call(other)).status).toBe(201)
+    expect(await write(other)).toEqual(written)
     await expect(coverAll({ sql: service.sql, signer })).rejects.toThrow('left out')
     expect(await uncovered(other)).toBe(0)
     await expect(countAll(service.sql, { signal, isModest: false })).rejects.toThrow('left out')
     const [counted] = await service.sql<{ leaves: number }[]>`
       select leaves::integer from statistics_progress where account_id = ${other.accountId}`
     expect(counted?.leaves).toBeGreaterThan(0)
+  })
+
+  it('has the places of the accounts listed once in a job', async () => {
+    let listings = 0
+    const sql = new Proxy(service.sql, {
+      apply: (target, self, args: Parameters<Sql>) => {
+        if ([args[0]].flat().join('').includes('pg_dist_placement')) listings += 1
+        return Reflect.apply(target, self, args)
+      },
+    })
+    const accounts = new NextAccount(sql)
+    const found: string[] = []
+    for (let after = noId; ; after = found.at(-1) ?? '') {
+      const account = await accounts.find(after, async among => {
+        const [row] = await sql<{ account_id: string }[]>`
+          select account_id from accounts where account_id ${among} order by account_id limit 1`
+        return row?.account_id
+      })
+      if (account === undefined) break
+      found.push(account)
+    }
+    const port = new URL(service.cluster.workers[0]?.url ?? '').port
+    const reachable = await service.sql<{ account_id: string }[]>`
+      select l.account_id from logins l
+      join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('accounts', l.account_id)
+      join pg_dist_node using (groupid) where nodeport <> ${Number(port)} order by account_id`
+    expect(accounts.isPartial).toBe(true)
+    expect(reachable.length).toBeGreaterThan(50)
+    expect(found).toEqual(reachable.map(({ account_id }) => account_id))
+    expect(listings).toBeLessThanOrEqual(2)
   })
 
   it('refuses new accounts, and names the reason', async () => {
