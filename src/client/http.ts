@@ -300,11 +300,12 @@ function startTimer({ total, left = total, closing }: Limits) {
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)
-  const abortAfter = (ms: number, problem: string, shown = ms) =>
-    setTimeout(() => controller.abort(timeoutError(problem, shown)), ms)
+  const abortAfter = (ms: number, problem: string, error = timeoutError('TIMEOUT', problem, ms)) =>
+    setTimeout(() => controller.abort(error), ms)
   const startTotal = (ms: number | null) => {
     const shown = total ?? defaultTimeoutsMs.total
-    return abortAfter(ms ?? shown, 'the response was not complete', shown)
+    const problem = 'the response was not complete'
+    return abortAfter(ms ?? shown, problem, timeoutError(total === null ? 'TIMEOUT' : 'DEADLINE', problem, shown))
   }
   let totalTimer = startTotal(left)
   let silenceTimer = abortAfter(Math.min(defaultTimeoutsMs.connect, left ?? Infinity), 'no connection')
@@ -340,6 +341,7 @@ function startTimer({ total, left = total, closing }: Limits) {
   }
 }
 
-function timeoutError(problem: string, ms: number): Error {
-  return Object.assign(new Error(`${problem} within ${ms / 1000} s`), { code: 'TIMEOUT' })
+/** `DEADLINE` is the end of the time that the user has set for all attempts. */
+function timeoutError(code: 'TIMEOUT' | 'DEADLINE', problem: string, ms: number): Error {
+  return Object.assign(new Error(`${problem} within ${ms / 1000} s`), { code })
 }

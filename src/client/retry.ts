@@ -77,5 +77,5 @@ function isTemporary(error: CallError): boolean {
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** Codes of calls that this process ended. */
-const ended = ['CLOSED', 'interrupted']
+/** Codes of calls that this process ended. A timer may end one somewhat before `performance.now` says so. */
+const ended = ['CLOSED', 'DEADLINE', 'interrupted']

@@ -17,7 +17,7 @@ function networkHint({ code, call, maybeDone }: NetworkError): string {
     return 'check the address: the port may not speak https, or only another version of TLS'
   if (isCertificate(code))
     return 'check the instance’s certificate, or add its authority with --ca-file or NODE_EXTRA_CA_CERTS'
-  if (code === 'TIMEOUT') return 'try again, or raise --timeout'
+  if (code === 'TIMEOUT' || code === 'DEADLINE') return 'try again, or raise --timeout'
   return 'try again: this is safe'
 }
 

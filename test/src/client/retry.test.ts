@@ -69,6 +69,7 @@ it.each([
 
 it.each([
   network('interrupted'),
+  network('DEADLINE'),
   network('ENOTFOUND'),
   network('CERT_HAS_EXPIRED'),
   network('DEPTH_ZERO_SELF_SIGNED_CERT'),

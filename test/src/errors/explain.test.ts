@@ -67,6 +67,7 @@ it.each([
   ['ERR_TLS_CERT_ALTNAME_INVALID', 2, 'another host'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 2, 'may not speak https'],
   ['TIMEOUT', 7, '--timeout'],
+  ['DEADLINE', 7, '--timeout'],
 ])('%s has exit code %i and a hint of its own', (code, exit, hint) => {
   expect(network('GET', code)).toMatchObject({ exit, hint: expect.stringContaining(hint) })
 })
