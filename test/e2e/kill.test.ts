@@ -5,12 +5,12 @@ import { connect } from '../../server/db/connect.ts'
 import { useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { newDatabase } from './campaign.ts'
+import { isLongRun, newDatabase } from './campaign.ts'
 import { newLedger, write } from './ledger.ts'
 import { findContradictions } from './ledger-check.ts'
 
 const folder = useFolder()
-const kills = 10
+const kills = isLongRun ? 20 : 4
 const clients = 16
 const databaseName = 'consentctl_test_kill'
 

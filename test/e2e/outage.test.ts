@@ -32,11 +32,12 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
 
   it('while PostgreSQL ends its connections every 50 ms', { timeout: 300_000 }, async () => {
     let ending: Promise<void>
-    let isOver = false
+    let [isOver, ended] = [false, 0]
     const end = async () => {
       while (!isOver) {
-        await database.sql`
+        const { count } = await database.sql`
           select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'consentctl'`
+        ended += count
         await delay(50)
       }
     }
@@ -50,5 +51,6 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
         await ending
       },
     })
+    expect(ended).toBeGreaterThan(20)
   })
 })

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { HttpResponse, http, type JsonBodyType, type RequestHandler } from 'msw'
+import { expect } from 'vitest'
 import type { Consent } from '../../src/contract/index.ts'
 import { colors } from '../../src/output/palette.ts'
 import { type RunOptions, type RunResult, run, useFolder } from '../support/cli.ts'
@@ -119,6 +120,13 @@ export function useCli(): Cli {
         return { method, path: pathname, query: Object.fromEntries(searchParams), body }
       }),
   }
+}
+
+/** Expects a command that was refused before any request, with exit code 2 and an error that contains `said`. */
+export function expectUnsent(cli: Cli, { code, stdout, stderr }: RunResult, said: string): void {
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(said)
+  expect(cli.sent()).toEqual([])
 }
 
 /** Streams on a terminal: what a person sees. */

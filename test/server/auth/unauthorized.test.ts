@@ -44,6 +44,7 @@ const requests: [method: string, path: string, body?: unknown, type?: string][] 
   ['GET', '/api/v1/session'],
   ['DELETE', '/api/v1/session'],
   ['GET', '/api/v1/keys'],
+  ['GET', '/api/v1/sites'],
   ['POST', '/api/v1/sites', '{}'],
   ['GET', '/api/v1/usage'],
   ['GET', '/%zz'],

@@ -116,21 +116,6 @@ describe('200', () => {
   })
 })
 
-describe('400', () => {
-  it('rejects a query', async () => {
-    const { key } = await service.newAccount()
-    expect((await service.call('GET', `${path}?month=2026-01`, { key })).status).toBe(400)
-  })
-})
-
-describe('401', () => {
-  it('rejects requests without credentials and with a site token', async () => {
-    const { siteToken } = await service.newAccount()
-    expect((await service.call('GET', path)).status).toBe(401)
-    expect((await service.call('GET', path, { headers: { 'x-site-token': siteToken } })).status).toBe(401)
-  })
-})
-
 describe('403', () => {
   it('requires the scope read', async () => {
     const session = await service.signIn(await service.newAccount())

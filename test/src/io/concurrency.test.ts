@@ -130,9 +130,18 @@ describe('mapInOrder', () => {
   })
 
   it('ends when its reader stops while the source waits for room', async () => {
-    for await (const _ of mapInOrder(generate(Array(50).keys()), { concurrency: 4, maxSize: 4 }, itself)) {
+    let [taken, isSourceEnded] = [0, false]
+    async function* items() {
+      try {
+        for (; taken < 50; taken += 1) yield taken
+      } finally {
+        isSourceEnded = true
+      }
+    }
+    for await (const _ of mapInOrder(items(), { concurrency: 4, maxSize: 4 }, itself)) {
       await delay(10)
       break
     }
+    expect([isSourceEnded, taken < 10]).toEqual([true, true])
   })
 })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { byId, fails, resumption, screen, site, useCli, uuid } from '../../support.ts'
+import { byId, expectUnsent, fails, resumption, screen, site, useCli, uuid } from '../../support.ts'
 import { at, bare, full, held, many } from './instance.ts'
 
 const cli = useCli()
@@ -197,9 +197,6 @@ describe('is a usage error before any request', () => {
     ['with requests for no record', ['--subject', 'a', '--at', at(11), '--max-requests', '2'], '3 or more'],
     ['empty', ['--subject', 'a', '--at', ''], 'must not be empty'],
   ])('%s', async (_, flags, text) => {
-    const { code, stdout, stderr } = await cli.run(['list', ...flags])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(text)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['list', ...flags]), text)
   })
 })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, machineError, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectUnsent, fails, machineError, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const id = uuid(9)
@@ -76,10 +76,7 @@ describe('refused before any request', () => {
     [['--accepted', '--refused'], 'cannot be combined'],
     [['--preferences', 'x.json'], '@FILE'],
   ])('%j', async (flags, said) => {
-    const { code, stdout, stderr } = await update(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await update(...flags), said)
   })
 
   it.each(['', '.', '..'])('the id %j', async bad => {

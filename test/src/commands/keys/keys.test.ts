@@ -1,7 +1,7 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../../session-fixtures.ts'
-import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import { expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const keyPath = `${keysPath}/:id`
@@ -134,10 +134,7 @@ describe('keys create', () => {
     [['-q'], 'would lose the secret'],
     [['-o', 'id'], 'would lose the secret'],
   ])('refuses %j before any request, with 2', async (flags, said) => {
-    const { code, stdout, stderr } = await create(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await create(...flags), said)
   })
 
   it.each(['', 'x'.repeat(101)])('refuses the name %j before any request, with 2', async name => {

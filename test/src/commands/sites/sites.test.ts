@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../../session-fixtures.ts'
-import { fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import { expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const sitePath = `${sitesPath}/:id`
@@ -81,10 +81,7 @@ describe('sites create', () => {
     [['--policy-version', '2147483648'], '--policy-version must be from 1 to 2147483647'],
     [['-q'], 'would lose the secret'],
   ])('refuses %j before any request, with 2', async (flags, said) => {
-    const { code, stdout, stderr } = await create(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await create(...flags), said)
   })
 
   it('whose answer is lost ends with 11, and says how to find out', async () => {
@@ -198,10 +195,7 @@ describe('sites update', () => {
     [['--remove-origin', 'x'], '--remove-origin must be an origin'],
     [['--name', ''], '--name must not be empty'],
   ])('refuses %j before any request, with 2', async (flags, said) => {
-    const { code, stdout, stderr } = await update(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await update(...flags), said)
   })
 
   it('of a site that is missing ends with 3, whether it is read first or not', async () => {
@@ -250,10 +244,7 @@ describe('sites rotate-token', () => {
     [['--overlap', ''], '--overlap must be'],
     [['-o', 'id'], 'would lose the secret'],
   ])('refuses %j before any request, with 2', async (flags, said) => {
-    const { code, stdout, stderr } = await rotate(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await rotate(...flags), said)
   })
 
   it('of a site that is missing ends with 3; a lost answer with 11, and what to do', async () => {

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/commands/sites/snippets.ts'
 import { useFolder } from '../../../support/cli.ts'
 import { newToken, siteOf, sitesPath } from '../../session-fixtures.ts'
-import { answers, useCli } from '../../support.ts'
+import { answers, expectUnsent, useCli } from '../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -70,10 +70,7 @@ describe('sites snippet', () => {
     [['--for', 'klaro', '--site-token', 'sk-123'], '--site-token must be a site’s token'],
     [['--for', 'klaro', '--columns', 'id'], 'remove --columns'],
   ])('refuses %j before any request, with 2', async (flags, said) => {
-    const { code, stdout, stderr } = await snippet(...flags)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await snippet(...flags), said)
   })
 
   it('says of an instance with the six routes alone that it lacks the list of sites', async () => {
