@@ -638,7 +638,7 @@ complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l account -x -
 complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
 complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
 complete -c consentctl -n '__consentctl_at \'admin signing-key\'' -a revoke -d 'Revoke a signing key'
-complete -c consentctl -n '__consentctl_at \'admin signing-key\'' -a restart -d 'Begin a new chain of signing keys after the loss of the newest one'
+complete -c consentctl -n '__consentctl_at \'admin signing-key\'' -a restart -d 'Let a new signing key follow the newest one after its loss'
 complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l reason -x -d 'superseded or compromised'
 complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
 complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'

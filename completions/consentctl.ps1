@@ -176,7 +176,7 @@ Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
     'admin account quota' = @()
     'admin verify' = @()
     'admin checkpoint' = @()
-    'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Begin a new chain of signing keys after the loss of the newest one'))
+    'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Let a new signing key follow the newest one after its loss'))
     'admin signing-key revoke' = @()
     'admin signing-key restart' = @()
     'admin user' = @(@('add', 'Add an owner or a reader to an account'), @('list', 'List users with their roles'), @('remove', 'Remove a user from an account'), @('password', 'Reset a user’s password'))

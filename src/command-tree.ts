@@ -390,7 +390,7 @@ export const tree: Group = {
             load: async () => (await import('./commands/admin/signing-key.ts')).revokeSigningKey,
           },
           restart: {
-            summary: 'Begin a new chain of signing keys after the loss of the newest one',
+            summary: 'Let a new signing key follow the newest one after its loss',
             load: async () => (await import('./commands/admin/signing-key.ts')).restartSigningKeys,
           },
         },

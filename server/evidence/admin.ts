@@ -11,7 +11,7 @@ export async function revokeSigningKey(
   return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
-/** Begins a new chain, because the newest key was lost. */
+/** Lets the environment's key follow the newest one, which was lost. */
 export async function restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]> {
   return await withKeys(options, host, { mayRestart: true }, async () => {})
 }
@@ -29,9 +29,9 @@ async function withKeys(
       await work(sql, signer)
       return (await readKeys(sql, signer.keyId)).keys
     })
-    return [...keys.values()].map(({ keyId, notBefore, statement, revocation }) => ({
+    return [...keys.values()].map(({ keyId, notBefore, revocation }) => ({
       key_id: keyId,
-      state: revocation ? (revocation.isCompromised ? 'compromised' : 'superseded') : statement ? 'valid' : 'adopted',
+      state: revocation ? (revocation.isCompromised ? 'compromised' : 'superseded') : 'valid',
       not_before: notBefore,
       revoked_at: revocation?.at ?? null,
     }))

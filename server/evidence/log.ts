@@ -200,7 +200,7 @@ async function newCheckpoint(
 ): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
   const key = keys.get(signer.keyId)
-  const problem = key ? key.findProblem(created_at.toISOString()) : 'is not published, or not in the log of keys'
+  const problem = key ? key.findProblem(created_at.toISOString()) : 'is not in the log of keys'
   if (problem) throw new Error(`the key ${signer.keyId} ${problem}; ${hint}`)
   const checkpoint: Omit<Checkpoint, 'key_id'> = {
     type: 'checkpoint',

@@ -2,13 +2,6 @@ import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
 import type { Accounts } from '../db/next-account.ts'
 
-export interface SigningKey {
-  readonly keyId: string
-  /** 32 bytes, unless tampered with. */
-  readonly publicKey: Buffer | null
-  readonly at: Date
-}
-
 /** Returns the time that dates statements about keys, because a starting machine's clock may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
@@ -16,23 +9,10 @@ export async function readDatabaseTime(sql: Sql): Promise<Date> {
   return row.now
 }
 
-export async function insertSigningKey(sql: Sql, { keyId, publicKey, at }: SigningKey): Promise<void> {
-  await sql`
-    insert into signing_keys (key_id, public_key, created_at) values (${keyId}, ${publicKey}, ${at})
-    on conflict (key_id) do nothing`
-}
-
-/** Returns all keys ever published, `first` before the others, newest first. */
-export function listSigningKeys(sql: Sql, first = ''): Promise<SigningKey[]> {
-  return sql<SigningKey[]>`
-    select key_id as "keyId", public_key as "publicKey", created_at as "at" from signing_keys
-    order by key_id <> ${first}, created_at desc, key_id`
-}
-
-/** Returns true if keys are published but none is in the database. */
+/** Returns true if there are keys, and none of them is in the database. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
-    select exists (select 1 from signing_keys) and not exists (select 1 from secrets where name = 'signing') as found`
+    select exists (select 1 from key_statements) and not exists (select 1 from secrets where name = 'signing') as found`
   return row?.found === true
 }
 
@@ -46,43 +26,21 @@ export interface KeyStatementRow {
   readonly document: string
 }
 
-/**
- * Appends to the log of keys and publishes the introduced key in one statement. Returns false, and does nothing, if another
- * node has appended since `read`.
- */
+/** Appends to the log of keys. Returns false, and does nothing, if another node has appended since `read`. */
 export async function insertKeyStatement(
   sql: Sql,
   read: readonly KeyStatementRow[],
   document: string,
-  introduced: SigningKey | null,
 ): Promise<boolean> {
   const position = (read.at(-1)?.position ?? -1) + 1
-  const { keyId = null, publicKey = null, at = null } = introduced ?? {}
   const rows = await sql`
-    with appended as (
-      insert into key_statements (position, document) values (${position}, ${document})
-      on conflict (position) do nothing returning position
-    ), published as (
-      insert into signing_keys (key_id, public_key, created_at)
-      select ${keyId}, ${publicKey}::bytea, ${at}::timestamptz from appended where ${introduced !== null}
-      on conflict (key_id) do nothing
-    )
-    select 1 from appended`
+    insert into key_statements (position, document) values (${position}, ${document})
+    on conflict (position) do nothing returning position`
   return rows.length > 0
 }
 
-/**
- * Returns true if a checkpoint refers to the log of keys. Reads only the newest of each account, because no node that makes
- * unbound ones continues from a bound one.
- */
-export async function hasBoundCheckpoint(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ found: boolean }[]>`
-    select exists (
-      select 1 from accounts cross join lateral (
-        select document from checkpoints c where c.account_id = accounts.account_id order by tree_size desc limit 1
-      ) as newest
-      where document like '%"keys_size": %'
-    ) as found`
+export async function hasCheckpoint(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`select exists (select 1 from checkpoints) as found`
   return row?.found === true
 }
 

@@ -4,28 +4,18 @@ import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/docu
 import { OperatorError } from '../../src/contract/index.ts'
 import {
   type ChainKey,
-  findFirstKey,
   type KeyChain,
+  listIntroduced,
   proofMessage,
   readKeyChain,
-  toTrusted,
 } from '../../src/evidence/key-chain.ts'
-import { keyIdOf, publicBytes, publicKeyOf, signingKeyOf } from '../../src/evidence/keys.ts'
+import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
 import { TtlCache } from '../auth/ttl-cache.ts'
 import type { Config } from '../config.ts'
 import { findSecret, sharedSecret } from '../db/secrets.ts'
 import { unavailable } from '../failure.ts'
-import {
-  hasBoundCheckpoint,
-  insertKeyStatement,
-  insertSigningKey,
-  isKeyElsewhere,
-  listKeyStatements,
-  listSigningKeys,
-  readDatabaseTime,
-  type SigningKey,
-} from './queries.ts'
+import { hasCheckpoint, insertKeyStatement, isKeyElsewhere, listKeyStatements, readDatabaseTime } from './queries.ts'
 import { runSigningCommand } from './signing-command.ts'
 
 export interface Signer {
@@ -104,7 +94,7 @@ export interface SigningSettings {
   /** Private keys, or public keys for the command. The newest can introduce the signing key. */
   readonly earlier?: readonly KeyObject[]
   readonly command?: string | null
-  /** True if a key without an introducer may begin a new chain, because the newest was lost. */
+  /** True if a key may follow the newest one without its signature, because that one was lost. */
   readonly mayRestart?: boolean
 }
 
@@ -113,8 +103,8 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 }
 
 /**
- * Opens and publishes the operator's key, else the database's. The newest key of the chain introduces a new one.
- * @throws OperatorError if keys are published but none is available, because a lost key is not replaced; if no key here
+ * Opens the operator's key, else the database's. The newest key of the chain introduces a new one.
+ * @throws OperatorError if there are keys but none is available, because a lost key is not replaced; if no key here
  * can introduce the key; or if it was revoked
  */
 export async function openSigner(
@@ -141,14 +131,8 @@ export async function openSigner(
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  const isPublished = (await listSigningKeys(sql)).some(({ keyId }) => keyId === signer.keyId)
-  if (!isPublished) await insertSigningKey(sql, await toPublish(sql, signer)) // the row was lost
   const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
   return signerOf(key, { command, findKey })
-}
-
-async function toPublish(sql: Sql, { keyId, publicKey }: Signer): Promise<SigningKey> {
-  return { keyId, publicKey: publicBytes(publicKey), at: await readDatabaseTime(sql) }
 }
 
 async function listDocuments(sql: Sql): Promise<string[]> {
@@ -170,47 +154,41 @@ async function joinChain(
         hint: 'see consentctl admin verify',
       })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
-    const isFirst = documents.length === 0 && !(await hasBoundCheckpoint(sql))
+    const isFirst = documents.length === 0 && !(await hasCheckpoint(sql))
     if (!introducer && !isFirst && !mayRestart) {
       throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
         code: 'settings',
         hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart',
       })
     }
-    const document = await introduce(sql, signer, introducer)
-    isAppended = await insertKeyStatement(sql, rows, document, await toPublish(sql, signer))
+    const previous = introducer?.keyId ?? listIntroduced(documents).at(-1) ?? null
+    const document = await introduce(sql, signer, { previous, by: introducer ?? signer })
+    isAppended = await insertKeyStatement(sql, rows, document)
   }
 }
 
-/** Time by which validity begins before a key's publication, longer than the clocks of nodes may differ. */
+/** Time by which validity begins before a key's statement, longer than the clocks of nodes may differ. */
 const keyMarginMs = 60_000
 
-function since(publishedAt: Date): string {
-  return new Date(publishedAt.getTime() - keyMarginMs).toISOString()
-}
-
-/** Creates the key's statement. Without an introducer the key begins a chain and adopts the published keys. */
-async function introduce(sql: Sql, signer: Signer, introducer: Signer | undefined): Promise<string> {
-  const published = (await listSigningKeys(sql)).filter(row => publishedKey(row) !== null).reverse()
-  const toAdopted = ({ keyId, publicKey, at }: SigningKey) => ({
-    kid: keyId,
-    x: (publicKey as Buffer).toString('base64url'),
-    not_before: since(at),
-  })
-  const others = introducer ? [] : published.filter(({ keyId }) => keyId !== signer.keyId)
+/** Creates the key's statement. */
+async function introduce(
+  sql: Sql,
+  signer: Signer,
+  { previous, by }: { readonly previous: string | null; readonly by: Signer },
+): Promise<string> {
+  const now = await readDatabaseTime(sql)
   const statement: Omit<SigningKeyStatement, 'proof'> = {
     type: 'signing_key',
     version: 1,
     kid: signer.keyId,
     x: publicBytes(signer.publicKey).toString('base64url'),
-    not_before: since(published.find(({ keyId }) => keyId === signer.keyId)?.at ?? (await readDatabaseTime(sql))),
-    previous: introducer?.keyId ?? null,
-    adopted: others.map(toAdopted),
-    key_id: introducer?.keyId ?? signer.keyId,
+    not_before: new Date(now.getTime() - keyMarginMs).toISOString(),
+    previous,
+    key_id: by.keyId,
   }
   const proof = await signer.signBytes(proofMessage(statement))
   const { key_id: _, ...fields } = { ...statement, proof: proof.toString('base64') }
-  return await (introducer ?? signer).sign(fields)
+  return await by.sign(fields)
 }
 
 /** @throws OperatorError unless the signer's key came later: a thief of a key must not revoke later ones */
@@ -232,64 +210,33 @@ export async function revokeKey(
         hint: 'the newest key revokes: start the service with a new one first',
       })
     }
-    await insertKeyStatement(sql, rows, document, null)
+    await insertKeyStatement(sql, rows, document)
   }
 }
 
 interface Published extends KeyChain {
-  readonly unreadable: readonly string[]
-  readonly unchained: readonly string[]
-  readonly missing: readonly string[]
+  /** Positions of documents in the log of keys that are not of the chain. */
   readonly foreign: readonly number[]
 }
 
 /** Returns the keys with the anchor first, then newest first. */
 export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
-  const rows = await listSigningKeys(sql, anchor)
   const statements = await listKeyStatements(sql)
-  const texts = statements.map(({ document }) => document)
-  const chain = readKeyChain(texts, anchor)
-  const ids = rows.filter(row => publishedKey(row) !== null).map(({ keyId }) => keyId)
+  const chain = readKeyChain(
+    statements.map(({ document }) => document),
+    anchor,
+  )
+  const newestFirst = [...chain.keys].reverse()
   return {
     ...chain,
-    keys: new Map(
-      ids.flatMap(id => {
-        const key = chain.keys.get(id)
-        return key ? [[id, key]] : []
-      }),
-    ),
-    unreadable: rows.filter(row => publishedKey(row) === null).map(({ keyId }) => keyId),
-    unchained: ids.filter(id => !chain.keys.has(id)),
-    missing: [...chain.keys.keys()].filter(id => !ids.includes(id)),
+    keys: new Map([...newestFirst.filter(([keyId]) => keyId === anchor), ...newestFirst]),
     foreign: statements.filter(({ document }) => !chain.documents.includes(document)).map(({ position }) => position),
   }
 }
 
-export interface KeysToVerify extends Published {
-  readonly anchor: string
-}
-
-/**
- * Returns the keys that chain to `trusted`, else to the database's own key. Before the first start after an upgrade there is
- * no chain: then all keys count as they will be adopted.
- */
-export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<KeysToVerify> {
-  const statements = await listKeyStatements(sql)
+/** Returns the keys that chain to `trusted`, else to the database's own key, else to the first one. */
+export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<Published> {
   const seed = await findSecret(sql, 'signing')
-  const first = findFirstKey(statements.map(({ document }) => document))
-  const anchor = trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first) ?? ''
-  const published = await readKeys(sql, anchor)
-  if (statements.length > 0 || (await hasBoundCheckpoint(sql))) return { ...published, anchor }
-  const keys = (await listSigningKeys(sql)).flatMap(row => {
-    const publicKey = publishedKey(row)
-    if (!publicKey) return []
-    return toTrusted({ keyId: row.keyId, publicKey, notBefore: since(row.at), statement: null, revocation: null })
-  })
-  return { ...published, anchor, unchained: [], keys: new Map(keys.map(key => [key.keyId, key])) }
-}
-
-export function publishedKey({ keyId, publicKey }: SigningKey): KeyObject | null {
-  if (publicKey?.length !== 32) return null
-  const key = publicKeyOf(publicKey)
-  return keyIdOf(key) === keyId ? key : null
+  const [first = ''] = listIntroduced(await listDocuments(sql))
+  return await readKeys(sql, trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first))
 }

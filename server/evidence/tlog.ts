@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { InclusionQuery } from '../../src/contract/index.ts'
-import { findCheckpointProblem, findFirstKey, findKeyLogProblem } from '../../src/evidence/key-chain.ts'
+import { findCheckpointProblem, findKeyLogProblem, listIntroduced } from '../../src/evidence/key-chain.ts'
 import { noteText, signedNote, verifierKey } from '../../src/evidence/tlog.ts'
 import { tlogProof } from '../../src/evidence/tlog-proof.ts'
 import { Failure } from '../failure.ts'
@@ -37,7 +37,7 @@ export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string
   const keyProblem = findKeyLogProblem(documents, signed.checkpoint)
   if (keyProblem) throw new Failure('internal_error', `A checkpoint of the account ${accountId}: ${keyProblem}.`)
   const { tree_size, root_hash } = signed.checkpoint
-  const origin = `consentctl/${findFirstKey(documents)}/${accountId}`
+  const origin = `consentctl/${listIntroduced(documents)[0]}/${accountId}`
   const text = noteText(origin, { size: tree_size, root: Buffer.from(root_hash, 'hex') })
   const signature = await signer.signBytes(Buffer.from(text))
   return {

@@ -10,7 +10,6 @@ import * as z from 'zod'
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
-  signing_keys: sql => sql`key_id collate "C"`,
   key_statements: sql => sql`position`,
   logins: sql => sql`email collate "C"`,
   accounts: sql => sql`account_id`,

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
-import { type DatabaseFinding, OperatorError, type Problem } from '../../src/contract/index.ts'
+import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
 import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
-import { type KeysToVerify, readKeysToVerify } from '../evidence/signer.ts'
+import { readKeysToVerify } from '../evidence/signer.ts'
 import { verifyTimestamps } from '../timestamps/verify.ts'
 import { verifyAdministration } from './administration.ts'
 import { verifyLog } from './log.ts'
@@ -67,19 +67,11 @@ async function* reportErrors(
   }
 }
 
-function findWrongKeys({ unreadable, unchained, missing, foreign, anchor }: KeysToVerify): DatabaseFinding[] {
-  const found = (problem: Problem, detail: string): DatabaseFinding => ({
-    ...{ account_id: null, consent_id: null, version: null },
-    ...{ problem, detail },
-  })
-  return [
-    ...unreadable.map(id => found('changed', `the published key ${id} is not the key of that name`)),
-    ...unchained.map(id => found('forged', `the published key ${id} does not chain to the key ${anchor}, which signs`)),
-    ...missing.map(id => found('lost', `the key ${id} is in the log of keys, and is not published`)),
-    ...foreign.map(position =>
-      found('forged', `the document ${position} of the log of keys is not signed as its chain must be`),
-    ),
-  ]
+function findWrongKeys({ foreign }: Awaited<ReturnType<typeof readKeysToVerify>>): DatabaseFinding[] {
+  return foreign.map(position => ({
+    ...{ account_id: null, consent_id: null, version: null, problem: 'forged' },
+    detail: `the document ${position} of the log of keys is not signed as its chain must be`,
+  }))
 }
 
 function findNewest(kept: readonly SignedCheckpoint[]): SignedCheckpoint | undefined {

@@ -23,8 +23,7 @@ export interface KeyRevocationOrder {
 
 export interface SigningKeyRow {
   readonly key_id: string
-  /** `adopted`: valid, from before the chain of keys. */
-  readonly state: 'valid' | 'adopted' | (typeof signingKeyReasons)[number]
+  readonly state: 'valid' | (typeof signingKeyReasons)[number]
   readonly not_before: string
   readonly revoked_at: string | null
 }
@@ -248,7 +247,7 @@ export interface ServerModule {
   /** Signs new checkpoints, and compares the log with those stored elsewhere. */
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
   revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
-  /** Starts a new chain of keys, which adopts the existing ones. */
+  /** Lets a new key follow the newest one, which was lost. */
   restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]>
   /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>

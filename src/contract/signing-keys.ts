@@ -20,7 +20,7 @@ export const SigningKey = z.object({
     .string()
     .nullable()
     .default(null)
-    .describe('The signed document by which the key before it introduces this one; null if the chain adopted the key.'),
+    .describe('The signed document by which the key before it introduces this one.'),
   revocation: z.string().nullable().default(null).describe('The signed document that ends it; null if it is in use.'),
 })
 

@@ -16,8 +16,7 @@ export interface ChainKey extends TrustedKey {
   readonly keyId: string
   /** Earliest time of a document that the key may sign. */
   readonly notBefore: string
-  /** Null if the key is from before the chain. */
-  readonly statement: string | null
+  readonly statement: string
   readonly revocation: { readonly at: string; readonly isCompromised: boolean; readonly text: string } | null
 }
 
@@ -30,9 +29,9 @@ export interface KeyChain {
 }
 
 /**
- * Returns the keys that chain to the anchor in both directions: earlier keys, with those that the first one adopted,
- * and later keys. The previous key and the new one sign each statement. A second successor of an earlier key is
- * excluded, because a thief of that key could have signed it.
+ * Returns the keys that chain to the anchor, oldest first: earlier ones by the statements of the later, and later ones
+ * that the key before has signed. A second successor of an earlier key is excluded, because a thief of that key could
+ * have signed it.
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)
@@ -58,13 +57,13 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
   for (let last = line.at(-1); last !== undefined; last = line.at(-1)) {
     const { kid } = last.fields
     const next = statements.find(
-      ({ fields, isSignedBy }) => fields.previous === kid && !isKnown(fields.kid) && isSignedBy(last.key),
+      ({ fields, isSignedBy }) =>
+        fields.previous === kid && fields.key_id === kid && !isKnown(fields.kid) && isSignedBy(last.key),
     )
     if (!next) break
     line.push(next)
   }
-  const adopted = line.flatMap(({ fields }) => fields.adopted).filter(({ kid }) => !isKnown(kid))
-  const keys = [...adopted.flatMap(key => readAdopted(key, byId.get(key.kid))), ...line.map(toLink)]
+  const keys = line.map(toLink)
   const revocations = documents.flatMap(text => readRevocation(text, keys))
   const revoked = keys.map(key => toTrusted({ ...key, revocation: worst(revocations, key.keyId) }))
   const texts = new Set([...keys.map(({ statement }) => statement), ...revocations.map(({ text }) => text)])
@@ -75,8 +74,9 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
   }
 }
 
-export function findFirstKey(documents: readonly string[]): string | undefined {
-  return documents.flatMap(readStatement)[0]?.fields.kid
+/** Returns the keys that statements are about, in their order, whoever signed them. */
+export function listIntroduced(documents: readonly string[]): string[] {
+  return documents.flatMap(readStatement).map(({ fields }) => fields.kid)
 }
 
 /** Returns the root of the log of keys (RFC 9162) at `size` documents; null if it has fewer. */
@@ -117,7 +117,7 @@ export function findCheckpointProblem(
 
 type Link = Omit<ChainKey, 'findProblem'>
 
-export function toTrusted(link: Link): ChainKey {
+function toTrusted(link: Link): ChainKey {
   return { ...link, findProblem: time => findKeyProblem(link, time) }
 }
 
@@ -140,10 +140,7 @@ export interface PublishedKey {
   readonly revocation: string | null
 }
 
-/**
- * Returns the keys of a published set by id. All must chain to the first one, unless none has a statement, as in sets
- * from before the chain.
- */
+/** Returns the keys of a set by id. All must chain to the first one, unless none has a statement. */
 export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
   const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
   const [anchor = ''] = ids
@@ -177,7 +174,7 @@ function readStatement(text: string): Statement[] {
   if (!signed) return []
   const { fields, isSignedBy } = signed
   const key = readKey(fields)
-  const isWhole = fields.key_id === (fields.previous ?? fields.kid)
+  const isWhole = fields.key_id === fields.kid || fields.key_id === fields.previous
   if (!key || !isWhole || !verify(null, proofMessage(fields), key, Buffer.from(fields.proof, 'base64'))) return []
   return [{ text, fields, key, isSignedBy }]
 }
@@ -225,14 +222,6 @@ function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyO
   const bytes = Buffer.from(x, 'base64url')
   const key = bytes.length === 32 ? publicKeyOf(bytes) : null
   return key && keyIdOf(key) === kid ? key : null
-}
-
-/** An adopted key has a statement if it is from a lost chain. */
-function readAdopted(key: SigningKeyStatement['adopted'][number], statement: Statement | undefined): Link[] {
-  const publicKey = readKey(key)
-  if (!publicKey) return []
-  const { kid: keyId, not_before: notBefore } = key
-  return [{ keyId, publicKey, notBefore, statement: statement?.text ?? null, revocation: null }]
 }
 
 function toLink({ text, fields, key }: Statement): Link {

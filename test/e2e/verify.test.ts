@@ -106,7 +106,7 @@ describe('admin signing-key', () => {
     expect(refused.stderr).toContain(`the signing key ${keyIdOf(own)} was revoked at`)
   })
 
-  it('restart › begins a new chain when the newest key is lost, and adopts the others', async () => {
+  it('restart › lets a key follow the newest one when that is lost, and keeps the others', async () => {
     const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(folder.path, 'x'))
     expect(refused.stderr).toContain('admin signing-key restart')
     expect(refused.code).not.toBe(0)

@@ -9,19 +9,12 @@ export function statementOf(key: KeyObject, by: KeyObject, fields: Partial<Signi
   const [kid, previous] = [keyIdOf(key), key === by ? null : keyIdOf(by)]
   const statement = {
     ...({ type: 'signing_key', version: 1, kid, x: publicBytes(key).toString('base64url') } as const),
-    ...{ not_before: '2026-01-01T00:00:00.000Z', previous, adopted: [], key_id: previous ?? kid },
+    ...{ not_before: '2026-01-01T00:00:00.000Z', previous, key_id: previous ?? kid },
     ...fields,
   }
   const proof = sign(null, proofMessage(statement), key).toString('base64')
   const { key_id, ...rest } = { ...statement, proof, ...fields }
   return signDocument({ ...rest, key_id }, by)
-}
-
-export function adoptedKey(
-  key: KeyObject,
-  not_before = '2026-01-01T00:00:00.000Z',
-): SigningKeyStatement['adopted'][number] {
-  return { kid: keyIdOf(key), x: publicBytes(key).toString('base64url'), not_before }
 }
 
 export function revocationOf(key: KeyObject, by: KeyObject, fields: Partial<KeyRevocation> = {}): string {

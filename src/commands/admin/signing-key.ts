@@ -58,8 +58,8 @@ export function restartSigningKeys(command: Command, ctx: Context): void {
       'after',
       `
 Only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and start the
-server. The key of the environment begins a new chain, and adopts every key that the database has as it is. First
-delete the keys that "admin verify" names. Prints the keys that the service publishes.
+server. The key of the environment follows the newest one without its signature: whoever kept an earlier key has to get
+the new one from you. First delete the documents that "admin verify" names. Prints the keys that the service publishes.
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart

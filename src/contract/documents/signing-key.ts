@@ -5,7 +5,8 @@ const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7
 
 /**
  * Introduces a key of the service. The previous key signs it, and `proof` is the new key's signature, so that trust
- * in one key extends to the other.
+ * in one key extends to the other. If the previous key was lost, the new key signs alone: trust in the new key then
+ * extends to the earlier ones, but not the other way.
  */
 export const SigningKeyStatement = z.strictObject({
   type: z.literal('signing_key'),
@@ -13,13 +14,10 @@ export const SigningKeyStatement = z.strictObject({
   kid: OfKey,
   x: PublicKey,
   not_before: Instant.describe('What it signs is of this time or later.'),
-  previous: KeyId.nullable().describe(
-    'The key before it; null for the first of a chain, which signs its own statement.',
+  previous: KeyId.nullable().describe('The key before it; null for the first.'),
+  key_id: KeyId.describe(
+    'The key that it is signed with, by its thumbprint (RFC 7638): the previous one, or the new one itself if it is the first or the previous one was lost.',
   ),
-  adopted: z
-    .array(z.strictObject({ kid: OfKey, x: PublicKey, not_before: Instant }))
-    .describe('Keys from before the chain, which its first key trusts as it found them.'),
-  key_id: KeyId,
   proof: Signature.describe(
     'Ed25519 by the new key, in base64, over the canonical JSON (RFC 8785) of the other fields.',
   ),

@@ -37,7 +37,7 @@ describe.skipIf(!hasSessions)('admin commands › a connection that is lost at w
     const { host: [name = ''] = [], port: [port = 5432] = [], user, database: db } = sql.options
     const options = { databaseUrl: `postgres://${user}@${name}:${port}/${db}` }
     await sql.begin(async tx => {
-      await tx`lock table accounts, signing_keys in access exclusive mode`
+      await tx`lock table accounts, key_statements in access exclusive mode`
       const running = run(options).then(
         () => null,
         (error: unknown) => error,
@@ -50,7 +50,7 @@ describe.skipIf(!hasSessions)('admin commands › a connection that is lost at w
         await delay(20)
         await sql`
           select pg_terminate_backend(pid) from pg_locks l join pg_class c on c.oid = l.relation
-          where not l.granted and c.relname in ('accounts', 'signing_keys')`
+          where not l.granted and c.relname in ('accounts', 'key_statements')`
       }
       expect(await running).toMatchObject({ name: 'OperatorError', code: 'unavailable' })
     })

@@ -4,7 +4,7 @@ import { useDatabase } from '../../support/database.ts'
 const database = useDatabase()
 
 /** Tables without an account, or by which an account is found: copied to every node of a cluster. */
-const shared = ['key_statements', 'logins', 'migrations', 'secrets', 'signing_keys']
+const shared = ['key_statements', 'logins', 'migrations', 'secrets']
 
 it('schema › every key of a tenant’s table begins with account_id, so that Citus finds its rows in one shard', async () => {
   const keys = await database.sql<{ name: string; head: string }[]>`

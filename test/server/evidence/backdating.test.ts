@@ -4,11 +4,11 @@ import { machine } from '../../../server/audit/entries.ts'
 import { findSecret } from '../../../server/db/secrets.ts'
 import type { Backdated } from '../../../server/evidence/backdating.ts'
 import { backdatedMessage, coverAccount, coverAll } from '../../../server/evidence/log.ts'
-import { hasBoundCheckpoint, insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { setPassword } from '../../../server/session/queries.ts'
 import { backdatingToleranceMs, entriesPerCheckpoint } from '../../../src/evidence/dates.ts'
-import { keyIdOf, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
+import { statementOf } from '../../support/key-statements.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains, type Shape } from '../purge/chains.ts'
@@ -20,9 +20,10 @@ const service = useService()
 let [sql, signer, owner] = [] as unknown as [Sql, Signer, Owner]
 beforeEach(async () => {
   sql = service.sql
-  await sql`truncate accounts, checkpoints, log_entries, signing_keys, key_statements cascade`
+  await sql`truncate accounts, checkpoints, log_entries, key_statements cascade`
   const key = signingKeyOf((await findSecret(sql, 'signing')) ?? Buffer.alloc(0))
-  await insertSigningKey(sql, { keyId: keyIdOf(key), publicKey: publicBytes(key), at: ago(100) })
+  const statement = statementOf(key, key, { not_before: ago(100).toISOString() })
+  await sql`insert into key_statements (position, document) values (0, ${statement})`
   signer = await openSigner(sql, null)
   owner = await newOwner(service)
 })
@@ -189,23 +190,3 @@ async function expectNoReceipt(id: string): Promise<void> {
   const { status, body } = await receipt(id)
   expect([status, body.error, body.message]).toEqual([409, 'conflict', expect.stringContaining('was made without it')])
 }
-
-it('a start after an upgrade reads the newest checkpoint of each account, however many there are', async () => {
-  await sql`
-    insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
-    select ${owner.accountId}, size, size - 1, '', '', 'of version 1', now() from generate_series(1, 2000) as size`
-  await sql`analyze checkpoints`
-  await sql.begin(async tx => {
-    const rowsRead = async () => {
-      const [read] = await tx`
-        select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'checkpoints'`
-      return Number(read?.['rows'])
-    }
-    const before = await rowsRead() // of earlier transactions too, until the engine reports them
-    expect(await hasBoundCheckpoint(tx as unknown as Sql)).toBe(false)
-    expect((await rowsRead()) - before).toBeLessThan(10)
-  })
-  await sql`
-    insert into checkpoints select account_id, 2001, 2000, '', '', '{"keys_size": 1}', now() from checkpoints limit 1`
-  expect(await hasBoundCheckpoint(sql)).toBe(true)
-})

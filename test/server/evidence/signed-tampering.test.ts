@@ -23,7 +23,7 @@ const purged: string[] = []
 
 const tables = [
   ...['consents', 'consents', 'consent_history', 'consent_history', 'consent_history', 'log_entries', 'origins'],
-  ...['checkpoints', 'account_entries', 'notices', 'notice_texts', 'signing_keys', 'key_statements'],
+  ...['checkpoints', 'account_entries', 'notices', 'notice_texts', 'key_statements'],
 ]
 
 beforeAll(async () => {

@@ -7,7 +7,6 @@ import type { Sql } from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findSecret } from '../../../server/db/secrets.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
-import { insertSigningKey } from '../../../server/evidence/queries.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { createQuery } from '../../../server/timestamps/openssl.ts'
 import { insertTimestamp } from '../../../server/timestamps/queries.ts'
@@ -15,10 +14,11 @@ import type { Client } from '../../../src/client/client.ts'
 import { createClient } from '../../../src/client/connect.ts'
 import { sealPack } from '../../../src/commands/evidence/seal.ts'
 import { receipt } from '../../../src/contract/receipt.ts'
-import { keyIdOf, newSigningKey, publicBytes, signingKeyOf } from '../../../src/evidence/keys.ts'
+import { keyIdOf, newSigningKey, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { collectPack } from '../../../src/packs/collect.ts'
 import { hasOpenssl, useAuthority } from '../../support/authority.ts'
 import { run, useFolder } from '../../support/cli.ts'
+import { statementOf } from '../../support/key-statements.ts'
 import { useService } from '../../support/service.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
 import { insertChains } from '../purge/chains.ts'
@@ -78,9 +78,10 @@ describe.skipIf(!hasOpenssl).each([
   let client: Client
   beforeAll(async () => {
     sql = service.sql
-    await sql`truncate accounts, checkpoints, log_entries, signing_keys, key_statements cascade`
+    await sql`truncate accounts, checkpoints, log_entries, key_statements cascade`
     const key = signingKeyOf((await findSecret(sql, 'signing')) ?? Buffer.alloc(0))
-    await insertSigningKey(sql, { keyId: keyIdOf(key), publicKey: publicBytes(key), at: ago(500) })
+    const statement = statementOf(key, key, { not_before: ago(500).toISOString() })
+    await sql`insert into key_statements (position, document) values (0, ${statement})`
     await openSigner(sql, null)
     owner = await newImporter(service)
     client = createClient(async () => ({

@@ -17,14 +17,14 @@ import { verified } from './verified.ts'
 /** All tables that are evidence, or that evidence is compared with. */
 const tables = [
   ...(['consents', 'consent_history', 'log_entries', 'origins', 'checkpoints', 'timestamp_tokens'] as const),
-  ...(['signing_keys', 'key_statements', 'accounts', 'account_entries', 'sites', 'site_tokens', 'api_keys'] as const),
+  ...(['key_statements', 'accounts', 'account_entries', 'sites', 'site_tokens', 'api_keys'] as const),
   ...(['users', 'logins', 'notices', 'notice_texts'] as const),
 ]
 
 /** Columns that carry no evidence. */
 const unverified = new Set([
   ...['consents.near_subject', 'consents.request_hash', 'log_entries.is_counted', 'timestamp_tokens.created_at'],
-  ...['notices.revision', 'notices.created_at', 'notices.updated_at', 'signing_keys.created_at'],
+  ...['notices.revision', 'notices.created_at', 'notices.updated_at'],
   ...['key_statements.position', 'api_keys.last_used_on', 'users.session_version', 'origins.body_hash'],
   'timestamp_tokens.account_id', // of another account is as good as gone, and the last one may be
 ])
@@ -115,7 +115,7 @@ function findProblem(accounts: ReadonlySet<string | null> | null, isEvidence: bo
 /** The accounts that are named with a value in the rows of the first one, which is then taken back; null for the keys. Null if they have it. */
 async function foundWith(table: string, { name, type }: Column, value: string | null) {
   const { sql } = service
-  const own = ['signing_keys', 'key_statements'].includes(table) ? 'true' : `account_id = '${account}'`
+  const own = table === 'key_statements' ? 'true' : `account_id = '${account}'`
   const { count } = await sql.unsafe(
     `update ${table} set ${name} = $1::text::${type} where ${own} and ${name} is distinct from $1::text::${type}`,
     [value],

@@ -21,7 +21,7 @@ let id: string
 beforeEach(async () => {
   sql = service.sql
   await sql`truncate accounts, checkpoints, log_entries cascade`
-  await sql`delete from signing_keys`
+  await sql`delete from key_statements`
   signer = await openSigner(sql, null)
   owner = await newOwner(service)
   await owner.create()
@@ -159,12 +159,7 @@ describe('a stored checkpoint', () => {
         update checkpoints set document = replace(document, '"signature":"', '"signature":"A') ${where()}`,
       /document is none/,
     ],
-    ['its key', () => sql`delete from signing_keys`, /which is unknown/],
-    [
-      'its key, for another one of that name',
-      () => sql`update signing_keys set public_key = ${Buffer.alloc(32, 1)}`,
-      /which is unknown/,
-    ],
+    ['its key', () => sql`delete from key_statements`, /which is unknown/],
   ])('is reported when somebody changes %s', async (_, change, detail) => {
     await change()
     expect((await found()).filter(({ account_id }) => account_id !== null)).toMatchObject([
@@ -216,18 +211,6 @@ it('numbers with all the digits of a double are not reported', async () => {
     preferences: { a: 0.1234567890123456, b: 5e-324, c: 9007199254740991, d: '1'.repeat(40) },
   })
   expect(await found()).toEqual([])
-})
-
-it('a published key that is not a key, or another one than its id says, is named', async () => {
-  await sql`
-    insert into signing_keys (key_id, public_key, created_at)
-    values ('short', '\\x01', now()), ('another', ${Buffer.alloc(32, 1)}, now())`
-  const expected = ['another', 'short'].map(name => ({
-    account_id: null,
-    problem: 'changed',
-    detail: expect.stringContaining(`key ${name} `),
-  }))
-  expect(await found()).toMatchObject(expected)
 })
 
 it('a verification of an unknown account fails', async () => {

@@ -38,7 +38,7 @@ import { tlogProof } from '../../../src/evidence/tlog-proof.ts'
 import { contentOf } from '../../../src/packs/content.ts'
 import { formatPackPage } from '../../../src/packs/page.ts'
 import { formatReadme } from '../../../src/packs/readme.ts'
-import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
+import { revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
@@ -180,7 +180,7 @@ const signed = (document: object, key: typeof serviceKey) =>
   signDocument({ ...(document as { type: string; version: number }), key_id: keyIdOf(key) }, key)
 
 const statement = statementOf(serviceKey, earlierKey, { not_before: '2026-01-30T12:00:00.000Z' })
-const firstStatement = statementOf(earlierKey, earlierKey, { adopted: [adoptedKey(signingKeyOf(Buffer.alloc(32, 6)))] })
+const firstStatement = statementOf(earlierKey, earlierKey)
 const revocation = revocationOf(earlierKey, serviceKey, {
   revoked_at: '2026-01-30T13:00:00.000Z',
   reason: 'superseded',

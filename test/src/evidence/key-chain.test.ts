@@ -2,47 +2,53 @@ import type { KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { findKeysRoot, readKeyChain, trustKeys } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
-import { adoptedKey, revocationOf, statementOf } from '../../support/key-statements.ts'
+import { revocationOf, statementOf } from '../../support/key-statements.ts'
 
-type Keys = [KeyObject, KeyObject, KeyObject, KeyObject, KeyObject]
-const [old, first, second, third, stranger] = [1, 2, 3, 4, 5].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as Keys
+type Keys = [KeyObject, KeyObject, KeyObject, KeyObject]
+const [first, second, third, stranger] = [2, 3, 4, 5].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as Keys
 const chain = [
-  statementOf(first, first, { adopted: [adoptedKey(old)] }),
+  statementOf(first, first),
   statementOf(second, first, { not_before: '2026-02-01T00:00:00.000Z' }),
   statementOf(third, second),
 ]
 const idsOf = (documents: readonly string[], anchor: KeyObject) => [
   ...readKeyChain(documents, keyIdOf(anchor)).keys.keys(),
 ]
-const all = [old, first, second, third].map(keyIdOf)
+const all = [first, second, third].map(keyIdOf)
 
 describe('readKeyChain', () => {
   it('is the same from each of its keys, in whatever order the documents are', () => {
     for (const anchor of [first, second, third])
       for (const documents of [chain, chain.toReversed()]) expect(idsOf(documents, anchor)).toEqual(all)
-    expect(readKeyChain(chain, all[1] ?? '').newest).toBe(all[3])
+    expect(readKeyChain(chain, all[0] ?? '').newest).toBe(all[2])
   })
 
-  it('is empty from a key that has no statement, adopted or not', () => {
-    for (const anchor of [old, stranger]) expect(idsOf(chain, anchor)).toEqual([])
+  it('is empty from a key that has no statement', () => {
+    expect(idsOf(chain, stranger)).toEqual([])
+  })
+
+  it('has the keys before a lost one from the key that follows it, and not that key from them', () => {
+    const documents = [...chain, statementOf(stranger, stranger, { previous: keyIdOf(third) })]
+    expect(idsOf(documents, stranger)).toEqual([...all, keyIdOf(stranger)])
+    for (const anchor of [first, second, third]) expect(idsOf(documents, anchor)).toEqual(all)
   })
 
   it('ends where a statement is missing, and so knows nothing beyond it', () => {
-    expect(idsOf(chain.toSpliced(1, 1), first)).toEqual(all.slice(0, 2))
+    expect(idsOf(chain.toSpliced(1, 1), first)).toEqual(all.slice(0, 1))
     expect(idsOf(chain.toSpliced(1, 1), third)).toEqual([])
   })
 
   it('has no second key that one of its keys introduced, unless it is the anchor', () => {
     const fork = statementOf(stranger, first)
     expect(idsOf([fork, ...chain], second)).toEqual(all)
-    expect(idsOf([...chain, fork], stranger)).toEqual([...all.slice(0, 2), keyIdOf(stranger)])
+    expect(idsOf([...chain, fork], stranger)).toEqual([...all.slice(0, 1), keyIdOf(stranger)])
   })
 
   it('has no statement of which any character was changed', () => {
     const [statement = ''] = chain.slice(2)
     for (let at = 0; at < statement.length; at += 1) {
       const changed = `${statement.slice(0, at)}${statement[at] === '0' ? '1' : '0'}${statement.slice(at + 1)}`
-      expect(idsOf([...chain.slice(0, 2), changed], first), `character ${at}`).toEqual(all.slice(0, 3))
+      expect(idsOf([...chain.slice(0, 2), changed], first), `character ${at}`).toEqual(all.slice(0, 2))
     }
   })
 
@@ -50,7 +56,7 @@ describe('readKeyChain', () => {
     const others = [statementOf(stranger, stranger), revocationOf(third, second), revocationOf(third, third), 'x']
     const revocation = revocationOf(first, third)
     const mixed = [others[0] ?? '', ...chain, ...others.slice(1), revocation]
-    expect(readKeyChain(mixed, all[2] ?? '').documents).toEqual([...chain, revocation])
+    expect(readKeyChain(mixed, all[1] ?? '').documents).toEqual([...chain, revocation])
     expect(findKeysRoot(chain, 4)).toBeNull()
     expect(findKeysRoot(chain, 3)).not.toEqual(findKeysRoot(chain.toReversed(), 3))
   })
@@ -59,34 +65,34 @@ describe('readKeyChain', () => {
 describe('trustKeys', () => {
   const published = (documents: readonly string[]) =>
     trustKeys(
-      [third, second, first, old, stranger].map((publicKey, index) => ({
+      [third, second, first, stranger].map((publicKey, index) => ({
         publicKey,
         statement: documents[index] ?? null,
-        revocation: index === 2 ? (documents[5] ?? null) : null,
+        revocation: index === 2 ? (documents[4] ?? null) : null,
       })),
     )
-  const statements = [...chain.toReversed(), '', '']
+  const statements = [...chain.toReversed(), '']
 
   it('has a problem with a key that does not chain to the first, or not at the time of the document', () => {
     const keys = published(statements)
     const problemOf = (index: number, time: string) =>
       keys.get([...all, keyIdOf(stranger)][index] ?? '')?.findProblem(time)
-    for (const index of [0, 1, 3]) expect(problemOf(index, '2026-01-01T00:00:00.000Z')).toBeNull()
+    for (const index of [0, 2]) expect(problemOf(index, '2026-01-01T00:00:00.000Z')).toBeNull()
     expect(problemOf(0, '2025-12-31T23:59:59.999Z')).toMatch(/not valid yet at 2025.* from 2026-01-01T00:00:00.000Z on/)
-    expect(problemOf(2, '2026-01-31T23:59:59.999Z')).toContain('not valid yet')
-    expect(problemOf(4, '2026-01-01T00:00:00.000Z')).toBe(`does not chain to the key ${all[3]}, the first of the set`)
+    expect(problemOf(1, '2026-01-31T23:59:59.999Z')).toContain('not valid yet')
+    expect(problemOf(3, '2026-01-01T00:00:00.000Z')).toBe(`does not chain to the key ${all[2]}, the first of the set`)
   })
 
   it('has no problem with the keys of a set without statements', () => {
     expect([...published([]).values()].map(key => key.findProblem('2020-01-01T00:00:00.000Z'))).toEqual(
-      Array(5).fill(null),
+      Array(4).fill(null),
     )
   })
 
   it.each(['superseded', 'compromised'] as const)('has a problem with a key that was revoked as %s', reason => {
     const at = '2026-06-01T00:00:00.000Z'
     const keys = published([...statements, revocationOf(first, second, { reason, revoked_at: at })])
-    const problemOf = (time: string) => keys.get(all[1] ?? '')?.findProblem(time) ?? null
+    const problemOf = (time: string) => keys.get(all[0] ?? '')?.findProblem(time) ?? null
     expect(problemOf('2026-06-01T00:00:00.001Z')).toContain(`was revoked at ${at}`)
     if (reason === 'superseded') expect(problemOf(at)).toBeNull()
     else expect(problemOf('2026-03-01T00:00:00.000Z')).toContain('compromised')
@@ -97,7 +103,7 @@ describe('trustKeys', () => {
       revocationOf(first, third, { reason: 'superseded', revoked_at: '2026-03-01T00:00:00.000Z' }),
       revocationOf(first, second, { reason: 'superseded', revoked_at: '2026-02-01T00:00:00.000Z' }),
     ]
-    const revoked = (documents: string[]) => readKeyChain([...chain, ...documents], all[3] ?? '').keys.get(all[1] ?? '')
+    const revoked = (documents: string[]) => readKeyChain([...chain, ...documents], all[2] ?? '').keys.get(all[0] ?? '')
     expect(revoked(revocations)?.revocation?.at).toBe('2026-02-01T00:00:00.000Z')
     const key = revoked([...revocations, revocationOf(first, third)])
     expect(key?.findProblem('2026-01-15T00:00:00.000Z')).toContain('compromised')

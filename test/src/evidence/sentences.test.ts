@@ -104,7 +104,7 @@ const rows: Row[] = [
     says: 'this key comes after that one, or is revoked from an instant on',
     seen: 'the order of the operator, signed by the key of the service at that time',
     trust: 'the operator, and the first key that was kept',
-    test: ['test/server/evidence/keys.test.ts', 'each later one is introduced by the one before it'],
+    test: ['test/server/evidence/keys.test.ts', 'each key is introduced by the one before it'],
   },
   {
     by: 'consent receipt',
