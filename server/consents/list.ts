@@ -1,12 +1,13 @@
 import type { Sql } from 'postgres'
-import { type ConsentQuery, type CountQuery, parseInstant } from '../../src/contract/index.ts'
+import type { ConsentQuery, CountQuery, FilterName } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
 import { Failure } from '../failure.ts'
-import { firstIdAt, lastIdAt } from '../ids.ts'
+import { firstIdAt } from '../ids.ts'
 import { type CursorScope, decodeCursor, decodeTimedCursor, encodeCursor, encodeTimedCursor } from './cursor.ts'
 import type { Deps } from './deps.ts'
+import { milliseconds } from './filters.ts'
 import { countConsents, countExpiring, findExpiring, findPage } from './queries.ts'
 import type { ExpiryFilters, ListFilters } from './rows.ts'
 
@@ -32,10 +33,7 @@ export async function getPage(
     accountId,
     filters: { ...query, include_deleted: query.include_deleted || undefined },
   }
-  const filters = {
-    ...toFilters(query),
-    before: cursor === undefined ? undefined : decodeCursor(scope, cursor),
-  }
+  const filters = { ...query, before: cursor === undefined ? undefined : decodeCursor(scope, cursor) }
   const read = (from: Sql) => findPage(from, accountId, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
@@ -72,23 +70,9 @@ function toText(records: string, limit: number, next: string | null): string {
   return `{"data":[${records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
-function toFilters(query: CountQuery): ListFilters {
-  // A filter that is forgotten here would find all records.
-  return {
-    siteId: query.site_id,
-    subjectId: query.subject_id,
-    consentId: query.consent_id,
-    accepted: query.accepted,
-    imported: query.imported,
-    firstId: bound(query.from, instant => firstIdAt(Math.ceil(instant))),
-    lastId: bound(query.to, instant => lastIdAt(Math.floor(instant))),
-    includeDeleted: query.include_deleted ?? false,
-  } satisfies Record<Exclude<keyof ListFilters, 'before'>, unknown>
-}
-
 export async function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
   if (query.expiry !== undefined) return await countExpiring(sql, accountId, toPeriod(query))
-  return await countConsents(sql, accountId, toFilters(query))
+  return await countConsents(sql, accountId, query)
 }
 
 export async function* pagesAfter({ next }: Page, read: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
@@ -99,17 +83,17 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
   }
 }
 
-/**
- * Returns true if a lagging replica has the same list. Never for a subject or label, because an erased record must not
- * reappear.
- */
-function isSettled({ subjectId, consentId, accepted, before, lastId }: ListFilters): boolean {
-  if (subjectId !== undefined || consentId !== undefined || accepted !== undefined) return false
-  const minYoungId = firstIdAt(Date.now() - replicaMinAgeMs)
-  return [before, lastId].some(id => id !== undefined && id < minYoungId)
+/** Filters by what never changes, and which find no records of one person. */
+const settledFilters: readonly string[] = ['site_id', 'imported', 'from', 'to'] satisfies FilterName[]
+
+/** Returns true if a lagging replica has the same list. Never for a person's, because an erased record must not reappear. */
+function isSettled({ before, include_deleted: _, ...values }: ListFilters): boolean {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  if (given.some(([name]) => !settledFilters.includes(name))) return false
+  const youngest = Date.now() - replicaMinAgeMs
+  return (before !== undefined && before < firstIdAt(youngest)) || isBefore(values.to, youngest)
 }
 
-function bound(instant: string | undefined, idAt: (millisecond: number) => string): string | undefined {
-  const parsed = instant === undefined ? null : parseInstant(instant)
-  return parsed === null ? undefined : idAt(parsed)
+function isBefore(instant: string | undefined, time: number): boolean {
+  return instant !== undefined && milliseconds(instant) < time
 }

@@ -1,6 +1,7 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { andFilters } from './filters.ts'
 import type {
   BatchLink,
   ConsentJson,
@@ -276,8 +277,8 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
  * the page's columns: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
-  const { siteId, subjectId, consentId, accepted, imported, includeDeleted } = filters
-  const narrowed = conditions(sql, filters)
+  const { accepted, include_deleted: includeDeleted = false, before, ...others } = filters
+  const narrowed = sql`${andFilters(sql, others)} ${before === undefined ? empty(sql) : sql`and id < ${before}`}`
   const run = (state: Fragment, answer: Fragment) => sql`(
     select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}
     from consents where account_id = ${accountId} ${narrowed} ${state} ${answer}
@@ -286,8 +287,9 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     accepted === undefined
       ? [andAccepted(sql), andNotAccepted(sql)]
       : [accepted ? andAccepted(sql) : andNotAccepted(sql)]
-  const isAll = includeDeleted && [siteId, consentId, accepted, imported].every(filter => filter === undefined)
-  if (subjectId !== undefined || isAll) {
+  const { from: _, to: __, ...narrowing } = { ...others, accepted }
+  const isAll = includeDeleted && Object.values(narrowing).every(value => value === undefined)
+  if (others.subject_id !== undefined || isAll) {
     const [answer = empty(sql)] = accepted === undefined ? [] : answers
     return run(includeDeleted ? empty(sql) : andLive(sql), answer)
   }
@@ -335,27 +337,10 @@ export async function countExpiring(sql: Sql, accountId: string, filters: Expiry
 }
 
 export async function countConsents(sql: Sql, accountId: string, filters: ListFilters): Promise<number> {
-  const { accepted, includeDeleted } = filters
-  const answer = accepted === undefined ? empty(sql) : accepted ? andAccepted(sql) : andNotAccepted(sql)
   const [row] = await sql<{ count: number }[]>`
     select count(*)::float8 as count from consents
-    where account_id = ${accountId} ${conditions(sql, filters)} ${includeDeleted ? empty(sql) : andLive(sql)} ${answer}`
+    where account_id = ${accountId} ${andFilters(sql, filters)} ${filters.include_deleted ? empty(sql) : andLive(sql)}`
   return row?.count ?? 0
-}
-
-function conditions(
-  sql: Sql,
-  { siteId, subjectId, consentId, imported, firstId, lastId, before }: ListFilters,
-): Fragment {
-  let all = empty(sql)
-  if (siteId !== undefined) all = sql`${all} and site_id = ${siteId}`
-  if (subjectId !== undefined) all = sql`${all} and subject_id = ${subjectId}`
-  if (consentId !== undefined) all = sql`${all} and consent_id = ${consentId}`
-  if (imported !== undefined) all = sql`${all} and given_at is ${imported ? sql`not null` : sql`null`}`
-  if (firstId !== undefined) all = sql`${all} and id >= ${firstId}`
-  if (lastId !== undefined) all = sql`${all} and id <= ${lastId}`
-  if (before !== undefined) all = sql`${all} and id < ${before}`
-  return all
 }
 
 export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {

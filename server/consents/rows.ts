@@ -1,4 +1,4 @@
-import type { ConsentDraft } from '../../src/contract/index.ts'
+import type { ConsentDraft, FilterValues } from '../../src/contract/index.ts'
 import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
@@ -141,16 +141,8 @@ export interface ExpiryFilters {
   readonly after?: { readonly at: Date; readonly id: string } | undefined
 }
 
-export interface ListFilters {
-  readonly siteId?: string | undefined
-  readonly subjectId?: string | undefined
-  readonly consentId?: string | undefined
-  readonly accepted?: boolean | undefined
-  readonly imported?: boolean | undefined
-  /** Inclusive bounds of the id, and thus of `created_at`. */
-  readonly firstId?: string | undefined
-  readonly lastId?: string | undefined
+export interface ListFilters extends FilterValues {
   /** Exclusive bound of the id. */
   readonly before?: string | undefined
-  readonly includeDeleted: boolean
+  readonly include_deleted?: boolean | undefined
 }

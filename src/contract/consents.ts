@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { consentRoutes } from './consent-routes.ts'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { type FilterKind, type FilterName, filters, type KindOf } from './filters.ts'
 import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
@@ -107,20 +108,29 @@ const Expiry = z
   )
   .meta({ examples: ['P30D'] })
 
+const filterSchemas = {
+  site: Uuid,
+  text: text(1, 255),
+  boolean: QueryBoolean,
+  from: Instant,
+  to: Instant,
+} as const satisfies Record<FilterKind, z.ZodType>
+
+const filterShape = Object.fromEntries(
+  filters.map(({ name, kind, description }) => {
+    const schema = filterSchemas[kind].optional()
+    return [name, description === undefined ? schema : schema.describe(description)]
+  }),
+) as { [Name in FilterName]: z.ZodOptional<(typeof filterSchemas)[KindOf<Name>]> }
+
 /** Service specification section 4.2. */
 export const ConsentQuery = z
   .strictObject({
-    site_id: Uuid.optional(),
-    subject_id: text(1, 255).optional(),
-    consent_id: text(1, 255).optional(),
-    accepted: QueryBoolean.optional(),
-    from: Instant.optional().describe('The earliest created_at, inclusive.'),
-    to: Instant.optional().describe('The latest created_at, inclusive.'),
+    ...filterShape,
     include_deleted: QueryBoolean.optional().describe('Deleted records too.'),
     expiry: Expiry.optional().describe(
       'Accepted records that end within this time from now, or with `expired` those that have ended; soonest first. Of the other filters only `site_id` goes with it.',
     ),
-    imported: QueryBoolean.optional().describe('Imported records alone, or with `false` the others alone.'),
     ...pageQuery,
   })
   .refine(isRange, { error: 'must not be after to', path: ['from'] })

@@ -2,7 +2,9 @@
 
 import type { BatchLink, Claim, ListFilters, NewRecord } from '../../server/consents/rows.ts'
 import type { LeaseRequest, Period, TakenLease, UsageRow } from '../../server/quota/queries.ts'
+import type { Consent, FilterName } from '../../src/contract/index.ts'
 import type { Link } from '../../src/evidence/chain.ts'
+import { meets } from '../server/consents/population.ts'
 import { current } from './scheduler.ts'
 
 /** A record as the service answers with it. */
@@ -170,18 +172,15 @@ export class Model {
   }
 
   findPage(_account: string, filters: ListFilters, limit: number) {
-    const { siteId, subjectId, consentId, accepted, imported, firstId, lastId, before, includeDeleted } = filters
-    if (imported !== undefined) throw new Error('the model has no imported records')
+    const { before, include_deleted: includeDeleted, ...values } = filters
+    const wanted = Object.entries(values).filter(([, value]) => value !== undefined)
     const rows = [...this.consents.keys()]
       .sort()
       .reverse()
       .map(id => this.latest(id) as Row)
       .filter(row => includeDeleted || row.deleted_at === null)
-      .filter(row => siteId === undefined || row.site_id === siteId)
-      .filter(row => subjectId === undefined || row.subject_id === subjectId)
-      .filter(row => consentId === undefined || row.consent_id === consentId)
-      .filter(row => accepted === undefined || row.accepted === accepted)
-      .filter(({ id }) => (!firstId || id >= firstId) && (!lastId || id <= lastId) && (!before || id < before))
+      .filter(row => wanted.every(([name, value]) => meets[name as FilterName](row as Consent, String(value))))
+      .filter(({ id }) => !before || id < before)
     const page = rows.slice(0, limit)
     const last = page.length === limit ? (page.at(-1)?.id ?? null) : null
     return [{ records: page.map(row => JSON.stringify(row)).join(), last, has_more: rows.length > limit }]

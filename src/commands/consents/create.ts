@@ -12,8 +12,7 @@ import { exitOf } from '../../errors/explain.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './bulk/options.ts'
-import { acceptance, acceptanceFlags, preferencesOf } from './fields.ts'
-import { acceptedOf } from './filters.ts'
+import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
   ...acceptance,

@@ -85,3 +85,14 @@ export function typed(text: string, name: string): unknown {
     throw dataError(`${name}: the value ${(error as Error).message}`)
   }
 }
+
+export function acceptedOf({
+  accepted,
+  refused,
+}: {
+  readonly accepted?: true | undefined
+  readonly refused?: true | undefined
+}): boolean | undefined {
+  if (accepted && refused) throw usageError('--accepted and --refused cannot be combined')
+  return accepted ?? (refused ? false : undefined)
+}

@@ -4,7 +4,6 @@ import { action, Count, chooseFormat, flagOf, nonEmpty } from '../../cli/action.
 import { formatCount, resumeCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
-import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Extent } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
 import type { ConsentQuery } from '../../contract/index.ts'
@@ -18,18 +17,10 @@ import {
   consentViewWithExpiry,
   countView,
 } from '../../views/consent.ts'
-import { acceptedOf, importedOf } from './filters.ts'
+import { addFilterFlags, filterOptions, findConflict, queryOf, readFilterFlags } from './filters.ts'
 
 const Options = z.strictObject({
-  site: nonEmpty.optional(),
-  subject: nonEmpty.optional(),
-  consentId: nonEmpty.optional(),
-  accepted: z.literal(true).optional(),
-  refused: z.literal(true).optional(),
-  imported: z.literal(true).optional(),
-  witnessed: z.literal(true).optional(),
-  from: nonEmpty.optional(),
-  to: nonEmpty.optional(),
+  ...filterOptions,
   at: nonEmpty.optional(),
   cursor: nonEmpty.optional(),
   includeDeleted: z.literal(true).optional(),
@@ -46,20 +37,12 @@ type ListOptions = z.output<typeof Options>
 const screenful = 50
 
 export function list(command: Command, ctx: Context): void {
-  command
-    .option('--site <site>', 'only records of this site, by its name or id')
-    .option('--subject <id>', 'only records of this data subject')
-    .option('--accepted', 'only accepted records')
-    .option('--refused', 'only records that are not accepted')
-    .option('--from <time>', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
-    .option('--to <time>', 'created at this time or earlier; a date includes its whole day')
+  addFilterFlags(command, { isRare: false })
     .option('--limit <n>', `list at most n records (on a terminal ${screenful} unless --all)`)
     .option('--all', 'list every record, on a terminal too')
     .option('--count', 'print only the number of records')
     .option('--include-deleted', 'include deleted records')
-    .option('--consent-id <label>', 'only records with this label')
-    .option('--imported', 'only imported records; tables show when and where their persons answered')
-    .option('--witnessed', 'only records that were not imported')
+  addFilterFlags(command, { isRare: true })
     .option('--at <time>', 'show records as they were at this time; needs --subject or --consent-id')
     .option('--expiring <time>', 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first')
     .option('--expired', 'accepted records that have ended by the validity of their notice')
@@ -95,22 +78,16 @@ async function run(
   const limit = findLimit(ctx, options)
   const extent = { limit, maxRequests, readAhead: concurrency !== 1 }
   if (options.expiring !== undefined || options.expired) return await printExpiring(ctx, options, extent)
-  const now = new Date()
+  const flags = readFilterFlags(options)
+  const conflict = findConflict(flags)
+  if (conflict) throw usageError(`--${conflict.join(' and --')} cannot be combined`)
+  if (options.count) rejectPageOptions(options)
+  if (options.at !== undefined) requireAtOptions(options)
   const query: ConsentQuery = {
-    site_id: options.site,
-    subject_id: options.subject,
-    consent_id: options.consentId,
-    accepted: acceptedOf(options),
-    imported: importedOf(options),
-    from: options.from && startInstant(options.from, now),
-    to: options.to && endInstant(options.to, now),
+    ...(await queryOf(ctx, flags)),
     include_deleted: includeDeleted,
     cursor: options.cursor,
   }
-  if (options.count) rejectPageOptions(options)
-  if (options.at !== undefined) requireAtOptions(options)
-  if (options.site !== undefined) query.site_id = await siteIdOf(ctx, options.site)
-  if (query.imported !== undefined) await (await import('./offered.ts')).requireFilter(ctx, 'imported')
   if (options.count) return await (await import('./count.ts')).countList(ctx, query)
   const view = query.imported ? consentViewOfImports : includeDeleted ? consentViewWithDeleted : consentView
   if (options.at === undefined) {
@@ -133,7 +110,7 @@ function findLimit(ctx: Context, { limit, all }: ListOptions): number {
 async function printExpiring(ctx: Context, options: ListOptions, extent: Extent): Promise<Output<ConsentRow>> {
   const { readExpiry } = await import('./expiry.ts')
   const expiry = readExpiry(options)
-  await (await import('./offered.ts')).requireFilter(ctx, 'expiry')
+  await (await import('./offered.ts')).requireFilter(ctx, 'expiry', 'this instance does not know when consents end')
   const site_id = options.site && (await siteIdOf(ctx, options.site))
   const pages = ctx.api.pages({ site_id, expiry, cursor: options.cursor }, extent)
   return printPages(ctx, consentViewWithExpiry, pages, cursor => resumeCommand(ctx.host.argv, {}, cursor))

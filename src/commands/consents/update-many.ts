@@ -13,8 +13,7 @@ import { formatOf, formatOfIds, type LineFormat } from './bulk/lines.ts'
 import { type ImportOptions, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
 import { importConsents } from './bulk/run.ts'
 import { writeSnapshot } from './bulk/snapshot.ts'
-import { type acceptance, preferencesOf } from './fields.ts'
-import { acceptedOf } from './filters.ts'
+import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { findWhere, parseWhere, planWhere } from './where.ts'
 
 type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptions & typeof confirmOptions>> & {

@@ -13,8 +13,8 @@ import { safeJson, type View } from '../../output/index.ts'
 import { consentView, importView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
-import { acceptance, acceptanceFlags, preferencesOf } from './fields.ts'
-import { acceptedOf } from './filters.ts'
+import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
+import { filterFlags } from './filters.ts'
 
 const Options = z.strictObject({
   ...acceptance,
@@ -46,7 +46,7 @@ A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with such
 is there. With a change in flags, lines are ids, and lines that have a field of their own keep it. A record that is already
 as wanted is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
 
---where takes site, subject, consent-id, from and to with a value, and accepted, refused, imported or witnessed without:
+--where takes ${flagNames(false)} with a value, and ${flagNames(true)} without:
 what is found, not what is changed. You confirm the number of records, or pass --confirm N.
 
 Examples:
@@ -56,6 +56,13 @@ Examples:
   $ consentctl update --file changes.csv`,
     )
     .action(action(ctx, Options, options => viewOf(options), run))
+}
+
+function flagNames(isBare: boolean): string {
+  return filterFlags
+    .filter(each => each.isBare === isBare)
+    .map(({ flag }) => flag)
+    .join(', ')
 }
 
 function isMany({ operands, file, where, resume }: Options): boolean {

@@ -1,19 +1,17 @@
 import { promptToConfirm, requireConfirmedCount } from '../../cli/confirm.ts'
 import { instanceLabel } from '../../cli/messages.ts'
-import { siteIdOf } from '../../cli/sites.ts'
-import { endInstant, startInstant } from '../../cli/time.ts'
 import { unseen } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
-import type { Consent, ConsentQuery } from '../../contract/index.ts'
+import type { FilterFlag } from '../../contract/filters.ts'
+import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View, visible } from '../../output/index.ts'
 import { findPart } from '../../output/parts.ts'
 import { type ConsentRow, consentView } from '../../views/consent.ts'
 import { type CommonChange, changeOf } from './bulk/changes.ts'
+import { type FlagValues, filterFlags, findConflict, queryOf } from './filters.ts'
 
-const bareNames = ['accepted', 'refused', 'imported', 'witnessed'] as const
-const names = ['site', 'subject', 'consent-id', 'from', 'to', ...bareNames] as const
-type Name = (typeof names)[number]
+const names = filterFlags.map(({ flag }) => flag)
 
 /** Splits only before a filter's name, so that values may contain commas. */
 const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
@@ -22,48 +20,27 @@ const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
  * Parses `site=Shop,from=2026-01-01` to the filters that `list` has as flags.
  * @throws CliError (usage) for an unknown, repeated or empty filter
  */
-export function parseWhere(texts: readonly string[]): ReadonlyMap<Name, string> {
-  const found = new Map<Name, string>()
+export function parseWhere(texts: readonly string[]): FlagValues {
+  const found = new Map<FilterFlag, string>()
   for (const part of texts.flatMap(text => text.split(separator))) {
     const [name, value] = parseFilter(part)
     if (found.has(name)) throw usageError(`--where: ${name} is repeated`)
     found.set(name, value)
   }
-  for (const [one, other] of [['accepted', 'refused'] as const, ['imported', 'witnessed'] as const])
-    if (found.has(one) && found.has(other)) throw usageError(`--where: ${one} and ${other} cannot be combined`)
+  const conflict = findConflict(found)
+  if (conflict) throw usageError(`--where: ${conflict.join(' and ')} cannot be combined`)
   return found
 }
 
-function parseFilter(text: string): [Name, string] {
+function parseFilter(text: string): [FilterFlag, string] {
   const [, word = '', given] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
-  const name = names.find(each => each === word)
+  const { flag: name, isBare } = filterFlags.find(({ flag }) => flag === word) ?? {}
   if (!name)
     throw usageError(`--where: unknown filter "${word.split(',').at(-1)}"`, `use ${names.join(', ')}, as with list`)
-  const isBare = bareNames.some(each => each === name)
   const value = isBare && given === 'true' ? undefined : given
-  if (isBare && value !== undefined)
-    throw usageError(`--where: ${name} takes no value`, `use one of ${bareNames.join(', ')}`)
+  if (isBare && value !== undefined) throw usageError(`--where: ${name} takes no value`, `use ${name} alone`)
   if (!isBare && !value) throw usageError(`--where: ${name} needs a value`, `${name}=…`)
   return [name, value ?? '']
-}
-
-function isEither(filters: ReadonlyMap<Name, string>, yes: Name, no: Name): boolean | undefined {
-  return filters.has(yes) ? true : filters.has(no) ? false : undefined
-}
-
-async function queryOf(ctx: Context, filters: ReadonlyMap<Name, string>): Promise<ConsentQuery> {
-  const [site, from, to, now] = [filters.get('site'), filters.get('from'), filters.get('to'), new Date()]
-  const imported = isEither(filters, 'imported', 'witnessed')
-  if (imported !== undefined) await (await import('./offered.ts')).requireFilter(ctx, 'imported')
-  return {
-    site_id: site === undefined ? undefined : await siteIdOf(ctx, site),
-    subject_id: filters.get('subject'),
-    consent_id: filters.get('consent-id'),
-    accepted: isEither(filters, 'accepted', 'refused'),
-    imported,
-    from: from && startInstant(from, now),
-    to: to && endInstant(to, now),
-  }
 }
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }

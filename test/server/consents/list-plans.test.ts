@@ -35,16 +35,16 @@ beforeAll(async () => {
 function filtersOf(): Record<string, Partial<ListFilters>> {
   const at = Date.now() - 3_600_000 - (records / 2) * 20_000 // in the middle
   return {
-    'common site': { siteId: seeded.site },
-    'rare site': { siteId: seeded.smallSite },
-    'withered site': { siteId: seeded.witheredSite },
-    'common subject': { subjectId: seeded.busySubject },
-    'common label': { consentId: seeded.commonLabel },
-    'rare label': { consentId: seeded.label },
+    'common site': { site_id: seeded.site },
+    'rare site': { site_id: seeded.smallSite },
+    'withered site': { site_id: seeded.witheredSite },
+    'common subject': { subject_id: seeded.busySubject },
+    'common label': { consent_id: seeded.commonLabel },
+    'rare label': { consent_id: seeded.label },
     accepted: { accepted: true },
     refused: { accepted: false },
-    until: { lastId: lastIdAt(at) },
-    deleted: { includeDeleted: true },
+    until: { to: new Date(at).toISOString() },
+    deleted: { include_deleted: true },
     imported: { imported: true },
     'not imported': { imported: false },
   }
@@ -57,7 +57,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
-        const query = findPage(tx, accountId, { includeDeleted: false, ...some }, limit)
+        const query = findPage(tx, accountId, some, limit)
         numbers.push([name, await rowsRead(tx, query)])
       }
       return numbers

@@ -1,24 +1,22 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Consent } from '../../../src/contract/index.ts'
+import { type Consent, filters } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import { badParameters, cursorMutants } from './parameters.ts'
-import { type Filters, instants, matching, populate } from './population.ts'
+import { type Filters, matching, populate, samples } from './population.ts'
 import { expectRefused, newOwner, type Owner, recordKeys, unknownId } from './records.ts'
 
 const service = useService()
 let owner: Owner
 let records: Consent[]
-let candidates: Required<Omit<Filters, 'imported'>>
+let candidates: Required<Filters>
 beforeAll(async () => {
   owner = await newOwner(service)
   records = await populate(service.sql, owner, 230)
-  const [from, to] = [instants[1]?.toISOString() ?? '', instants[3]?.toISOString() ?? '']
-  const texts = { site_id: owner.siteId, subject_id: 'zo\u00eb', consent_id: 'banner' }
-  candidates = { ...texts, accepted: 'true', from, to, include_deleted: 'true' }
+  candidates = { ...samples, site_id: owner.siteId, include_deleted: 'true' }
 })
 
-const names = ['site_id', 'subject_id', 'consent_id', 'accepted', 'from', 'to', 'include_deleted'] as const
+const names = [...filters.map(({ name }) => name), 'include_deleted'] as const
 
 function pick(chosen: readonly (typeof names)[number][]): Filters {
   return Object.fromEntries(chosen.map(name => [name, candidates[name]]))

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { type FilterKind, filters } from '../../../src/contract/index.ts'
 import { unknownId } from './records.ts'
 
 const booleans = ['', 'TRUE', '1', 'yes', 'null', '%20true']
@@ -28,16 +29,18 @@ const instants = [
 
 const texts = ['', 'x'.repeat(256), '%00', '%ff', '%ed%a0%80', '%zz', '%']
 
-const refused: Readonly<Record<string, readonly string[]>> = {
-  limit: ['', ...integers],
-  accepted: booleans,
-  include_deleted: booleans,
-  imported: booleans,
+const refusedOf: Readonly<Record<FilterKind, readonly string[]>> = {
+  boolean: booleans,
   from: instants,
   to: instants,
-  site_id: ['', 'x', `urn:uuid:${unknownId}`, `${unknownId}%20`],
-  subject_id: texts,
-  consent_id: texts,
+  site: ['', 'x', `urn:uuid:${unknownId}`, `${unknownId}%20`],
+  text: texts,
+}
+
+const refused: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(filters.map(({ name, kind }) => [name, refusedOf[kind]])),
+  limit: ['', ...integers],
+  include_deleted: booleans,
   expiry: ['', 'P', '30d', 'P1H', 'PT1H', 'P101Y', 'past', 'P30D%20'],
   cursor: ['', 'x', '%00', 'AA', '=', '%20'],
 }

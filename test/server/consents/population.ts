@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { JSONValue, Sql } from 'postgres'
 import { v7 } from 'uuid'
-import type { Consent } from '../../../src/contract/index.ts'
+import type { Consent, FilterName } from '../../../src/contract/index.ts'
 import type { Owner } from './records.ts'
 
 /** Three milliseconds in a row, then gaps: bounds can be on, between and around them. */
@@ -36,39 +36,61 @@ export async function populate(sql: Sql, owner: Owner, count: number): Promise<C
       version: 1,
       record_hash: randomBytes(32),
       chain_head: randomBytes(32),
+      given_at: index % 9 < 4 ? at : null,
+      origin_system: index % 9 < 4 ? 'acme' : null,
+      origin_id: index % 9 < 4 ? `person-${index}` : null,
     }
   })
   await sql`insert into consents ${sql(rows.map(row => ({ ...row, preferences: sql.json(row.preferences) })))}`
-  const records = rows.map(({ account_id: _, version, record_hash, chain_head, ...record }) => record)
+  const records = rows.map(
+    ({
+      account_id: _,
+      version,
+      record_hash,
+      chain_head,
+      given_at,
+      origin_system: system,
+      origin_id: id,
+      ...record
+    }) => ({
+      ...record,
+      ...(given_at && { given_at, origin: { system, id, evidence: null } }),
+    }),
+  )
   const shown = JSON.parse(JSON.stringify(records)) as Consent[]
   return shown.sort((one, other) => (one.id < other.id ? 1 : -1))
 }
 
 /** Query parameters of a list. */
-export interface Filters {
-  readonly site_id?: string
-  readonly subject_id?: string
-  readonly consent_id?: string
-  readonly accepted?: string
-  readonly imported?: string
-  readonly from?: string
-  readonly to?: string
-  readonly include_deleted?: string
+export type Filters = { readonly [Name in FilterName | 'include_deleted']?: string }
+
+/** A value of each filter that finds some of the records, but of the site, which is the owner's. */
+export const samples: Readonly<Record<Exclude<FilterName, 'site_id'>, string>> = {
+  subject_id: 'zo\u00eb',
+  consent_id: 'banner',
+  accepted: 'true',
+  imported: 'true',
+  from: instants[1]?.toISOString() ?? '',
+  to: instants[3]?.toISOString() ?? '',
+}
+
+/** Tells if a list with the value of the filter has the record. */
+export const meets: Readonly<Record<FilterName, (record: Consent, value: string) => boolean>> = {
+  site_id: ({ site_id }, value) => site_id === value,
+  subject_id: ({ subject_id }, value) => subject_id === value,
+  consent_id: ({ consent_id }, value) => consent_id === value,
+  accepted: ({ accepted }, value) => String(accepted) === value,
+  imported: ({ origin }, value) => String(origin !== undefined) === value,
+  from: ({ created_at }, value) => Date.parse(created_at) >= Date.parse(value),
+  to: ({ created_at }, value) => Date.parse(created_at) <= Date.parse(value),
 }
 
 /** Returns the records that a list with these filters must contain, in their order. */
-export function matching(records: readonly Consent[], filters: Filters): Consent[] {
-  const { site_id, subject_id, consent_id, accepted, imported, from, to, include_deleted } = filters
-  const milliseconds = (text: string) => Date.parse(text)
+export function matching(records: readonly Consent[], { include_deleted, ...filters }: Filters): Consent[] {
+  const wanted = Object.entries(filters) as [FilterName, string][]
   return records.filter(
     record =>
-      (site_id === undefined || record.site_id === site_id) &&
-      (subject_id === undefined || record.subject_id === subject_id) &&
-      (consent_id === undefined || record.consent_id === consent_id) &&
-      (accepted === undefined || String(record.accepted) === accepted) &&
-      (imported === undefined || String(record.origin !== undefined) === imported) &&
-      (from === undefined || milliseconds(record.created_at) >= milliseconds(from)) &&
-      (to === undefined || milliseconds(record.created_at) <= milliseconds(to)) &&
+      wanted.every(([name, value]) => meets[name](record, value)) &&
       (include_deleted === 'true' || record.deleted_at === null),
   )
 }

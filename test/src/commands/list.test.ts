@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { filters } from '../../../src/contract/filters.ts'
 import { answers, apiKey, consent, consentsPath, listOf, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
@@ -79,24 +80,17 @@ describe('imported records', () => {
 
 describe('the query', () => {
   it('has every filter', async () => {
-    const flags = [
-      ['--site', site],
-      ['--subject', 'a b+c&d=é'],
-      ['--consent-id', 'banner'],
-      ['--accepted'],
-      ['--from', '2026-01-31T09:30:00.5+02:00'],
-      ['--to', '2026-03-01T00:00:00Z'],
-      ['--include-deleted'],
-      ['--cursor', '-abc_='],
-      ['--limit', '7'],
-    ].flat()
-    expect(await queryOf(flags)).toEqual({
-      site_id: site,
-      subject_id: 'a b+c&d=é',
-      consent_id: 'banner',
-      accepted: 'true',
-      from: '2026-01-31T09:30:00.5+02:00',
-      to: '2026-03-01T00:00:00Z',
+    const values = { site, text: 'a b+c&d=é', from: '2026-01-31T09:30:00.5+02:00', to: '2026-03-01T00:00:00Z' }
+    const given = filters.map(({ name, kind, flag }) =>
+      kind === 'boolean'
+        ? { name, value: 'true', flags: [`--${flag}`] }
+        : { name, value: values[kind], flags: [`--${flag}`, values[kind]] },
+    )
+    cli.instance.use(knowing(...filters.map(({ name }) => name)), empty)
+    const others = ['--include-deleted', '--cursor', '-abc_=', '--limit', '7']
+    await cli.run(['list', ...given.flatMap(({ flags }) => flags), ...others])
+    expect(cli.sent().at(-1)?.query).toEqual({
+      ...Object.fromEntries(given.map(({ name, value }) => [name, value])),
       include_deleted: 'true',
       cursor: '-abc_=',
       limit: '7',

@@ -7,9 +7,9 @@ import { Answered, Id, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Filters } from './filters.ts'
 
 /** Shows the time that the filters select by in place of the creation. */
-export function columnsOf({ end, source }: Filters, sites: readonly Site[]): readonly Column<Consent>[] {
+export function columnsOf({ end, imported }: Filters, sites: readonly Site[]): readonly Column<Consent>[] {
   const names = new Map(sites.map(({ id, name }) => [id, name]))
-  const isImported = source === 'imported'
+  const isImported = imported === 'true'
   return [
     { title: 'Subject', cell: row => (row.subject_id ? <Text of={row.subject_id} /> : <NoSubject id={row.id} />) },
     {

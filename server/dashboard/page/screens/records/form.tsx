@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { type FilterKind, filters } from '../../../../../src/contract/filters.ts'
 import { isUuid } from '../../../../../src/contract/uuid.ts'
 import { useAction } from '../../call.ts'
 import { Check, Field, Form, Select } from '../../parts/form.tsx'
@@ -15,9 +16,9 @@ interface FilterFormProps {
 }
 
 /** The filters of `consentctl list`, and a field that opens a record by its id. */
-export function FilterForm({ filters, onFilters, error }: FilterFormProps) {
+export function FilterForm({ filters: shown, onFilters, error }: FilterFormProps) {
   const sites = useSites().value ?? []
-  const [draft, setDraft] = useState(filters)
+  const [draft, setDraft] = useState(shown)
   const [id, setId] = useState('')
   const set = (change: Partial<Filters>) => setDraft({ ...draft, ...change })
   const action = useAction(async () => {
@@ -42,14 +43,23 @@ export function FilterForm({ filters, onFilters, error }: FilterFormProps) {
       }
     >
       <div class="filters pairs">
-        <SiteSelect sites={sites} value={draft.site} onValue={site => set({ site })} none="All sites" />
+        <SiteSelect sites={sites} value={draft.site_id} onValue={site_id => set({ site_id })} none="All sites" />
         <Select label="Validity" value={draft.end} onValue={end => set({ end })} options={ends} />
-        {draft.end === '' && <Plain draft={draft} set={set} />}
+        {draft.end === '' && <FilterFields filters={usual} draft={draft} set={set} />}
       </div>
-      <details open={hasMore(filters)}>
+      <details open={hasMore(shown)}>
         <summary>More filters</summary>
         <div class="filters">
-          {draft.end === '' && <More draft={draft} set={set} />}
+          {draft.end === '' && (
+            <>
+              <FilterFields filters={others} draft={draft} set={set} />
+              <Check
+                label="Deleted records, too"
+                isChecked={draft.withDeleted}
+                onValue={withDeleted => set({ withDeleted })}
+              />
+            </>
+          )}
           <Field label="Id of a record" value={id} onValue={setId} />
         </div>
       </details>
@@ -57,57 +67,28 @@ export function FilterForm({ filters, onFilters, error }: FilterFormProps) {
   )
 }
 
-interface PartProps {
+const isBound = (kind: FilterKind) => kind === 'from' || kind === 'to'
+const usual = filters.filter(({ kind, isRare }) => !isRare && kind !== 'site' && !isBound(kind))
+const others = filters.filter(({ kind, isRare }) => isRare || isBound(kind))
+
+interface FilterFieldsProps {
+  readonly filters: typeof filters
   readonly draft: Filters
   readonly set: (change: Partial<Filters>) => void
 }
 
-function Plain({ draft, set }: PartProps) {
-  return (
-    <>
-      <Field label="Subject (exact)" name="subject_id" value={draft.subject} onValue={subject => set({ subject })} />
-      <Select
-        label="Accepted"
-        value={draft.answer}
-        onValue={answer => set({ answer: answer as Filters['answer'] })}
-        options={answers}
-      />
-    </>
-  )
+function FilterFields({ filters, draft, set }: FilterFieldsProps) {
+  return filters.map(({ name, kind, label, choices = [] }) => {
+    const common = { label, value: draft[name], onValue: (value: string) => set({ [name]: value }) }
+    const options = choices.map((text, index) => [['', 'true', 'false'][index] ?? '', text] as const)
+    if (kind === 'boolean') return <Select key={name} {...common} options={options} />
+    return <Field key={name} {...common} name={name} type={isBound(kind) ? 'date' : 'text'} />
+  })
 }
 
-function More({ draft, set }: PartProps) {
-  return (
-    <>
-      <Field label="Label" name="consent_id" value={draft.label} onValue={label => set({ label })} />
-      <Field label="Created from (UTC)" name="from" type="date" value={draft.from} onValue={from => set({ from })} />
-      <Field label="Created until (UTC)" name="to" type="date" value={draft.to} onValue={to => set({ to })} />
-      <Select
-        label="Source"
-        value={draft.source}
-        onValue={source => set({ source: source as Filters['source'] })}
-        options={sources}
-      />
-      <Check label="Deleted records, too" isChecked={draft.withDeleted} onValue={withDeleted => set({ withDeleted })} />
-    </>
-  )
+function hasMore(draft: Filters): boolean {
+  return draft.withDeleted || others.some(({ name }) => draft[name] !== '')
 }
-
-function hasMore({ label, from, to, source, withDeleted }: Filters): boolean {
-  return Boolean(label || from || to || source || withDeleted)
-}
-
-const answers = [
-  ['', 'Yes or no'],
-  ['accepted', 'Yes'],
-  ['refused', 'No'],
-] as const
-
-const sources = [
-  ['', 'All records'],
-  ['imported', 'Imported'],
-  ['witnessed', 'Not imported'],
-] as const
 
 const ends = [
   ['', 'All records'],

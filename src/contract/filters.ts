@@ -1,0 +1,96 @@
+/** A filter of a list: a parameter of the API's query, flags of the command line, and a field on the dashboard. */
+interface Filter {
+  /** Decides the schema of the parameter, the values of its flags and the form of its field. */
+  readonly kind: 'site' | 'text' | 'boolean' | 'from' | 'to'
+  /** Flags with their help, without `--`. Two for a boolean: for true and for false. */
+  readonly flags: Readonly<Record<string, string>>
+  /** Name of the flag's value in the help. */
+  readonly value?: string
+  /** Of the field on the dashboard. */
+  readonly label: string
+  /** Names of any, true and false on the dashboard. */
+  readonly choices?: readonly [string, string, string]
+  /** Of the parameter, in the API's description. */
+  readonly description?: string
+  /** True if it comes after the usual ones in the help and on the dashboard. */
+  readonly isRare?: true
+  /** For a filter beyond the service specification: says that an instance does not have it. */
+  readonly without?: string
+}
+
+/** What a list is narrowed by. Its cursor is bound to their values. */
+export const listFilters = {
+  site_id: {
+    kind: 'site',
+    flags: { site: 'only records of this site, by its name or id' },
+    value: '<site>',
+    label: 'Site',
+  },
+  subject_id: {
+    kind: 'text',
+    flags: { subject: 'only records of this data subject' },
+    value: '<id>',
+    label: 'Subject (exact)',
+  },
+  accepted: {
+    kind: 'boolean',
+    flags: { accepted: 'only accepted records', refused: 'only records that are not accepted' },
+    label: 'Accepted',
+    choices: ['Yes or no', 'Yes', 'No'],
+  },
+  from: {
+    kind: 'from',
+    flags: { from: 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago' },
+    value: '<time>',
+    label: 'Created from (UTC)',
+    description: 'The earliest created_at, inclusive.',
+  },
+  to: {
+    kind: 'to',
+    flags: { to: 'created at this time or earlier; a date includes its whole day' },
+    value: '<time>',
+    label: 'Created until (UTC)',
+    description: 'The latest created_at, inclusive.',
+  },
+  consent_id: {
+    kind: 'text',
+    flags: { 'consent-id': 'only records with this label' },
+    value: '<label>',
+    label: 'Label',
+    isRare: true,
+  },
+  imported: {
+    kind: 'boolean',
+    flags: {
+      imported: 'only imported records; tables show when and where their persons answered',
+      witnessed: 'only records that were not imported',
+    },
+    label: 'Source',
+    choices: ['All records', 'Imported', 'Not imported'],
+    description: 'Imported records alone, or with `false` the others alone.',
+    isRare: true,
+    without: 'this instance cannot tell imported records from others',
+  },
+} as const satisfies Record<string, Filter>
+
+type Table = typeof listFilters
+export type FilterName = keyof Table
+export type FilterKind = Filter['kind']
+export type KindOf<Name extends FilterName> = Table[Name]['kind']
+
+export type FilterValues = {
+  readonly [Name in FilterName]?: (KindOf<Name> extends 'boolean' ? boolean : string) | undefined
+}
+
+type FlagsOf<Name extends FilterName> = keyof Table[Name]['flags'] & string
+
+/** Without `--`. */
+export type FilterFlag = { [Name in FilterName]: FlagsOf<Name> }[FilterName]
+
+/** A flag without a value. */
+export type BareFlag = { [Name in FilterName]: KindOf<Name> extends 'boolean' ? FlagsOf<Name> : never }[FilterName]
+
+export const filters = Object.entries(listFilters).map(([name, filter]: [string, Filter]) => {
+  const [flag = '', negation] = Object.keys(filter.flags)
+  return { ...filter, name: name as FilterName, flag: flag as FilterFlag, negation: negation as FilterFlag | undefined }
+})
