@@ -101,7 +101,7 @@ describe.skipIf(isSkipped)('admin verify looks at every account', () => {
 })
 
 it('the page of the evidence lists the columns that carry none', () => {
-  const page = readFileSync(new URL('../../../src/evidence/README.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../../src/evidence/limits.md', import.meta.url), 'utf8')
   const [, listed = ''] = /a column that no check looks at\*\*:([^;]*)/.exec(page) ?? []
   expect(new Set([...listed.matchAll(/`([\w.]+)`/g)].map(([, name]) => name))).toEqual(unverified)
 })

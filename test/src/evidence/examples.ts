@@ -540,7 +540,7 @@ const settings = [
   `{"at": "2026-01-02T10:30:00.000Z", "type": "account_entry", "actor": {"id": "01939d2c-0000-7000-8000-00000000000b", "kind": "user"}, "after": {"policy_version": 2, "updated_at": "2026-01-02T10:30:00.000Z"}, "nonce": "0c9d5e2f83b1476a9e4470d15fb2c613", "action": "site_updated", "before": {"policy_version": 1, "updated_at": "2026-01-01T09:00:00.000Z"}, "target": {"id": "01939d2c-0000-7000-8000-000000000001", "kind": "site"}, "version": 8, "previous": "${sha256(quota)}", "account_id": "01939d2c-0000-7000-8000-00000000000a"}`,
 ]
 
-/** The code blocks of src/evidence/README.md, as the program makes them, by name. */
+/** The examples of the pages in src/evidence, as the program makes them, by name. */
 export const examples: Readonly<Record<string, string>> = {
   keys: keySet,
   'first statement': firstStatement,

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +10,33 @@ import { documents } from '../../../src/contract/documents/index.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { examplePack, examples } from './examples.ts'
 
-/** A second implementation of src/evidence/README.md: from the page alone, with nothing of the program. */
+/** A second implementation of the pages in src/evidence: from them alone, with nothing of the program. */
 
-const page = readFileSync(new URL('../../../src/evidence/README.md', import.meta.url), 'utf8')
-const blocks = new Map(
-  [...page.matchAll(/<!-- ([\w ]+) -->\n```\w*\n([^`]*)```\n/g)].map(([, name = '', text = '']) => [name, text]),
+const folderOf = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+const pagesFolder = folderOf('src/evidence')
+const pages = new Map(
+  readdirSync(pagesFolder)
+    .filter(name => name.endsWith('.md'))
+    .map(name => [name, readFileSync(join(pagesFolder, name), 'utf8')]),
 )
+const fixtures = folderOf('test/fixtures/verifier')
+const fileOf = (name: string) => readFileSync(join(fixtures, name), 'utf8')
+
+/** Examples in the pages, in files of their own, and in the pack. */
+const blocks = new Map([
+  ...[...pages.values()].flatMap(page =>
+    [...page.matchAll(/<!-- ([\w ]+) -->\n```(?!sh)\w*\n([^`]*)```\n/g)].map(
+      ([, name = '', text = '']) => [name, text] as const,
+    ),
+  ),
+  ...readdirSync(join(fixtures, 'examples')).map(
+    name => [name.replace(/\.\w+$/, '').replaceAll('-', ' '), fileOf(`examples/${name}`)] as const,
+  ),
+  ...Object.entries({ keys: 'consent-keys', 'consent receipt': 'receipt', 'evidence pack': 'pack' }).map(
+    ([name, file]) => [name, fileOf(`example-pack/${file}.json`)] as const,
+  ),
+  ['publication', `${fileOf('example-pack/notice.json')}\n`],
+])
 const block = (name: string) => blocks.get(name) ?? ''
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of the page
@@ -194,12 +215,12 @@ const id: string = history[0].consent_id
 /** The entries of the log, whose hashes are the data of the leaves. */
 const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
 
-it('every example of the page of formats is what the program writes', () => {
+it('every example of the pages of formats is what the program writes', () => {
   expect(Object.fromEntries(blocks)).toEqual(examples)
 })
 
-it('the pack beside the page is what the program writes, and verifies', async () => {
-  const root = fileURLToPath(new URL('../../fixtures/verifier/example-pack', import.meta.url))
+it('the pack beside the pages is what the program writes, and verifies', async () => {
+  const root = join(fixtures, 'example-pack')
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name =>
     statSync(join(root, name)).isFile(),
   )
@@ -207,6 +228,50 @@ it('the pack beside the page is what the program writes, and verifies', async ()
   expect(new Map(names.map(name => [name, String(files.get(name))]))).toEqual(examplePack)
   const rows = await verifyPack('example-pack', files, {})
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
+})
+
+it('the script of the first page verifies the receipt of the pack, and no other one', () => {
+  const [, script = 'exit 1'] = /<!-- by hand -->\n```sh\n([\s\S]*?)```\n/.exec(pages.get('README.md') ?? '') ?? []
+  const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
+  const run = () => spawnSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' })
+  try {
+    cpSync(join(fixtures, 'example-pack'), folder, { recursive: true })
+    const { status, stdout } = run()
+    expect([status, stdout.match(/Successfully/g)]).toEqual([0, Array(3).fill('Successfully')])
+    expect(stdout).toContain(
+      'dated 2026-02-01T09:30:00.000Z - not in the log at 2026-01-31T12:00:00.000Z - in it at 2026-02-01T12:00:00.000Z',
+    )
+    const receipt = block('consent receipt')
+    const path = /"path": \[\s+"([\da-f]{8})/.exec(receipt)?.[1] ?? ''
+    for (const [old, other] of [
+      ['maria@', 'mario@'],
+      [path, '00000000'],
+    ] as const) {
+      writeFileSync(join(folder, 'receipt.json'), receipt.replace(old, other))
+      expect(run().status).not.toBe(0)
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it('no line of the pages is longer than 140 columns, and every link leads somewhere', () => {
+  const anchorsOf = (page: string) =>
+    [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+  for (const [name, page] of pages) {
+    const long = page.split('\n').filter(line => [...line].length > 140)
+    expect([name, long]).toEqual([name, []])
+    for (const [, file = '', anchor] of page.matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
+      const target = file === '' ? name : file.replace(/^\.\//, '')
+      if (anchor === undefined) expect(existsSync(join(pagesFolder, target)), `${name}: ${file}`).toBe(true)
+      else expect(anchorsOf(pages.get(target) ?? ''), `${name}: ${target}#${anchor}`).toContain(anchor)
+    }
+  }
 })
 
 describe('a verifier written from the page', () => {
@@ -322,7 +387,7 @@ describe('a verifier written from the page', () => {
     try {
       writeFileSync(join(folder, 'receipt.json'), block('consent receipt'))
       writeFileSync(join(folder, 'key.pem'), JSON.parse(block('keys')).keys[0].pem)
-      const [, script = 'exit 1'] = /```sh\n([^`]*)```/.exec(page) ?? []
+      const [, script = 'exit 1'] = /```sh\n([^`]*)```/.exec(pages.get('keys.md') ?? '') ?? []
       expect(execFileSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' })).toContain('Successfully')
     } finally {
       rmSync(folder, { recursive: true })

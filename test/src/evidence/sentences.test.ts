@@ -312,14 +312,14 @@ const rows: Row[] = [
   {
     by: '`verify`, of a pack',
     says: '“entry 2 of the record is leaf 7 of checkpoint.json; dated D; not in the log at A, in it at B”',
-    seen: 'the steps of [two-sided time](#two-sided-time), with the files of the pack alone',
+    seen: 'the steps of [two-sided time](./time.md#two-sided-time), with the files of the pack alone',
     trust:
       'those who gave the keys; the service, or the authorities of time stamps that somebody verifies, for A and B; the service alone for D',
     test: ['test/server/evidence/two-sided.test.ts', 'the honest are valid, the back-dated are not, offline'],
   },
   {
     by: '`verify`, of a pack',
-    says: '`valid`, of each file: it is as it was written, and fits the others as the page above says',
+    says: '`valid`, of each file: it is as it was written, and fits the others as pack.md says',
     seen: 'the files alone, and the keys that were given, or those in the pack where the detail and a warning say so',
     trust:
       'those who gave the keys; the service, for what it wrote before its checkpoint; who made the pack, for README.txt and index.html',
@@ -335,7 +335,7 @@ const rows: Row[] = [
   {
     by: '`verify`, of a consent receipt',
     says: '“its last event is dated D; not in the log at A, in it at B”; “dated D; in the log at B, and no checkpoint shows when it was not”; “its record was not in the log yet”',
-    seen: 'the steps of [two-sided time](#two-sided-time), with the receipt alone; the last one is the word of the receipt',
+    seen: 'the steps of [two-sided time](./time.md#two-sided-time), with the receipt alone; the last one is the word of the receipt',
     trust: 'those who gave the keys; the service',
     test: ['test/src/commands/verify.test.ts', 'a receipt whose record is in the log'],
   },
@@ -436,11 +436,12 @@ const rows: Row[] = [
 ]
 
 it('the page of formats has every sentence that can be said, with what was observed to say it', () => {
-  const cells = ({ by, says, seen, trust }: Row) => `| ${[by, says, seen, trust].join(' | ')} |`
-  const head = '| said by | sentence | what was observed | who is trusted |\n|---|---|---|---|'
-  const table = [head, ...rows.map(cells)].join('\n')
-  const page = readFileSync(new URL('src/evidence/README.md', root), 'utf8')
-  expect(/<!-- sentences -->\n\n([\s\S]*?)\n\n<!-- \/sentences -->/.exec(page)?.[1]).toBe(table)
+  const page = readFileSync(new URL('src/evidence/sentences.md', root), 'utf8')
+  const [, list = ''] = /<!-- sentences -->\n\n([\s\S]*?)\n\n<!-- \/sentences -->/.exec(page) ?? []
+  const items = list.split(/^- /m).slice(1)
+  expect(items.map(item => item.replace(/\s+/g, ' ').trim())).toEqual(
+    rows.map(({ by, says, seen, trust }) => `${by}: ${says}; seen: ${seen}; trusted: ${trust}`),
+  )
 })
 
 it('every kind of signed document has a sentence', () => {

@@ -17,7 +17,7 @@ import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { historyWith, id, importedFacts } from './chains.ts'
 import { examplePack, examples, importedReceipt, purgeReceipt, sealed } from './examples.ts'
 
-/** The verifier in Python, which was written from src/evidence/README.md, against documents of the program. */
+/** The verifier in Python, which was written from the pages in src/evidence, against documents of the program. */
 
 const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
 const isSkipped = missing.length > 0 && !process.env['CI']
