@@ -68,11 +68,12 @@ export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: 
   const people: PlannedPerson[] = []
   const done = new Set<string>()
   let isPlanned = false
-  for await (const event of held.earlierEvents()) {
-    if (event[0] === 'p') people.push(event[1])
-    else if (event[0] === 'd') done.add(event[1])
-    else isPlanned = true
-  }
+  for (const run of held.earlierRuns)
+    for await (const event of run()) {
+      if (event[0] === 'p') people.push(event[1])
+      else if (event[0] === 'd') done.add(event[1])
+      else isPlanned = true
+    }
   if (isPlanned) return { held, people, done }
   await held.close(true)
   return null

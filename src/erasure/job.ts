@@ -89,6 +89,6 @@ export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): P
 
 export async function readState(held: RunningJob['held']): Promise<JobState> {
   const state = newState(held.header)
-  for await (const event of held.earlierEvents()) apply(state, event)
+  for (const run of held.earlierRuns) for await (const event of run()) apply(state, event)
   return state
 }

@@ -3,7 +3,7 @@ import { pMapIterable } from 'p-map'
 interface Bounds<Item> {
   readonly concurrency: number
   /** Total size of unread results at which no further item is taken. Default: `concurrency`. */
-  readonly maxSize?: number
+  readonly maxSize?: () => number
   readonly sizeOf?: (item: Item) => number
 }
 
@@ -15,7 +15,7 @@ interface Bounds<Item> {
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
-  { concurrency, maxSize = concurrency, sizeOf = () => 1 }: Bounds<Item>,
+  { concurrency, maxSize = () => concurrency, sizeOf = () => 1 }: Bounds<Item>,
   map: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {
   const inFlight = new Set<Promise<unknown>>()
@@ -26,7 +26,7 @@ export async function* mapInOrder<Item, Result>(
     for await (const item of items) {
       size += sizeOf(item)
       yield item
-      while (size >= maxSize && !isStopped)
+      while (size >= maxSize() && !isStopped)
         await new Promise<void>(resolve => {
           wake = resolve
         })

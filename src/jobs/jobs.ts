@@ -1,24 +1,24 @@
-import { randomUUID } from 'node:crypto'
-import { constants, type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type * as z from 'zod'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 import type { Host } from '../io/io.ts'
-import { makeFolder, openDraft, partOf } from '../io/new-file.ts'
-import { groupCommit } from './group-commit.ts'
+import { isTaken, makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
+import { identify, isRunning } from './process.ts'
 import {
   busy,
-  type Claim,
-  type Close,
   damaged,
   encode,
-  encodeEvents,
-  type Log,
+  ended,
+  type Head,
+  isEnded,
+  type RunFile,
   readEntries,
-  readOwnership,
-} from './log.ts'
-import { identify, isRunning } from './process.ts'
+  readHead,
+  toLines,
+} from './run-file.ts'
 
 interface JobHeader {
   readonly job: string
@@ -34,7 +34,12 @@ export interface JobKind<Header extends JobHeader> {
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
 
-export interface Jobs<Header, Event> {
+/**
+ * A run of a job is a file, numbered from 1, with the entries that it wrote. The file is the job's lock, too: it is
+ * made with its owner in it, under a name that only one process can take, and the owner of the highest number holds the
+ * job. Nobody else writes to it, also not a process that was taken for dead.
+ */
+export interface Jobs<Header, Entry> {
   /**
    * Returns a job's id; for `last`, the latest of this profile and instance.
    *
@@ -47,22 +52,21 @@ export interface Jobs<Header, Event> {
   readHeader(job: string): Promise<Header>
   /** Like `readHeader`, but also while another process holds the job. */
   peekHeader(job: string): Promise<Header>
-  /** @throws CliError io (exit 1) if the file is damaged */
-  events(job: string): AsyncGenerator<Event>
-  create(header: Header): Promise<HeldJob<Header, Event>>
+  runs(job: string): Promise<Run<Entry>[]>
+  create(header: Header): Promise<HeldJob<Header, Entry>>
   /** @throws CliError busy (exit 7) while another process holds it */
-  resume(job: string): Promise<HeldJob<Header, Event>>
+  resume(job: string): Promise<HeldJob<Header, Entry>>
 }
 
-export interface HeldJob<Header, Event> {
+/** Reads the entries of a run from the first, at each call. @throws CliError io (exit 1) if the file is damaged */
+export type Run<Entry> = () => AsyncGenerator<Entry>
+
+export interface HeldJob<Header, Entry> {
   readonly header: Header
-  readonly isResumed: boolean
-  /** @throws CliError io (exit 1) if the file is damaged */
-  earlierEvents(): AsyncGenerator<Event>
-  /** Resolves when the events and all before them are on disk. After a failure all later calls fail. */
-  append(...events: readonly Event[]): Promise<void>
-  /** Appends within 100 ms; lost if the process is killed before. */
-  appendSoon(...events: readonly Event[]): void
+  /** The oldest first. Empty for a new job. */
+  readonly earlierRuns: readonly Run<Entry>[]
+  /** Resolves when the entries and all before them are on disk. After a failure all later calls fail. */
+  append(...entries: readonly Entry[]): Promise<void>
   /** @throws CliError busy (exit 7), like `append`, if another process has taken the job over */
   requireHeld(): Promise<void>
   close(isDone: boolean): Promise<void>
@@ -70,16 +74,21 @@ export interface HeldJob<Header, Event> {
 
 const fullDisk: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-/** This process's claims. Without them, a claim of an ended process with the same pid would look held. */
-const heldClaims = new Set<string>()
+/** Files of this process's runs. Without them, the file of an ended process with the same pid would look held. */
+const heldFiles = new Set<string>()
 
-export function jobsOf<Header extends JobHeader, Event extends readonly [kind: string, ...unknown[]]>(
-  kind: JobKind<Header>,
-): Jobs<Header, Event> {
-  const logOf = (job: string): Log => ({
-    path: join(kind.folder, `${job}.job`),
-    ifDamaged: kind.hints.damaged,
-  })
+export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): Jobs<Header, Entry> {
+  const { host } = kind
+  const fileOf = (job: string, number: number): RunFile => {
+    const name = number === 1 ? `${job}.job` : `${job}.job.${number}`
+    return { path: join(kind.folder, name), number, ifDamaged: kind.hints.damaged }
+  }
+  /** @throws CliError busy if the job is gone */
+  const filesOf = async (job: string): Promise<RunFile[]> => {
+    const numbers = (await stored(kind.folder)).filter(file => file.job === job).map(({ number }) => number)
+    if (!numbers.includes(1)) throw busy()
+    return numbers.sort((a, b) => a - b).map(number => fileOf(job, number))
+  }
   const explained = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
@@ -91,190 +100,172 @@ export function jobsOf<Header extends JobHeader, Event extends readonly [kind: s
       throw new CliError('io', exit.failure, message, { cause: error, hint })
     }
   }
-  const parse = (job: string) => parseHeader(logOf(job), kind.header)
-  const readHeader = async (job: string) => {
-    const header = await parse(job)
-    await requireIdle(logOf(job), (await readOwnership(logOf(job))).owner, kind.host)
-    return header
+  const peekHeader = async (job: string): Promise<Header> => {
+    const first = fileOf(job, 1)
+    const { data } = kind.header.safeParse((await readHead(first)).header)
+    if (!data) throw damaged(first, 1)
+    return data
   }
-  const hold = (file: FileHandle, first: Claim, size: number, header: Header): HeldJob<Header, Event> => {
-    const log = logOf(header.job)
-    let claim = first
-    const write = async (text: string): Promise<void> => {
-      const bytes = Buffer.from(`\n${text}`) // another process may have left an incomplete line
-      await writeAll(file, bytes)
-      await file.datasync()
-      const owned = await requireOwned(log, claim, size + bytes.length)
-      size = owned.size
-      if (owned.unreadable === 0) return
-      claim = await makeClaim(kind.host, claim.claim, owned.unreadable - 1)
-      heldClaims.add(claim.claim)
-      await write(encode(claim) + text)
+  const toRun =
+    (file: RunFile): Run<Entry> =>
+    () =>
+      readEntries<Entry>(file)
+  const start = async (header: Header, earlier: readonly RunFile[]): Promise<HeldJob<Header, Entry>> => {
+    const run = fileOf(header.job, (earlier.at(-1)?.number ?? 0) + 1)
+    const head: Head = { owner: await identify(host.pid), header }
+    const file = await explained(makeFile(run, head))
+    const requireHeld = async () => {
+      const last = (await filesOf(header.job)).at(-1)
+      if (last?.path !== run.path) throw busy()
     }
-    const { append, appendSoon } = groupCommit(write)
+    const write = async (text: string) => {
+      await file.writeFile(Buffer.from(text))
+      await file.datasync()
+    }
+    const append = appender(async entries => {
+      for (const line of toLines(entries)) await write(line)
+      await requireHeld()
+    })
     return {
       header,
-      isResumed: first.read > 1,
-      earlierEvents: () => eventsOf(log, first.claim),
-      append: (...events) => explained(append(encodeEvents(events))),
-      appendSoon: (...events) => appendSoon(encodeEvents(events)),
-      requireHeld: () => explained(append('')),
+      earlierRuns: earlier.map(toRun),
+      append: async (...entries) => await explained(append(entries.map(encode))),
+      requireHeld: () => explained(append([])),
       close: async isDone => {
-        const close: Close = { closed: claim.claim }
-        await append(isDone ? '' : encode(close)).catch(() => {})
+        const isWritten = await append([]).then(succeeded, failed)
         try {
-          const remove = () => rm(log.path, { force: true })
-          if (isDone) await requireOwned(log, claim, size).then(remove, () => {})
+          const isHeld = await requireHeld().then(succeeded, failed)
+          if (isHeld && isDone) await remove(await filesOf(header.job), kind.folder)
+          else if (isHeld && isWritten) await write(ended).catch(() => {}) // else it is free when the process has ended
         } finally {
-          heldClaims.delete(first.claim)
-          heldClaims.delete(claim.claim)
+          heldFiles.delete(run.path)
           await file.close()
         }
       },
     }
   }
   return {
-    find: wanted => findJob(kind, wanted, parse),
-    list: async () => (await storedJobs(kind.folder)).map(({ job }) => job),
-    readHeader,
-    peekHeader: parse,
-    events: job => eventsOf(logOf(job)),
+    find: wanted => findJob(kind, wanted, peekHeader),
+    list: () => listJobs(kind.folder),
+    readHeader: async job => {
+      const header = await peekHeader(job)
+      await requireIdle((await filesOf(job)).at(-1), host)
+      return header
+    },
+    peekHeader,
+    runs: async job => (await filesOf(job)).map(toRun),
     create: async header => {
-      const claim = await makeClaim(kind.host, null, 1)
-      const content = Buffer.from(encode(header) + encode(claim))
-      const file = await explained(createLog(logOf(header.job), kind.folder, content))
-      heldClaims.add(claim.claim)
-      return hold(file, claim, content.length, header)
+      await explained(makeFolder(kind.folder).then(() => removeStale(kind.folder)))
+      return await start(header, [])
     },
     resume: async job => {
-      const header = await parse(job)
-      const { file, claim, size } = await explained(takeOver(logOf(job), kind.host))
-      return hold(file, claim, size, header)
+      const header = await peekHeader(job)
+      const files = await filesOf(job)
+      await requireIdle(files.at(-1), host)
+      return await start(header, files)
     },
   }
 }
 
-async function* eventsOf<Event extends readonly unknown[]>(log: Log, untilClaim?: string): AsyncGenerator<Event> {
-  for await (const entry of readEntries(log)) {
-    if (Array.isArray(entry)) yield entry as readonly unknown[] as Event
-    else if (untilClaim !== undefined && (entry as Partial<Claim>).claim === untilClaim) return
+const succeeded = () => true
+const failed = () => false
+
+/** Concurrent appends share a flush. After a failed one the end of the file is unknown, so that all later ones fail. */
+function appender(write: (entries: readonly string[]) => Promise<void>) {
+  let waiting: string[] = []
+  let next: Promise<void> | null = null
+  let last: Promise<void> = Promise.resolve()
+  const flush = async (before: Promise<void>) => {
+    await before
+    await yieldToEventLoop() // to collect more entries of this tick
+    const entries = waiting
+    waiting = []
+    next = null
+    await write(entries)
+  }
+  return (entries: readonly string[]): Promise<void> => {
+    waiting.push(...entries)
+    next ??= last = flush(last)
+    return next
   }
 }
 
-async function parseHeader<Header>(log: Log, schema: z.ZodType<Header>): Promise<Header> {
-  for await (const entry of readEntries(log)) {
-    const { data } = schema.safeParse(entry)
-    if (data) return data
-    break
-  }
-  throw damaged(log, 1)
-}
-
-/** Writes the content under a temporary name first. */
-async function createLog({ path }: Log, folder: string, content: Buffer): Promise<FileHandle> {
-  await makeFolder(folder)
-  await removeStaleDrafts(folder)
+/** @throws CliError busy if another process has made it; the system's error if it cannot be made */
+async function makeFile({ path }: RunFile, head: Head): Promise<FileHandle> {
   const draft = await openDraft(partOf(path))
   try {
-    await writeAll(draft.file, content)
+    await draft.file.writeFile(Buffer.from(`${JSON.stringify(head)}\n`))
+    heldFiles.add(path)
     await draft.take(path)
     return draft.file
   } catch (error) {
     await draft.file.close()
     await draft.remove()
+    if (isTaken(error)) throw busy()
+    heldFiles.delete(path)
     throw error
   }
 }
 
-const staleDraftMs = 60_000
-
-/** Drafts of killed processes may contain personal data. */
-async function removeStaleDrafts(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!name.endsWith('.part')) continue
-    const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
-    if (Date.now() - changedAt > staleDraftMs) await rm(join(folder, name), { force: true })
+/** The job is gone when its first file is. */
+async function remove(files: readonly RunFile[], folder: string): Promise<void> {
+  for (const { path, number } of files) {
+    await rm(path, { force: true })
+    if (number === 1) await syncFolder(folder)
   }
 }
 
-async function makeClaim(host: Pick<Host, 'pid'>, after: string | null, read: number): Promise<Claim> {
-  return { claim: randomUUID(), after, read, ...(await identify(host.pid)) }
-}
+const staleMs = 60_000
 
-/** @throws CliError busy (exit 7) if another process holds the job or claims it first */
-async function takeOver(log: Log, host: Pick<Host, 'pid' | 'kill'>) {
-  const { owner, read } = await readOwnership(log)
-  await requireIdle(log, owner, host)
-  const claim = await makeClaim(host, owner?.claim ?? null, read)
-  const file = await open(log.path, constants.O_WRONLY | constants.O_APPEND).catch(rethrow)
-  heldClaims.add(claim.claim)
-  try {
-    await writeWhole(file, Buffer.from(`\n${encode(claim)}`)) // ends a killed process's line
-    await file.datasync()
-    const { size } = await requireOwned(log, claim, null)
-    return { file, claim, size }
-  } catch (error) {
-    heldClaims.delete(claim.claim)
-    await file.close()
-    throw error
+/** Killed processes leave drafts, and files of removed jobs, which may contain personal data. */
+async function removeStale(folder: string): Promise<void> {
+  const jobs = new Set(await listJobs(folder))
+  const leftOver = (await stored(folder)).filter(({ job }) => !jobs.has(job)).map(({ name }) => name)
+  const drafts = (await readdir(folder)).filter(name => name.endsWith('.part'))
+  for (const name of [...leftOver, ...drafts]) {
+    const changedAt = await changeOf(join(folder, name))
+    if (Date.now() - changedAt > staleMs) await rm(join(folder, name), { force: true })
   }
 }
 
-/**
- * Returns the file's size, and the line that another process made unreadable by writing at the same time. An
- * unexpected size means that another process wrote at least a claim.
- */
-async function requireOwned(log: Log, claim: Claim, expectedSize: number | null) {
-  const { size } = await stat(log.path).catch(rethrow)
-  if (size === expectedSize) return { size, unreadable: 0 }
-  const { owner, unreadable } = await readOwnership(log)
-  if (owner?.claim !== claim.claim) throw busy()
-  return { size, unreadable }
-}
-
-/** A nearly full disk takes only a part. */
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let written = 0; written < bytes.length; )
-    written += (await file.write(bytes, written, bytes.length - written)).bytesWritten
-}
-
-/** Repeats the whole text, because another process may have appended after the part. */
-async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
-  while ((await file.write(bytes, 0, bytes.length)).bytesWritten < bytes.length);
-}
-
-function rethrow(error: NodeJS.ErrnoException): never {
-  throw error.code === 'ENOENT' ? busy() : error
+async function changeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.mtimeMs ?? 0
 }
 
 /** A process of another machine cannot be checked: it counts as dead after this long without a write. */
 const longestSilenceMs = 600_000
 
-/** @throws CliError busy (exit 7) while the owner runs */
-async function requireIdle(log: Log, owner: Claim | null, host: Pick<Host, 'pid' | 'kill'>): Promise<void> {
-  if (owner === null) return
-  if (owner.host !== hostname()) {
-    const { mtimeMs } = await stat(log.path).catch(rethrow)
-    if (Date.now() - mtimeMs > longestSilenceMs) return
-    throw busy(
-      `another consentctl on ${owner.host}`,
-      'wait for it to end; when it has written nothing for ten minutes, it is taken for dead',
-    )
+/** @throws CliError busy (exit 7) while the owner runs and has not let the job go */
+async function requireIdle(run: RunFile | undefined, host: Pick<Host, 'pid' | 'kill'>): Promise<void> {
+  if (!run) throw busy()
+  const { owner } = await readHead(run)
+  if (owner.host === hostname()) {
+    const isAtWork = owner.pid === host.pid ? heldFiles.has(run.path) : await isRunning(owner, host)
+    if (isAtWork && !(await isEnded(run))) throw busy(`pid ${owner.pid}`)
+    return
   }
-  const isAtWork = owner.pid === host.pid ? heldClaims.has(owner.claim) : await isRunning(owner, host)
-  if (isAtWork) throw busy(`pid ${owner.pid}`)
+  if (Date.now() - (await changeOf(run.path)) > longestSilenceMs || (await isEnded(run))) return
+  throw busy(
+    `another consentctl on ${owner.host}`,
+    'wait for it to end; when it has written nothing for ten minutes, it is taken for dead',
+  )
 }
 
-/** Returns the job written last first. */
-async function storedJobs(folder: string) {
-  const found: { job: string; changedAt: number }[] = []
-  for (const name of await readdir(folder).catch(() => [])) {
-    const [, job] = /^([\da-f-]{36})\.job$/.exec(name) ?? []
-    if (job === undefined) continue
-    const changedAt = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0
-    found.push({ job, changedAt })
-  }
-  return found.sort((a, b) => b.changedAt - a.changedAt)
+async function stored(folder: string) {
+  const names = await readdir(folder).catch(() => [])
+  return names.flatMap(name => {
+    const [, job, number = '1'] = /^([\da-f-]{36})\.job(?:\.(\d+))?$/.exec(name) ?? []
+    return job === undefined ? [] : [{ name, job, number: Number(number) }]
+  })
+}
+
+async function listJobs(folder: string): Promise<string[]> {
+  const changes = new Map<string, number>()
+  const files = await stored(folder)
+  for (const { name, job } of files)
+    changes.set(job, Math.max(changes.get(job) ?? 0, await changeOf(join(folder, name))))
+  const jobs = files.filter(({ number }) => number === 1).map(({ job }) => job)
+  return jobs.sort((a, b) => (changes.get(b) ?? 0) - (changes.get(a) ?? 0))
 }
 
 async function findJob<Header extends JobHeader>(
@@ -282,19 +273,20 @@ async function findJob<Header extends JobHeader>(
   wanted: string,
   readHeader: (job: string) => Promise<Header>,
 ): Promise<string> {
-  const isLast = wanted === 'last'
+  const jobs = await listJobs(folder)
+  if (wanted !== 'last') {
+    if (jobs.includes(wanted)) return wanted
+    throw usageError(`no job ${wanted} to resume`, `unfinished jobs are in ${folder}`)
+  }
   let other: string | null = null
-  for (const { job } of await storedJobs(folder)) {
-    if (!isLast && job !== wanted) continue
-    const command = isLast ? await readHeader(job).then(elsewhere, () => null) : null
+  for (const job of jobs) {
+    const command = await readHeader(job).then(elsewhere, () => null)
     if (command === null) return job
     other ||= command
   }
-  if (other !== null)
-    throw usageError(
-      'no job of this profile and instance to resume',
-      other === '' ? undefined : `the last one of another: ${other}`,
-    )
-  if (isLast) throw usageError('no job to resume: nothing was begun that is not finished')
-  throw usageError(`no job ${wanted} to resume`, `unfinished jobs are in ${folder}`)
+  if (other === null) throw usageError('no job to resume: nothing was begun that is not finished')
+  throw usageError(
+    'no job of this profile and instance to resume',
+    other === '' ? undefined : `the last one of another: ${other}`,
+  )
 }

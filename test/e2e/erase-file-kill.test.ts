@@ -35,7 +35,7 @@ afterAll(() => server?.end('SIGTERM'))
 
 const namesIn = (...path: string[]) => {
   try {
-    return readdirSync(join(folder.path, 'state', ...path)).filter(name => /\.(job|json)$/.test(name))
+    return readdirSync(join(folder.path, 'state', ...path)).filter(name => /\.(job(\.\d+)?|json)$/.test(name))
   } catch {
     return []
   }

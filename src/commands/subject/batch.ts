@@ -254,7 +254,7 @@ async function erasePerson(
   try {
     ctx.interruption.throwIfAborted()
     await held.requireHeld()
-    const opened = await openPerson(ctx, person, held.isResumed, signer)
+    const opened = await openPerson(ctx, person, held.earlierRuns.length > 0, signer)
     if ('receipt' in opened) return await tellMade(ctx, person, opened)
     const { pages, outcome } = beginRun(opened, signer)
     for await (const _ of pages);

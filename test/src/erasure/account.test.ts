@@ -39,7 +39,7 @@ describe('with a key of another account, at an instance that names none', () => 
     expect((await folders.run(...erase)).code).not.toBe(0)
     swapKey()
     const { code, stderr } = await folders.run('resume', 'last')
-    expect([code, folders.receipts(), folders.journals().length]).toEqual([10, [], 1])
+    expect([code, folders.receipts(), folders.journals()[0]]).toEqual([10, [], expect.stringMatching(/\.job$/)])
     expect(stderr).toContain('the key sees none of the job’s records')
   })
 

@@ -66,7 +66,7 @@ describe('mapInOrder', () => {
       if (item === 0) await delay(60)
       return started
     }
-    const room = { concurrency: 2, maxSize: 60, sizeOf: () => 10 }
+    const room = { concurrency: 2, maxSize: () => 60, sizeOf: () => 10 }
     const [first] = await collect(mapInOrder(Array(12).keys(), room, map))
     expect(first).toBe(6)
   })
@@ -79,7 +79,7 @@ describe('mapInOrder', () => {
         yield item
       }
     }
-    for await (const _ of mapInOrder(items(), { concurrency: 2, maxSize: 6 }, itself)) {
+    for await (const _ of mapInOrder(items(), { concurrency: 2, maxSize: () => 6 }, itself)) {
       await delay(1)
       expect(taken - read).toBeLessThanOrEqual(6)
       read += 1
@@ -138,7 +138,7 @@ describe('mapInOrder', () => {
         isSourceEnded = true
       }
     }
-    for await (const _ of mapInOrder(items(), { concurrency: 4, maxSize: 4 }, itself)) {
+    for await (const _ of mapInOrder(items(), { concurrency: 4, maxSize: () => 4 }, itself)) {
       await delay(10)
       break
     }

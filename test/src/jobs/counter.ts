@@ -6,7 +6,7 @@ const jobs = countingJobs(folder)
 const found = await jobs.find(job).catch(() => null)
 const held = found ? await jobs.resume(found) : await jobs.create({ job, note: 'counts' })
 let last = 0
-for await (const [, number] of held.earlierEvents()) last = number
+for (const run of held.earlierRuns) for await (const [, number] of run()) last = number
 for (;;) {
   const numbers = Array.from({ length: 8 }, () => {
     last += 1

@@ -19,8 +19,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { HeldJob, JobKind, Jobs } from '../../../src/jobs/jobs.ts'
-import { encode } from '../../../src/jobs/log.ts'
+import type { HeldJob, JobKind, Jobs, Run } from '../../../src/jobs/jobs.ts'
 import { identify } from '../../../src/jobs/process.ts'
 import { isLongRun } from '../../e2e/campaign.ts'
 import { useFolder } from '../../support/cli.ts'
@@ -55,13 +54,13 @@ async function stoppedJob(jobs: CountingJobs, ...numbers: number[]): Promise<str
   return job.header.job
 }
 
-const pathOf = (folder: string, job: string) => join(folder, `${job}.job`)
+const pathOf = (folder: string, job: string, run = 1) => join(folder, `${job}.job${run > 1 ? `.${run}` : ''}`)
 
 const makeOld = (path: string) => utimesSync(path, 1, 1)
 
-async function numbersIn(events: AsyncIterable<Counted>): Promise<number[]> {
-  const numbers = []
-  for await (const [, number] of events) numbers.push(number)
+async function numbersIn(runs: readonly Run<Counted>[] | Promise<readonly Run<Counted>[]>): Promise<number[]> {
+  const numbers: number[] = []
+  for (const run of await runs) for await (const [, number] of run()) numbers.push(number)
   return numbers
 }
 
@@ -128,23 +127,34 @@ describe('find', () => {
 })
 
 describe('a resumed job', () => {
-  it('has the events of all earlier runs, and appends to the same file', async () => {
+  it('has the entries of all earlier runs, and writes a file of its own', async () => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const id = await stoppedJob(jobs, 1, 2)
     const second = await jobs.resume(id)
-    expect(await numbersIn(second.earlierEvents())).toEqual([1, 2])
+    expect(await numbersIn(second.earlierRuns)).toEqual([1, 2])
     await second.append(['n', 3])
-    expect(await numbersIn(second.earlierEvents())).toEqual([1, 2])
+    expect(await numbersIn(second.earlierRuns)).toEqual([1, 2])
     await second.close(false)
     const third = await jobs.resume(id)
-    expect([third.isResumed, third.header.note]).toEqual([true, 'hello'])
-    expect(await numbersIn(third.earlierEvents())).toEqual([1, 2, 3])
-    expect(await numbersIn(jobs.events(id))).toEqual([1, 2, 3])
-    expect(readdirSync(folder)).toEqual([`${id}.job`])
+    expect([third.earlierRuns.length, third.header.note]).toEqual([2, 'hello'])
+    expect(await numbersIn(third.earlierRuns)).toEqual([1, 2, 3])
+    expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
+    expect(readdirSync(folder).sort()).toEqual([`${id}.job`, `${id}.job.2`, `${id}.job.3`])
   })
 
-  it('is removed when it is closed as done', async () => {
+  it('continues after the tenth run', async () => {
+    const jobs = openJobs(newFolder())
+    const id = await stoppedJob(jobs, 1)
+    for (let number = 2; number <= 12; number += 1) {
+      const job = await jobs.resume(id)
+      await job.append(['n', number])
+      await job.close(false)
+    }
+    expect(await numbersIn(jobs.runs(id))).toEqual(Array.from({ length: 12 }, (_, index) => index + 1))
+  })
+
+  it('is removed with all runs when it is closed as done', async () => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const job = await jobs.resume(await stoppedJob(jobs, 1))
@@ -166,62 +176,66 @@ describe('the file of a job', () => {
     const jobs = openJobs(folder)
     const id = await stoppedJob(jobs, 1, 2)
     const path = pathOf(folder, id)
-    const closed = readFileSync(path)
-    const whole = closed.subarray(0, closed.lastIndexOf('\n', closed.length - 2) + 1)
-    const lastLine = whole.lastIndexOf('\n', whole.length - 2) + 1
-    for (let length = lastLine; length < whole.length; length += 1) {
+    const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n')
+    const whole = `${head}\n[["n",1]]\n[["n",2]]\n`
+    expect(lines).toContain('{"ended":true}')
+    for (let length = head.length + 11; length <= whole.length; length += 1) {
       const expected = length < whole.length - 1 ? [1] : [1, 2]
-      writeFileSync(path, whole.subarray(0, length))
-      expect(await numbersIn(jobs.events(id)), `byte ${length}`).toEqual(expected)
+      writeFileSync(path, whole.slice(0, length))
+      rmSync(pathOf(folder, id, 2), { force: true })
+      expect(await numbersIn(jobs.runs(id)), `byte ${length}`).toEqual(expected)
       const next = await jobs.resume(id)
       await next.append(['n', 3])
       await next.close(false)
-      expect(await numbersIn(jobs.events(id)), `resumed at byte ${length}`).toEqual([...expected, 3])
+      expect(await numbersIn(jobs.runs(id)), `resumed at byte ${length}`).toEqual([...expected, 3])
     }
   })
 
   it.each([
-    ['a few characters', '0000'],
+    ['a few characters', '[["n"'],
     ['blocks that were never written', '\0'.repeat(4096)],
-    ['a line that was never written', '\0\0\n\0'],
-    ['a line with a wrong checksum', '01234567 ["n",9]\n'],
-  ])('is read up to %s at its end, and a later run does not turn these into damage', async (_, garbage) => {
+    ['a line in whose middle nothing was written', '[["n",\0\0\0\0]]\n'],
+  ])('is read up to %s at its end, which a later run does not turn into damage', async (_, garbage) => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const id = await stoppedJob(jobs, 1)
-    for (const number of [2, 3]) {
-      appendFileSync(pathOf(folder, id), garbage)
+    for (const run of [1, 2]) {
+      appendFileSync(pathOf(folder, id, run), garbage)
       const job = await jobs.resume(id)
-      await job.append(['n', number])
+      await job.append(['n', run + 1])
       await job.close(false)
     }
-    expect(await numbersIn(jobs.events(id))).toEqual([1, 2, 3])
+    expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
   })
 
-  it('is damaged when any byte before its last line changes, also in the lines before a later run', async () => {
+  it('is damaged when a line before its last cannot be read, also in an earlier run', async () => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const id = await stoppedJob(jobs, 1, 2)
-    const job = await jobs.resume(id)
-    await job.append(['n', 3])
-    await job.close(false)
+    await (await jobs.resume(id)).close(false)
     const path = pathOf(folder, id)
-    const whole = readFileSync(path)
-    const end = whole.lastIndexOf('\n', whole.length - 2)
-    for (let at = 0; at < end; at += 1) {
-      const changed = Buffer.from(whole)
-      changed[at] = (changed[at] ?? 0) ^ 1
-      writeFileSync(path, changed)
-      await expect(numbersIn(jobs.events(id)), `byte ${at}`).rejects.toMatchObject({
-        code: 'io',
-        exit: 1,
-        message: expect.stringContaining('is damaged at line'),
-        hint: 'count again',
-      })
-    }
+    const text = readFileSync(path, 'utf8')
+    writeFileSync(path, text.replace('[["n",1]', '[["n",1'))
+    await expect(numbersIn(jobs.runs(id))).rejects.toMatchObject({
+      code: 'io',
+      exit: 1,
+      message: expect.stringContaining('is damaged at line 2'),
+      hint: 'count again',
+    })
   })
 
-  it.each(['', 'hello\n', encode({ job: 'x', nota: '' })])(
+  it('has no entry that would be too long to read again, and takes others after it', async () => {
+    const folder = newFolder()
+    const jobs = openJobs(folder)
+    const job = await newJob(jobs)
+    const long = ['n', 'x'.repeat(1024 * 1024)] as unknown as Counted
+    await expect(job.append(long)).rejects.toMatchObject({ code: 'invalid_data' })
+    const almost = Array.from({ length: 5 }, () => ['n', 'ü'.repeat(300_000)] as unknown as Counted)
+    await job.append(...almost, ['n', 1])
+    expect((await numbersIn(jobs.runs(job.header.job))).at(-1)).toBe(1)
+  })
+
+  it.each(['', 'hello\n', '{"owner":{},"header":{"job":"x","nota":""}}\n'])(
     'is damaged at line 1 when it begins with %j',
     async content => {
       const folder = newFolder()
@@ -240,32 +254,28 @@ describe('the file of a job', () => {
     await expect(newJob(openJobs(folder))).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
-  it('does not keep drafts of processes that were killed before they gave it its name', async () => {
+  it('does not keep what killed processes left: drafts, and further runs of a removed job', async () => {
     const folder = newFolder()
     mkdirSync(folder, { recursive: true })
-    const [stale, fresh] = [join(folder, 'a.job.1.part'), join(folder, 'b.job.2.part')]
-    for (const path of [stale, fresh]) writeFileSync(path, 'a person')
-    makeOld(stale)
+    const [stale, fresh, orphan] = [
+      join(folder, 'a.job.1.part'),
+      join(folder, 'b.job.2.part'),
+      pathOf(folder, randomUUID(), 2),
+    ]
+    for (const path of [stale, fresh, orphan]) writeFileSync(path, 'a person')
+    for (const path of [stale, orphan]) makeOld(path)
     await newJob(openJobs(folder))
-    expect([stale, fresh].map(existsSync)).toEqual([false, true])
+    expect([stale, fresh, orphan].map(existsSync)).toEqual([false, true, false])
   })
 })
 
 describe('append', () => {
-  it('appends delayed events first, and these within some milliseconds or when the job is closed', async () => {
+  it('keeps the order of entries that are appended at once', async () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
-    const written = () => numbersIn(jobs.events(job.header.job))
-    job.appendSoon(['n', 1])
-    job.appendSoon(['n', 2])
-    expect(await written()).toEqual([])
-    await job.append(['n', 3], ['n', 4])
-    expect(await written()).toEqual([1, 2, 3, 4])
-    job.appendSoon(['n', 5])
-    await expect.poll(written).toEqual([1, 2, 3, 4, 5])
-    job.appendSoon(['n', 6])
-    await job.close(false)
-    expect(await written()).toEqual([1, 2, 3, 4, 5, 6])
+    await Promise.all([job.append(['n', 1], ['n', 2]), job.append(['n', 3])])
+    await job.append(['n', 4])
+    expect(await numbersIn(jobs.runs(job.header.job))).toEqual([1, 2, 3, 4])
   })
 
   it('fails with every call after one that failed', async () => {
@@ -273,7 +283,7 @@ describe('append', () => {
     const job = await newJob(jobs)
     await job.close(false)
     for (const number of [1, 2]) await expect(job.append(['n', number])).rejects.toMatchObject({ code: 'io', exit: 1 })
-    expect(await numbersIn(jobs.events(job.header.job))).toEqual([])
+    expect(await numbersIn(jobs.runs(job.header.job))).toEqual([])
   })
 
   it('resolves when the events are flushed to the disk, and not before', async () => {
@@ -320,7 +330,7 @@ describe('when several processes resume one job', () => {
       expect(winners).toHaveLength(1)
       expect(losers).toEqual(Array.from({ length: 7 }, () => expect.objectContaining({ code: 'busy', exit: 7 })))
       await winners[0]?.append(['n', 3])
-      expect(await numbersIn(jobs.events(id))).toEqual([1, 2, 3])
+      expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
       await winners[0]?.close(false)
     }
   })
@@ -333,33 +343,7 @@ describe('when several processes resume one job', () => {
     await expect(jobs.readHeader(id)).rejects.toMatchObject({ code: 'busy' })
     await first.append(['n', 2])
     await first.close(false)
-    expect(await numbersIn((await jobs.resume(id)).earlierEvents())).toEqual([1, 2])
-  })
-
-  it.each([
-    ['whole', [0]],
-    ['in two parts, with events between', [9, 0]],
-    ['in many parts', [4, 30, 31, 80, 0]],
-    ['in part, because it is killed', [40]],
-  ])('and one writes its claim %s, no event of the one that holds the job is lost', async (_name, ends) => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
-    const job = await newJob(jobs)
-    await job.append(['n', 1])
-    const claim = `\n${encode({ claim: randomUUID(), after: null, read: 1, ...(await identify(process.pid)) })}`
-    let number = 1
-    for (const [index, end] of ends.entries()) {
-      const rest = end === 0 ? claim.length : end
-      appendFileSync(pathOf(folder, job.header.job), claim.slice(ends[index - 1] ?? 0, rest))
-      await job.append(['n', ++number], ['n', ++number])
-    }
-    const wanted = Array.from({ length: number }, (_, index) => index + 1)
-    const distinct = async (events: AsyncIterable<Counted>) => [...new Set(await numbersIn(events))]
-    expect(await distinct(jobs.events(job.header.job))).toEqual(wanted)
-    await job.close(false)
-    const next = await jobs.resume(job.header.job)
-    await next.append(['n', number + 1])
-    expect(await distinct(next.earlierEvents())).toEqual(wanted)
+    expect(await numbersIn((await jobs.resume(id)).earlierRuns)).toEqual([1, 2])
   })
 
   it('one that comes when it is done is refused', async () => {
@@ -385,10 +369,9 @@ describe('when the process that holds a job', () => {
     const job = await newJob(openJobs(folder))
     await job.append(['n', 1])
     const path = pathOf(folder, job.header.job)
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
-    const claim = JSON.parse(lines[1]?.slice(9) ?? '')
-    lines[1] = encode({ ...claim, ...owner }).trimEnd()
-    writeFileSync(path, `${lines.join('\n')}\n`)
+    const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n')
+    const known = JSON.parse(head)
+    writeFileSync(path, [JSON.stringify({ ...known, owner: { ...known.owner, ...owner } }), ...lines].join('\n'))
     const then = (Date.now() - silentMs) / 1000
     utimesSync(path, then, then)
     return await codeOf(openJobs(folder, host).resume(job.header.job))
@@ -414,8 +397,13 @@ describe('when the process that holds a job', () => {
   })
 
   it('has the pid of the process that resumes, the job is taken over unless that holds it itself', async () => {
-    expect(await resumeHeldBy({ claim: randomUUID() }, process)).toBe(null)
     expect(await resumeHeldBy({}, process)).toBe('busy')
+    const folder = newFolder()
+    const jobs = openJobs(folder, process)
+    const job = await newJob(jobs)
+    const [other, text] = [randomUUID(), readFileSync(pathOf(folder, job.header.job), 'utf8')]
+    writeFileSync(pathOf(folder, other), text.replaceAll(job.header.job, other))
+    expect(await codeOf(jobs.resume(other))).toBe(null)
   })
 
   it('is of another machine, the job is taken over when it has been silent for ten minutes', async () => {
@@ -432,26 +420,17 @@ describe('when the process that holds a job', () => {
     const first = await newJob(jobs)
     await first.append(['n', 1])
     await first.requireHeld()
-    const path = pathOf(folder, first.header.job)
-    writeFileSync(path, readFileSync(path, 'utf8')) // the same file, as the claim of another process finds it
     const gone = openJobs(folder, otherThan(process.pid, 'ESRCH'))
     const second = await gone.resume(first.header.job)
     await expect(first.requireHeld()).rejects.toMatchObject({ code: 'busy', exit: 7 })
     await expect(first.append(['n', 2])).rejects.toMatchObject({ code: 'busy' })
     await first.close(true)
     await second.requireHeld()
-    expect(await numbersIn(second.earlierEvents())).toEqual([1])
+    expect((await numbersIn(second.earlierRuns))[0]).toBe(1)
     await second.append(['n', 3])
-    expect((await numbersIn(jobs.events(first.header.job))).at(-1)).toBe(3)
-  })
-})
-
-describe('Jobs › events that are appended together', () => {
-  it('are one line', async () => {
-    const folder = newFolder()
-    const job = await openJobs(folder).create({ job: randomUUID(), note: 'hello' })
-    await job.append(['n', 1], ['n', 2])
-    expect(readFileSync(pathOf(folder, job.header.job), 'utf8').match(/^\w{8} \[.*$/gm)).toHaveLength(1)
+    expect((await numbersIn(jobs.runs(first.header.job))).at(-1)).toBe(3)
+    await first.close(false)
+    await second.requireHeld()
   })
 })
 
@@ -477,7 +456,7 @@ describe('when a process is killed at any moment', () => {
       child.kill('SIGKILL')
       const last = (await printed).trimEnd().split('\n').map(Number).at(-1) ?? 0
       told = Math.max(told, last)
-      const numbers = existsSync(pathOf(folder, job)) ? await numbersIn(jobs.events(job)) : []
+      const numbers = existsSync(pathOf(folder, job)) ? await numbersIn(jobs.runs(job)) : []
       expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1))
       expect(numbers.length).toBeGreaterThanOrEqual(told)
     }

@@ -8,7 +8,6 @@ import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { exitOf } from '../../../errors/explain.ts'
 import type { LineKind } from './lines.ts'
 import type { Answer, Item, Operation, Sending } from './operation.ts'
-import type { SentLine } from './state.ts'
 
 const Id = text(1, 255).refine(isId, 'is not a valid id')
 const Change = z.strictObject({
@@ -43,13 +42,14 @@ export function updates(change: CommonChange): Operation {
   }
 }
 
-async function update(ctx: Context, { entry, earlier }: Item): Promise<Answer> {
+async function update(ctx: Context, { entry, sentAt }: Item): Promise<Answer> {
   const { api } = ctx
   const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
   const before = await api.consents.get({ params: { id } })
   const body = changeOf(before, { accepted, preferences, replace_preferences: replace })
-  if (body === null) return { id, how: 'unchanged' }
-  if (earlier && (await entriesSince(ctx, id, earlier)).length > 0) throw changedMeanwhile()
+  const isChanged = sentAt !== null && (await entriesSince(ctx, id, sentAt)).length > 0
+  if (body === null) return { id, how: isChanged ? 'unanswered' : 'unchanged' }
+  if (isChanged) throw changedMeanwhile()
   await api.consents.update({ params: { id }, body })
   return { id }
 }
@@ -65,7 +65,7 @@ export function changeOf(record: Consent, change: Partial<CommonChange>): Consen
 }
 
 /** Corrects for the clock difference to the instance. */
-async function entriesSince({ api }: Context, id: string, { sentAt }: SentLine): Promise<AuditEntry[]> {
+async function entriesSince({ api }: Context, id: string, sentAt: number): Promise<AuditEntry[]> {
   let aheadMs = 0
   const onResponse = ({ at }: { readonly at: number | null }) => {
     aheadMs = at === null ? 0 : at - Date.now()
@@ -101,12 +101,13 @@ export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }
   }
 }
 
-async function remove(ctx: Context, { entry, earlier }: Item, ignoreMissing: boolean): Promise<Answer> {
+async function remove(ctx: Context, { entry, sentAt }: Item, ignoreMissing: boolean): Promise<Answer> {
   const { id } = entry.draft as Change
   try {
-    const actions = earlier ? (await entriesSince(ctx, id, earlier)).map(({ action }) => action) : []
+    const entries = sentAt === null ? [] : await entriesSince(ctx, id, sentAt)
+    const actions = entries.map(({ action }) => action)
     if (actions.includes('deleted') && ['deleted', 'purged'].includes(actions.at(-1) ?? ''))
-      return { id, how: 'unchanged' }
+      return { id, how: 'unanswered' }
     if (actions.some(action => !['created', 'updated', 'purged'].includes(action ?? ''))) throw changedMeanwhile()
     await ctx.api.consents.remove({ params: { id } })
     return { id }

@@ -6,7 +6,6 @@ import { explain } from '../../../errors/explain.ts'
 import { newRecords } from './drafts.ts'
 import type { Answer, ImportJob, Item, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
-import type { SentLine } from './state.ts'
 
 export function creates(site: string | undefined): Operation {
   return {
@@ -22,7 +21,7 @@ export function creates(site: string | undefined): Operation {
       return {
         maxLines: async () => ((await instance.forNextRequest()).batches ? batchLimits.rows : 1),
         isRepeatable: instance.isRepeatable,
-        mayResend: async earlier => isKeyValid(earlier) && (await honoursKeys(ctx)),
+        mayResend: async sentAt => Date.now() - sentAt < keyLifetimeMs && (await honoursKeys(ctx)),
         send: items => post(ctx, job, items, instance),
       }
     },
@@ -31,10 +30,6 @@ export function creates(site: string | undefined): Operation {
 
 /** Instances keep an Idempotency-Key for 24 hours; one hour is a margin for clock differences. */
 const keyLifetimeMs = 23 * 60 * 60 * 1000
-
-function isKeyValid({ sentAt }: SentLine): boolean {
-  return Date.now() - sentAt < keyLifetimeMs
-}
 
 /** Detects support for Idempotency-Key. @throws ApiError if the instance does not respond */
 export function honoursKeys({ api }: Context): Promise<boolean> {

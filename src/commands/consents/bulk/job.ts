@@ -17,7 +17,7 @@ import { ColumnMap, ownColumns, readMap } from './map.ts'
 import type { ImportJob, Operation } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import { type Extent, openReader, type Reader, validate } from './reader.ts'
-import { type Event, openState } from './state.ts'
+import { countEarlier, type Entry, openState } from './state.ts'
 
 /** Contains no API key and no data of the records. */
 const Header = z.object({
@@ -33,8 +33,7 @@ const Header = z.object({
   profile: z.string(),
   base_url: z.string(),
   site: z.string().optional(),
-  /** Missing for `create`. */
-  command: z.enum(['create', 'update', 'rm', 'import']).optional(),
+  command: z.enum(['create', 'update', 'rm', 'import']),
   defaults: z.record(z.string(), z.unknown()).optional(),
   about: z.record(z.string(), z.unknown()).optional(),
   receipt_out: z.string().optional(),
@@ -77,20 +76,20 @@ export async function* openJob(
     const job = resumed
       ? await jobs.resume(resumed.job)
       : await begin(jobs, options, newHeader(ctx, operation, reader.path, extent, readerOptions), reader)
-    return { operation, reader, extent, state: openState(job), ...before }
+    return { operation, reader, extent, state: await openState(job), ...before }
   } catch (error) {
     await reader.close()
     throw error
   }
 }
 
-async function begin(jobs: Jobs<Header, Event>, { approve }: ImportOptions, header: Header, reader: Reader<object>) {
+async function begin(jobs: Jobs<Header, Entry>, { approve }: ImportOptions, header: Header, reader: Reader<object>) {
   await approve?.(header.lines, reader)
   return await jobs.create(header)
 }
 
-export function importJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Event> {
-  return jobsOf<Header, Event>({
+export function importJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Entry> {
+  return jobsOf<Header, Entry>({
     get folder() {
       return join(settings.stateFolder, 'jobs') // throws without a state folder, which a stream does not need
     },
@@ -98,7 +97,7 @@ export function importJobs({ settings, host }: Context, command?: Operation['com
     host,
     elsewhere: header => {
       const resume = commandForOrigin(settings, header, resumeCommand(header))
-      const isOfOther = command !== undefined && command !== (header.command ?? 'create')
+      const isOfOther = command !== undefined && command !== header.command
       return resume !== null && isOfOther ? '' : resume
     },
     hints: {
@@ -112,7 +111,7 @@ export function importJobs({ settings, host }: Context, command?: Operation['com
 }
 
 function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): string {
-  return `consentctl ${command ?? 'create'} --resume ${job}`
+  return `consentctl ${command} --resume ${job}`
 }
 
 interface JobOptions extends ReaderOptions {
@@ -145,8 +144,9 @@ function newHeader(
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
-  const own = command === 'create' ? { site } : { command, defaults, about, receipt_out }
-  return { version: 1, job: randomUUID(), file, sha256, lines, format, unguard, map, ...origin, ...own, created_at }
+  const own = command === 'create' ? { site } : { defaults, about, receipt_out }
+  const content = { file, sha256, lines, format, unguard, map }
+  return { version: 1, job: randomUUID(), command, ...content, ...origin, ...own, created_at }
 }
 
 function requireSame(
@@ -157,7 +157,7 @@ function requireSame(
   map: ColumnMap | null,
 ): void {
   requireSameOrigin(settings, header, resumeCommand(header))
-  if (command !== (header.command ?? 'create')) throw usageError(`the job is of another command`, resumeCommand(header))
+  if (command !== header.command) throw usageError(`the job is of another command`, resumeCommand(header))
   const isOther = Object.values(defaults).some(value => value !== undefined) && command !== 'create'
   if (isOther && !isDeepStrictEqual(JSON.parse(JSON.stringify(defaults)), header.defaults))
     throw usageError('the job was begun with another change', `leave its flags out: ${resumeCommand(header)}`)
@@ -173,15 +173,10 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   })
 }
 
-/** A completed line is not sent again, so it has exactly one such event. */
-async function readEarlier(jobs: Jobs<Header, Event>, { about }: Operation, resumed: Header | null) {
-  let [doneBefore, unchangedBefore] = [0, 0]
-  if (!resumed) return { doneBefore, unchangedBefore, about }
-  for await (const [kind, , , how] of jobs.events(resumed.job)) {
-    if (kind === 'd') doneBefore += 1
-    if (how === 'unchanged') unchangedBefore += 1
-  }
-  return { doneBefore, unchangedBefore, about: resumed.about }
+async function readEarlier(jobs: Jobs<Header, Entry>, { about }: Operation, resumed: Header | null) {
+  if (!resumed) return { doneBefore: 0, unchangedBefore: 0, about }
+  const { done, unchanged } = await countEarlier(await jobs.runs(resumed.job))
+  return { doneBefore: done, unchangedBefore: unchanged, about: resumed.about }
 }
 
 /**

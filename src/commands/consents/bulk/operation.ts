@@ -2,11 +2,14 @@ import type { Context } from '../../../context.ts'
 import type { LineKind } from './lines.ts'
 import type { ImportOptions } from './options.ts'
 import type { Entry, Extent, Reader } from './reader.ts'
-import type { How, JobState, SentLine } from './state.ts'
+import type { How, JobState } from './state.ts'
 
 export interface Item {
   readonly entry: Entry<object>
-  readonly earlier: SentLine | null
+  /** Set if an earlier run did it. */
+  readonly done: { readonly id: string; readonly how?: How | undefined } | null
+  /** Time since which an earlier run may have done it. */
+  readonly sentAt: number | null
   /** False if a resend could execute the line twice. */
   readonly maySend: boolean
 }
@@ -63,7 +66,7 @@ export interface Sending {
   /** True if a line whose result is lost may be sent again. */
   isRepeatable(): boolean
   /** False if a resend could execute the line twice. Not called for idempotent operations. */
-  mayResend(earlier: SentLine): Promise<boolean>
+  mayResend(sentAt: number): Promise<boolean>
   /** Answers in item order. Never rejects. */
   send(items: readonly Item[]): Promise<readonly Answer[]>
 }

@@ -9,9 +9,9 @@ import type { LineResult } from '../../../views/consent.ts'
 import type { Answer, ImportJob, Item, Operation, Sending } from './operation.ts'
 import type { ImportOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
-import { type Event, type How, maxLinesInFlight } from './state.ts'
+import { type How, maxLinesInFlight, type Result } from './state.ts'
 
-/** `unsent`: interrupted before its request, or the write-ahead entry could not be written. */
+/** `unsent`: interrupted before its request, or its begin could not be recorded. */
 export interface Outcome {
   readonly entry: Entry<object>
   readonly result: LineResult['result'] | 'unsent'
@@ -20,12 +20,7 @@ export interface Outcome {
   readonly how?: How | undefined
 }
 
-interface Group {
-  readonly items: readonly Item[]
-  readonly writeAhead: 'pending' | 'done' | { readonly failed: unknown }
-}
-
-/** Lines written ahead per concurrent request, so that requests do not wait for the disk. */
+/** Lines that are recorded as begun at once, for each concurrent request. */
 const aheadPerRequest = 8
 
 export type Sender = ReturnType<typeof openSender>
@@ -42,46 +37,44 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
     const items = Math.max(1, Math.min(await sending.maxLines(), maxErrors - failed))
     return { items, bytes: maxBodyBytes }
   }
-  const writeAhead = async (items: readonly Item[]): Promise<Group> => {
-    try {
-      const lines = items
-        .filter(item => mustSend(operation, item))
-        .map(({ entry, earlier }) => ({ number: entry.line.number, wasSent: earlier !== null }))
-      if (state && lines.length > 0) await state.writeAhead(lines)
-      return { items, writeAhead: 'done' }
-    } catch (error) {
-      return { items, writeAhead: { failed: error } }
-    }
+  const begin = async (items: readonly Item[]) => {
+    const ahead = sending.isRepeatable() ? Math.max(concurrency * aheadPerRequest, 2 * items.length) : 0
+    await state?.begin(items.at(-1)?.entry.line.number ?? 0, ahead)
   }
-  /** Unrepeatable lines are written ahead as late as possible: after a kill each of them is unknown. */
-  const prepare = async (items: readonly Item[]): Promise<Group> =>
-    sending.isRepeatable() ? await writeAhead(items) : { items, writeAhead: 'pending' }
-  const send = async (group: Group): Promise<readonly Outcome[]> => {
+  const nextTurn = inTurn(async (results: readonly Result[]) => state?.ended(results, sending.isRepeatable()))
+  const send = async (items: readonly Item[]): Promise<readonly Outcome[]> => {
     if (isStopped) return []
-    const { items, writeAhead: written } = group.writeAhead === 'pending' ? await writeAhead(group.items) : group
-    const outcomes =
-      typeof written === 'object' ? unsentOutcomes(operation, items, written.failed) : await sendItems(items)
+    const record = nextTurn()
+    const { outcomes, results, isSent } = await sendItems(items)
     untaken.add(outcomes)
     failed += outcomes.filter(({ result }) => result === 'failed').length
     if (failed >= maxErrors || outcomes.some(outcome => stopsAll(operation, outcome))) isStopped = true
+    const recorded = record(results)
+    if (!isSent) await recorded // no request slows these down
     return outcomes
   }
-  const sendItems = async (items: readonly Item[]): Promise<readonly Outcome[]> => {
-    const toSend = items.filter(item => mustSend(operation, item))
-    state?.sending(toSend.map(({ entry }) => entry.line.number))
+  const sendItems = async (items: readonly Item[]) => {
+    const toSend = items.filter(item => knownOutcome(operation, item) === null)
+    const sentAt = Date.now()
+    try {
+      if (toSend.length > 0) await begin(toSend)
+    } catch (error) {
+      return { outcomes: unsentOutcomes(operation, items, error), results: [], isSent: true }
+    }
     const answers = toSend.length > 0 ? await sending.send(toSend) : []
-    const events: Event[] = []
-    const outcomes = items.map(item => {
+    const outcomes: Outcome[] = []
+    const results: Result[] = []
+    let answered = 0
+    for (const item of items) {
       const known = knownOutcome(operation, item)
-      if (known) return known
-      const [outcome, event] = toOutcome(operation, item, answers[events.length] as Answer)
-      events.push(event)
-      return outcome
-    })
-    if (events.length > 0) state?.ended(events, sending.isRepeatable())
-    return outcomes
+      const [outcome, result] = known ?? toOutcome(operation, item, answers[answered] as Answer, sentAt)
+      if (!known) answered += 1
+      outcomes.push(outcome)
+      results.push(result)
+    }
+    return { outcomes, results, isSent: toSend.length > 0 }
   }
-  async function* untilStopped(groups: AsyncIterable<Group>) {
+  async function* untilStopped(groups: AsyncIterable<readonly Item[]>) {
     for await (const group of groups) {
       if (isStopped) return
       yield group
@@ -100,15 +93,11 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
      * @throws the read error of the file, after the outcomes of the lines before it
      */
     outcomes: async function* (): AsyncGenerator<readonly Outcome[]> {
-      const linesAhead = concurrency * aheadPerRequest
       const groups = inGroups(itemsOf(job, sending), bytesOf, nextRequestSize)
-      const ahead = {
-        concurrency: linesAhead,
-        maxSize: linesAhead,
-        sizeOf: (items: readonly Item[]) => items.length,
-      }
-      const room = { concurrency, maxSize: maxLinesInFlight, sizeOf: ({ items }: Group) => items.length }
-      for await (const outcomes of mapInOrder(untilStopped(mapInOrder(groups, ahead, prepare)), room, send)) {
+      // After a kill, lines that cannot be sent again are unknown from the first without a result.
+      const maxSize = () => (state && !sending.isRepeatable() ? 2 * concurrency : maxLinesInFlight)
+      const room = { concurrency, maxSize, sizeOf: (items: readonly Item[]) => items.length }
+      for await (const outcomes of mapInOrder(untilStopped(groups), room, send)) {
         untaken.delete(outcomes)
         yield outcomes
       }
@@ -116,20 +105,34 @@ export function openSender(ctx: Context, options: ImportOptions, job: ImportJob)
   }
 }
 
+/** Passes results on in the order in which their turns were taken. */
+function inTurn(pass: (results: readonly Result[]) => Promise<void>) {
+  const settled = new Map<number, readonly Result[]>()
+  let [taken, passed] = [0, 0]
+  return () => {
+    const turn = taken
+    taken += 1
+    return async (results: readonly Result[]): Promise<void> => {
+      settled.set(turn, results)
+      for (let next = settled.get(passed); next; next = settled.get(passed)) {
+        settled.delete(passed)
+        passed += 1
+        await pass(next)
+      }
+    }
+  }
+}
+
 /** @throws CliError changed, at the end, if the file is not the validated one */
-async function* itemsOf(
-  { reader, extent, state, operation }: ImportJob,
-  sending: Sending,
-): AsyncGenerator<readonly Item[]> {
+async function* itemsOf(job: ImportJob, sending: Sending): AsyncGenerator<readonly Item[]> {
+  const { reader, extent, state } = job
   for await (const entries of reader.entries(extent !== null)) {
     const items: Item[] = []
     try {
-      for (const entry of entries) {
-        const earlier = state?.isResumed ? await state.earlier(entry.line.number) : null
-        const isUnknown = earlier !== null && earlier.id === null
-        const maySend = !isUnknown || operation.isIdempotent || (await sending.mayResend(earlier))
-        items.push({ entry, earlier, maySend })
-      }
+      for (const entry of entries)
+        items.push(
+          state?.isResumed ? await toItem(job, sending, entry) : { entry, done: null, sentAt: null, maySend: true },
+        )
     } catch (error) {
       yield items
       throw error
@@ -139,23 +142,38 @@ async function* itemsOf(
   if (extent && reader.digest() !== extent.sha256) throw changedError(reader.path ?? '')
 }
 
-function mustSend(operation: Operation, item: Item): boolean {
-  return knownOutcome(operation, item) === null
+async function toItem({ state, operation }: ImportJob, sending: Sending, entry: Item['entry']): Promise<Item> {
+  const earlier = (await state?.earlier(entry.line.number)) ?? null
+  if (earlier?.id !== null) return { entry, done: earlier, sentAt: null, maySend: true }
+  const { sentAt } = earlier
+  return { entry, done: null, sentAt, maySend: operation.isIdempotent || (await sending.mayResend(sentAt)) }
 }
 
 /** Returns null for a line that must be sent. */
-function knownOutcome({ done }: Operation, { entry, earlier, maySend }: Item): Outcome | null {
-  if (earlier?.id) return doneOutcome(done, entry, earlier.id, earlier.how)
-  if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
-  return entry.draft === null ? { entry, result: 'failed', id: null, error: entry.error } : null
+function knownOutcome(operation: Operation, { entry, done, sentAt, maySend }: Item): [Outcome, Result] | null {
+  if (done) return doneOutcome(operation, entry, done)
+  const { number } = entry.line
+  if (!maySend) return [{ entry, result: 'unknown', id: null, error: lostError() }, [number, sentAt]]
+  if (entry.draft !== null) return null
+  return [{ entry, result: 'failed', id: null, error: entry.error }, [number, null]]
 }
 
-function doneOutcome(done: Operation['done'], entry: Item['entry'], id: string, how: How | undefined): Outcome {
-  return { entry, result: how === 'unchanged' ? how : done, id, error: null, how }
+// Unchanged lines count as done too: a later run must not undo changes made by others.
+function doneOutcome(
+  { done }: Operation,
+  entry: Item['entry'],
+  { id, how }: NonNullable<Item['done']>,
+): [Outcome, Result] {
+  const { number } = entry.line
+  const result = how === 'unchanged' ? how : done
+  return [{ entry, result, id, error: null, how }, how ? [number, id, how] : [number, id]]
 }
 
 function unsentOutcomes(operation: Operation, items: readonly Item[], error: unknown): Outcome[] {
-  return items.map(item => knownOutcome(operation, item) ?? { entry: item.entry, result: 'unsent', id: null, error })
+  return items.map(item => {
+    const [known] = knownOutcome(operation, item) ?? []
+    return known ?? { entry: item.entry, result: 'unsent', id: null, error }
+  })
 }
 
 function lostError(): CliError {
@@ -163,28 +181,35 @@ function lostError(): CliError {
   return new CliError('lost', exit.unknown, message)
 }
 
-function toOutcome(operation: Operation, item: Item, answer: Answer): [Outcome, Event] {
-  if ('error' in answer) return toErrorOutcome(operation, item, answer.error)
-  const { id, how } = answer
-  if (id.length > longestId) return toErrorOutcome(operation, item, unusableId())
-  const { number } = item.entry.line
-  // Unchanged lines count as done too: a later run must not undo changes made by others.
-  return [doneOutcome(operation.done, item.entry, id, how), how ? ['d', number, id, how] : ['d', number, id]]
+function toOutcome(operation: Operation, item: Item, answer: Answer, now: number): [Outcome, Result] {
+  if ('error' in answer) return toErrorOutcome(operation, item, answer.error, now)
+  if (answer.id.length > longestId) return toErrorOutcome(operation, item, unusableId(), now)
+  return doneOutcome(operation, item.entry, answer)
 }
 
-function toErrorOutcome({ isIdempotent }: Operation, { entry, earlier }: Item, error: unknown): [Outcome, Event] {
-  const { number } = entry.line
+function toErrorOutcome({ isIdempotent }: Operation, item: Item, error: unknown, now: number): [Outcome, Result] {
+  const { entry, sentAt } = item
   const { code, exit: exitCode } = explain(error)
-  const outcomeOf = (result: 'unsent' | 'unknown' | 'failed'): Outcome => ({ entry, result, id: null, error })
   const isOpen = exitCode === exit.temporary || exitCode === exit.unknown || isUnreachable(error)
-  const failed = ['f', number, code.slice(0, 100)] as const
-  // An earlier send of a create stays unknown.
-  if (code === 'interrupted' && (isIdempotent || !earlier))
-    return [outcomeOf('unsent'), earlier ? ['u', number] : ['f', number, 'unsent']]
-  if (isIdempotent && code !== 'lost') return [outcomeOf('failed'), isOpen ? ['u', number] : failed]
-  // A line that may have been executed before is unknown, even if rejected now.
-  if (earlier || exitCode === exit.unknown) return [outcomeOf('unknown'), ['u', number]]
-  return [outcomeOf('failed'), failed]
+  const as = (result: 'unsent' | 'unknown' | 'failed', since: number | null): [Outcome, Result] => [
+    { entry, result, id: null, error },
+    [entry.line.number, since],
+  ]
+  if (code === 'interrupted' && (isIdempotent || sentAt === null)) return as('unsent', sentAt)
+  if (isIdempotent && code !== 'lost') return as('failed', isOpen ? (sentAt ?? now) : null)
+  if (exitCode === exit.unknown) return as('unknown', sentAt ?? now)
+  if (sentAt !== null && !isAnswer(error)) return as('unknown', sentAt)
+  return as('failed', null)
+}
+
+/**
+ * Returns true if a rejection shows that the line's key was not used before. A conflict does not: its record may have
+ * been created and erased.
+ */
+function isAnswer(error: unknown): boolean {
+  const { status, exit: exitCode } = explain(error)
+  const isRejected = status !== undefined && status >= 400 && status < 500 && status !== 409
+  return isRejected && !endsAll(exitCode) && exitCode !== exit.temporary
 }
 
 /** Servers accept URLs of some 8,000 characters. Much longer ids do not fit into a line of the job. */

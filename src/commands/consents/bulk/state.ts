@@ -1,151 +1,156 @@
 import { parse, v5 } from 'uuid'
-import type { HeldJob } from '../../../jobs/jobs.ts'
+import type { HeldJob, Run } from '../../../jobs/jobs.ts'
 
 /**
- * `s`: about to be sent (Unix time in ms); `d`: done (record id, and how unless simply done); `f`: failed (code); `u`: unknown.
+ * A run goes through the file from its first line. `r`: results, in line order without a gap; the last line that has
+ * one is the run's watermark. `s`: lines up to `to` may be sent from `at` on (Unix time in ms). `e`: nothing after the
+ * watermark was sent.
  */
-export type Event =
-  | readonly ['s', line: number, at: number]
-  | readonly ['d', line: number, id: string, how?: How]
-  | readonly ['f', line: number, code: string]
-  | readonly ['u', line: number]
+export type Entry = readonly ['r', ...Result[]] | readonly ['s', to: number, at: number] | readonly ['e']
+
+/**
+ * A line that is done, with the record's id and how unless simply done; or null for a line to send (again), or the time
+ * since which it may have been carried out.
+ */
+export type Result = readonly [line: number, id: string, how?: How] | readonly [line: number, sentAt: number | null]
 
 /** `unchanged`: already as wanted. `unanswered`: the response was lost, but the record shows that it was done. */
 export type How = 'unchanged' | 'unanswered'
 
-export interface SentLine {
-  readonly line: number
-  /** Id of the record; null if it may or may not have been created. */
-  readonly id: string | null
-  readonly how?: How
-  /** Unix time of the first send, in milliseconds. */
-  readonly sentAt: number
-}
+/** What earlier runs did with a line: done, or sent and maybe done, first at this Unix time in milliseconds. */
+export type Earlier =
+  | { readonly id: string; readonly how?: How | undefined }
+  | { readonly id: null; readonly sentAt: number }
 
 export interface JobState {
   readonly job: string
   readonly isResumed: boolean
   /** Idempotency-Key of a line, the same in every run. */
   keyOf(line: number): string
-  /** Returns null for a line that was not sent or failed. Must be called in line order. */
-  earlier(line: number): Promise<SentLine | null>
-  /** Resolves when the entries are on disk. */
-  writeAhead(lines: readonly { readonly number: number; readonly wasSent: boolean }[]): Promise<void>
-  /** Lines written ahead but never marked here count as not sent when the run is closed. */
-  sending(lines: readonly number[]): void
-  /** With `isRepeatable` the results may be lost in a crash. */
-  ended(events: readonly Event[], isRepeatable: boolean): void
+  /** Returns null for a line to send as if for the first time. Must be called in line order. */
+  earlier(line: number): Promise<Earlier | null>
+  /** Resolves when it is on disk that the lines up to this one may be sent; `ahead` more save a write for each. */
+  begin(line: number, ahead: number): Promise<void>
+  /** Resolves at once, unless many results wait for the disk. With `isRepeatable` they wait for the next `begin`. */
+  ended(results: readonly Result[], isRepeatable: boolean): Promise<void>
   /** @throws CliError busy (exit 7) if another process has taken over the job */
   requireHeld(): Promise<void>
   close(isDone: boolean): Promise<void>
 }
 
-export function openState(job: HeldJob<{ readonly job: string }, Event>): JobState {
-  const earlier = readEarlierRuns(job.earlierEvents)
-  const unsent = new Set<number>()
+/** Maximum lines read but not yet reported, besides one request. Bounds the memory of a job. */
+export const maxLinesInFlight = 4000
+
+/** Maximum results in memory that no request follows. */
+const maxWaitingResults = maxLinesInFlight
+
+export async function openState(job: HeldJob<{ readonly job: string }, Entry>): Promise<JobState> {
+  const earlier = await readEarlierRuns(job.earlierRuns)
   const namespace = parse(job.header.job)
+  let waiting: Result[] = []
+  let [sentTo, recordedTo] = [0, 0]
+  let begun: Promise<void> = Promise.resolve()
+  const takeWaiting = (): Entry[] => {
+    const results = waiting
+    waiting = []
+    return results.length > 0 ? [['r', ...results]] : []
+  }
+  const begin = async (to: number) => {
+    sentTo = to
+    await job.append(...takeWaiting(), ['s', to, Date.now()])
+    recordedTo = to
+  }
   return {
     job: job.header.job,
-    isResumed: job.isResumed,
+    isResumed: job.earlierRuns.length > 0,
     keyOf: line => v5(String(line), namespace),
     earlier: line => earlier.find(line),
-    writeAhead: async lines => {
-      const at = Date.now()
-      for (const { number, wasSent } of lines) if (!wasSent) unsent.add(number)
-      await job.append(...lines.map(({ number }) => ['s', number, at] as const))
+    begin: async (line, ahead) => {
+      if (line + ahead / 2 > sentTo) {
+        begun = begin(line + ahead)
+        begun.catch(() => {}) // thrown to the lines that wait for it
+      }
+      if (line > recordedTo) await begun
     },
-    sending: lines => {
-      for (const line of lines) unsent.delete(line)
-    },
-    ended: (events, isRepeatable) => {
-      if (isRepeatable) job.appendSoon(...events)
-      else void job.append(...events).catch(() => {}) // the next write-ahead fails with the same error
+    ended: async (results, isRepeatable) => {
+      waiting.push(...results)
+      if (isRepeatable && waiting.length < maxWaitingResults) return
+      const written = job.append(...takeWaiting())
+      if (isRepeatable) await written
+      else written.catch(() => {}) // the next `begin` fails with the same error
     },
     requireHeld: () => job.requireHeld(),
     close: async isDone => {
       await earlier.close()
-      for (const line of unsent) job.appendSoon(['f', line, 'unsent'])
+      if (!isDone) await job.append(...takeWaiting(), ['e']).catch(() => {})
       await job.close(isDone)
     },
   }
 }
 
-/** Maximum lines read but not yet reported, besides one request. Bounds the memory of an import. */
-export const maxLinesInFlight = 4000
+interface EarlierRun {
+  readonly results: () => AsyncGenerator<Result>
+  /** The watermark: 0 before the first result. */
+  readonly last: number
+  /** The windows that end after it, in order. */
+  readonly sent: readonly { readonly to: number; readonly at: number }[]
+}
 
-/** Maximum lines of one run without a result. */
-const maxOpenLines = 2 * maxLinesInFlight
-
-const maxResentLines = 100_000
-
-/**
- * Streams first sends along with the file's lines, and holds the next 100,000 resent lines, so that memory does not grow with
- * the job. A run sends lines in order: one not after the last is a resend.
- *
- * `events` reads from the beginning at each call.
- */
-export function readEarlierRuns(events: () => AsyncIterable<Event>) {
-  const first = firstSends(events())
-  let next: IteratorResult<SentLine> | undefined
-  let resent: Resent | null = null
+/** `runs` are in order. Reads their results along with the file's lines, so that memory does not grow with the job. */
+export async function readEarlierRuns(runs: readonly Run<Entry>[]) {
+  const earlier = await Promise.all(runs.map(readRun))
+  const results = newestResults(earlier)
+  let next: IteratorResult<readonly [run: number, Result]> | undefined
   return {
-    find: async (line: number): Promise<SentLine | null> => {
-      if (!resent || line > resent.to) resent = await readResent(events(), line)
-      next ??= await first.next()
-      while (!next.done && next.value.line < line) next = await first.next()
-      const older = !next.done && next.value.line === line ? next.value : null
-      const newer = resent.lines.get(line) ?? null
-      return newer?.id ? newer : (older ?? newer)
+    find: async (line: number): Promise<Earlier | null> => {
+      next ??= await results.next()
+      while (!next.done && next.value[1][0] < line) next = await results.next()
+      const [run, result] = !next.done && next.value[1][0] === line ? next.value : [-1, null]
+      const [, id, how] = result ?? []
+      if (typeof id === 'string') return { id, how }
+      const times = earlier.slice(run + 1).flatMap(({ sent }) => sent.find(({ to }) => line <= to)?.at ?? [])
+      const sentAt = Math.min(id ?? Number.POSITIVE_INFINITY, ...times)
+      return sentAt === Number.POSITIVE_INFINITY ? null : { id: null, sentAt }
     },
     close: async () => {
-      await first.return(undefined)
+      await results.return(undefined)
     },
   }
 }
 
-async function* firstSends(events: AsyncIterable<Event>): AsyncGenerator<SentLine> {
-  const open = new Map<number, SentLine>()
+/** A line has the result of the last run that went as far. */
+async function* newestResults(runs: readonly EarlierRun[]): AsyncGenerator<readonly [run: number, Result]> {
   let last = 0
-  for await (const event of events) {
-    const [kind, line] = event
-    if (kind !== 's') applyResult(open, event)
-    else if (line > last) {
-      last = line
-      open.set(line, { line, id: null, sentAt: event[2] })
+  for (const [index, run] of [...runs.entries()].reverse()) {
+    if (run.last <= last) continue
+    for await (const result of run.results()) if (result[0] > last) yield [index, result]
+    last = run.last
+  }
+}
+
+async function readRun(entries: Run<Entry>): Promise<EarlierRun> {
+  let last = 0
+  let sent: { to: number; at: number }[] = []
+  for await (const [kind, ...rest] of entries()) {
+    if (kind === 's') sent.push({ to: rest[0] as number, at: rest[1] as number })
+    else if (kind === 'e') sent = []
+    else {
+      last = (rest.at(-1) as Result)[0]
+      sent = sent.filter(({ to }) => to > last)
     }
-    if (open.size <= maxOpenLines) continue
-    const [oldest] = open.values()
-    if (!oldest) continue
-    open.delete(oldest.line)
-    yield oldest
   }
-  yield* open.values()
-}
-
-interface Resent {
-  readonly lines: ReadonlyMap<number, SentLine>
-  readonly to: number
-}
-
-async function readResent(events: AsyncIterable<Event>, from: number): Promise<Resent> {
-  const lines = new Map<number, SentLine>()
-  let [last, to] = [0, Number.POSITIVE_INFINITY]
-  for await (const event of events) {
-    const [kind, line] = event
-    if (kind !== 's') applyResult(lines, event)
-    else if (line > last) last = line
-    else if (line >= from && line <= to && !lines.has(line)) lines.set(line, { line, id: null, sentAt: event[2] })
-    if (lines.size <= 2 * maxResentLines) continue
-    const sorted = [...lines.keys()].sort((a, b) => a - b)
-    for (const beyond of sorted.slice(maxResentLines)) lines.delete(beyond)
-    to = sorted[maxResentLines - 1] ?? to
+  async function* results(): AsyncGenerator<Result> {
+    for await (const [kind, ...rest] of entries()) if (kind === 'r') yield* rest as Result[]
   }
-  return { lines, to }
+  return { results, last, sent }
 }
 
-function applyResult(lines: Map<number, SentLine>, event: Event): void {
-  const [kind, line] = event
-  const sent = lines.get(line)
-  if (sent && kind === 'f') lines.delete(line)
-  else if (sent && kind === 'd') lines.set(line, { ...sent, id: event[2], ...(event[3] && { how: event[3] }) })
+/** Counts the lines that are done. */
+export async function countEarlier(runs: readonly Run<Entry>[]): Promise<{ done: number; unchanged: number }> {
+  const counts = { done: 0, unchanged: 0 }
+  for await (const [, [, id, how]] of newestResults(await Promise.all(runs.map(readRun)))) {
+    if (typeof id === 'string') counts.done += 1
+    if (how === 'unchanged') counts.unchanged += 1
+  }
+  return counts
 }

@@ -112,11 +112,11 @@ async function post(ctx: Context, items: readonly Item[], batches: Batches): Pro
   }
 }
 
-function toAnswer(result: RowResult, { earlier }: Item, beganAt: number): Answer {
+function toAnswer(result: RowResult, { sentAt }: Item, beganAt: number): Answer {
   if (result.error !== null) return { error: result.error }
   const { id, replayed, maybeOwn } = result
   try {
-    const mayBeOwn = earlier !== null || maybeOwn
+    const mayBeOwn = sentAt !== null || maybeOwn
     const seen = replayed
       ? ({ answer: 'replayed', mayBeOwn, madeAt: timeOf(id) < beganAt ? 'before' : 'since' } as const)
       : ({ answer: 'made', mayBeOwn, madeAt: null } as const)

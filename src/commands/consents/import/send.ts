@@ -69,8 +69,8 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
   const { data: about } = ImportAbout.safeParse(header.about)
   if (!about)
     throw usageError(
-      `no import to resume: this job is of consentctl ${header.command ?? 'create'}`,
-      `to go on with that one instead: consentctl ${header.command ?? 'create'} --resume ${job}`,
+      `no import to resume: this job is of consentctl ${header.command}`,
+      `to go on with that one instead: consentctl ${header.command} --resume ${job}`,
     )
   const signer = await openSigner(ctx, locateImportReceipts(ctx))
   const isOther = about.account_id !== null && signer.account_id !== null && about.account_id !== signer.account_id

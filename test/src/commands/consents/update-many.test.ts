@@ -434,7 +434,7 @@ describe('rm --file', () => {
     const resumed = await cli.run(['rm', '--resume', 'last'])
     expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([
       8,
-      ['unchanged', 'unknown', 'deleted', 'failed'],
+      ['deleted', 'unknown', 'deleted', 'failed'],
     ])
     expect(writes).toEqual([uuid(3)])
   })

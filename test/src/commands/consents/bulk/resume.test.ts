@@ -1,6 +1,5 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
@@ -179,10 +178,9 @@ describe('create --resume', () => {
     serve({ s3: [429, 'quota_exceeded'] })
     const stopped = await create('--file', write(text(...subjects)), '--site', site, '--no-batch', '--ignore-quota')
     expect(stopped.code).toBe(8)
-    const events = readFileSync(jobFile(), 'utf8').split('\n')
-    expect(events.filter(event => event.endsWith(',"unsent"]')).length).toBeGreaterThan(0)
-    expect(posts().length).toBeLessThan(10)
-    rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
+    const begun = /\["s",(\d+)/.exec(readFileSync(jobFile(), 'utf8'))?.[1]
+    expect(posts().length).toBeLessThan(Number(begun))
+    makeOlder(24 * hour)
     serve()
     const { code, rows } = await create('--resume', 'last', '--ignore-quota')
     expect(code).toBe(0)
@@ -202,7 +200,7 @@ describe('create --resume', () => {
   it('does not send a line again that may exist when its key is over 23 hours old', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
-    rewrite(line => line.replace(/^\["s",1,\d+\]$/, `["s",1,${Date.now() - 24 * 3600 * 1000}]`))
+    makeOlder(24 * hour)
     cli.instance.requests.length = 0
     expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
     expect(posts()).toEqual([])
@@ -211,14 +209,11 @@ describe('create --resume', () => {
   it('counts the age of a key from the first time that it was sent', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
+    makeOlder(22 * hour)
+    cli.instance.requests.length = 0
     await create('--resume', 'last')
-    let isFirst = true
-    rewrite(line => {
-      if (!isFirst || !line.startsWith('["s",1,')) return line
-      isFirst = false
-      return `["s",1,${Date.now() - 24 * 3600 * 1000}]`
-    })
-    await create('--resume', 'last')
+    expect(posts().length).toBeGreaterThan(0)
+    makeOlder(2 * hour)
     cli.instance.requests.length = 0
     expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
     expect(posts()).toEqual([])
@@ -230,17 +225,16 @@ describe('create --resume', () => {
     const ran = await create('--file', write(text('a', 'b')), '--site', site)
     expect(advice(ran.stderr)).toEqual([expect.stringContaining('--resume')])
     expect(ran.stderr).toContain('to retry what was not created')
-    rewrite(line => line.replace(/^(\["s",\d+,)\d+\]$/, `$1${Date.now() - 24 * 3600 * 1000}]`))
+    makeOlder(24 * hour)
     const late = await create('--resume', 'last')
     expect([late.code, advice(late.stderr)]).toEqual([11, ['consentctl list']])
     expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
   it('writes --failed-out although other lines are lost, because no later run would', async () => {
-    serve({ a: [503, 'unavailable'] })
+    serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] })
     await create('--file', write(text('a', 'b')), '--site', site)
-    rewrite(line => line.replace(/^(\["[sd]",)2,.*$/, '["f",2,"x"]').replace(/^(\["s",1,)\d+\]$/, '$10]'))
-    serve({ b: [400, 'invalid_request'] })
+    makeOlder(24 * hour)
     const ran = await create('--resume', 'last')
     expect([ran.code, ran.rows.map(row => row.result)]).toEqual([8, ['unknown', 'failed']])
     expect(ran.stderr).toContain(
@@ -275,13 +269,50 @@ describe('create --resume', () => {
     )
   })
 
-  it('leaves a line unknown that may exist and is refused now', async () => {
+  it.each([
+    [400, 'invalid_request'],
+    [404, 'not_found'],
+  ])('takes a rejection (%i) of a line that was sent before for its answer', async (status, code) => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
-    serve({ a: [400, 'invalid_request'] })
+    serve({ a: [status, code] })
+    const { rows, stderr } = await create('--resume', 'last', '--failed-out', failedOut())
+    expect(rows.map(row => row.result)).toEqual(['failed'])
+    expect(readFileSync(failedOut(), 'utf8')).toBe(text('a'))
+    expect([stderr, readdirSync(jobs())]).toEqual([expect.not.stringContaining('--resume'), []])
+  })
+
+  it('leaves a line unknown that may exist and conflicts now, because its record may have been erased', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a')), '--site', site)
+    serve({ a: [409, 'conflict'] })
     const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
     expect(rows.map(row => row.result)).toEqual(['unknown'])
     expect(readdirSync(folder.path)).not.toContain('failed')
+  })
+
+  it('after a kill settles every line that may have been sent, by its Idempotency-Key', async () => {
+    serve({ b: [404, 'not_found'], c: [429, 'quota_exceeded'] })
+    await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
+    const keys = posts().map(({ key }) => key)
+    forgetResults()
+    cli.instance.requests.length = 0
+    serve({ b: [404, 'not_found'] })
+    const { code, rows } = await create('--resume', 'last', '--failed-out', failedOut())
+    expect([code, rows.map(row => row.result)]).toEqual([8, ['created', 'failed', 'created', 'created']])
+    expect(posts().map(({ key }) => key)).toEqual(expect.arrayContaining(keys))
+    expect([readFileSync(failedOut(), 'utf8'), readdirSync(jobs())]).toEqual([text('b'), []])
+  })
+
+  it('after a kill leaves the lines unknown that may have been sent to an instance without Idempotency-Key', async () => {
+    serve({ c: [429, 'quota_exceeded'] }, false)
+    await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
+    forgetResults()
+    cli.instance.requests.length = 0
+    serve({}, false)
+    const { code, rows } = await create('--resume', 'last')
+    expect([code, rows.map(row => row.result)]).toEqual([11, ['unknown', 'unknown', 'unknown', 'created']])
+    expect(posts().map(({ subject }) => subject)).toEqual(['d'])
   })
 
   it('takes the same file under another path, and no other file', async () => {
@@ -337,8 +368,8 @@ describe('create --resume', () => {
   it('ends with 7 while another process works on the job', async () => {
     const job = await stopped()
     rewrite(line => {
-      if (line.startsWith('{"closed"')) return null
-      return line.replace(/"pid":\d+/, '"pid":1').replace(/"started":"[^"]*"/, '"started":null')
+      if ('ended' in line) return null
+      return 'owner' in line ? { ...line, owner: { ...(line.owner as object), pid: 1, started: null } } : line
     })
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(7)
@@ -347,17 +378,36 @@ describe('create --resume', () => {
   })
 })
 
-/** Changes the lines of a job's file, with their checksums; those for which `change` returns null are left out. */
-function rewrite(change: (json: string) => string | null): void {
-  const entries = readFileSync(jobFile(), 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .flatMap(line => change(line.slice(9)) ?? [])
-  writeFileSync(jobFile(), entries.map(encode).join(''))
+type Entry = readonly [kind: string, ...unknown[]]
+
+/** Changes the lines of a job's files, which have a head, entries, and an end; those for which `change` returns null are left out. */
+function rewrite(change: (line: object | readonly Entry[]) => unknown): void {
+  for (const name of readdirSync(jobs())) {
+    const file = join(jobs(), name)
+    const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+    const kept = lines.map(line => change(JSON.parse(line))).filter(line => line !== null)
+    writeFileSync(file, kept.map(line => `${JSON.stringify(line)}\n`).join(''))
+  }
 }
 
-function encode(json: string): string {
-  return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`
+const hour = 3600 * 1000
+
+/** Makes every send so much older. */
+function makeOlder(ms: number): void {
+  const older = (value: unknown) => (typeof value === 'number' ? value - ms : value)
+  const change = ([kind, ...rest]: Entry): Entry =>
+    kind === 's'
+      ? [kind, rest[0], older(rest[1])]
+      : [kind, ...rest.map(result => [(result as unknown[])[0], ...(result as unknown[]).slice(1).map(older)])]
+  rewrite(line => (Array.isArray(line) ? (line as Entry[]).map(change) : line))
+}
+
+/** Leaves of a run what a kill leaves that came before any of its results was on the disk. */
+function forgetResults(): void {
+  rewrite(line => {
+    if (!Array.isArray(line)) return 'ended' in line ? null : line
+    return (line as Entry[]).filter(([kind]) => kind === 's')
+  })
 }
 
 describe('the file of an import job', () => {
@@ -370,7 +420,7 @@ describe('the file of an import job', () => {
     expect(content).not.toContain('subject')
   })
 
-  it.each(['0123', '01234567 ["d",2,"x"]', '\0\0\0\0\n\0\0'])(
+  it.each(['0123]', '[["r",[2,"x"]', '[["r",\0\0\0\0\n'])(
     'is read up to an end that was being written (%j)',
     async end => {
       const job = await stopped()
@@ -381,19 +431,10 @@ describe('the file of an import job', () => {
     },
   )
 
-  it('may be of version 1, whose lines have an event each', async () => {
-    const job = await stopped()
-    rewrite(line => line.replace(/^\{"version":2,/, '{"version":1,'))
-    expect(readFileSync(jobFile(), 'utf8')).toContain('{"version":1,')
-    serve()
-    expect(await create('--resume', job)).toMatchObject({ code: 0 })
-    expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
-  })
-
   it('is an error when it is damaged elsewhere, and nothing is sent', async () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
-    writeFileSync(jobFile(), content.replace('["d",1,', '["d",2,'))
+    writeFileSync(jobFile(), content.replace('["s",', '["s,'))
     const { code, stderr } = await create('--resume', job)
     expect(code).toBe(1)
     expect(stderr).toContain('is damaged at line')

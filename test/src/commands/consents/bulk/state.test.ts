@@ -1,135 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  type Event,
+  countEarlier,
+  type Earlier,
+  type Entry,
   openState,
+  type Result,
   readEarlierRuns,
-  type SentLine,
 } from '../../../../../src/commands/consents/bulk/state.ts'
 
-const reading = (events: readonly Event[]) =>
+const toRun = (entries: readonly Entry[]) =>
   async function* () {
-    yield* events
+    yield* entries
   }
 
-/** The state of each line by its events, without a bound of memory. */
-function expectedOf(events: readonly Event[]): Map<number, SentLine> {
-  const lines = new Map<number, SentLine>()
-  for (const event of events) {
-    const [kind, line] = event
-    const sent = lines.get(line)
-    if (kind === 's') lines.set(line, sent ?? { line, id: null, sentAt: event[2] })
-    else if (kind === 'f') lines.delete(line)
-    else if (kind === 'd' && sent) lines.set(line, { ...sent, id: event[2] })
-  }
-  return lines
-}
-
-async function findAll(events: readonly Event[], lines: number): Promise<SentLine[]> {
-  const earlier = readEarlierRuns(reading(events))
-  const found: SentLine[] = []
-  for (let line = 1; line <= lines; line += 1) {
-    const sent = await earlier.find(line)
-    if (sent) found.push(sent)
-  }
+async function findAll(runs: readonly (readonly Entry[])[], lines: number): Promise<(Earlier | null)[]> {
+  const earlier = await readEarlierRuns(runs.map(toRun))
+  const found: (Earlier | null)[] = []
+  for (let line = 1; line <= lines; line += 1) found.push(await earlier.find(line))
   await earlier.close()
   return found
 }
 
-/** The results that one run may write for a line that it sends, by whether it may have been created before. */
-const results = (line: number, at: number, wasUnknown: boolean): Event[][] => [
-  [],
-  [['u', line]],
-  [['d', line, `id-${line}-${at}`]],
-  ...(wasUnknown ? [] : [[['f', line, 'invalid_request'] as const]]),
-]
+interface End {
+  /** The lines that the run sent before it ended. */
+  readonly sent: number
+  /** The lines that the run had recorded as begun beyond these. */
+  readonly ahead: number
+  /** The results at the end that were not on the disk. */
+  readonly lost: number
+  readonly isKilled: boolean
+}
 
-/**
- * Runs that each send what is not created, in order, and end somewhere. `choices` picks the results; a result is written
- * up to `delay` lines after its line.
- */
-function runsOf(lines: number, ends: readonly number[], choices: readonly number[], delay: number): Event[] {
-  const events: Event[] = []
-  let choice = 0
-  for (const [run, end] of ends.entries()) {
-    const before = expectedOf(events)
-    const waiting: Event[][] = []
-    for (let line = 1; line <= Math.min(end, lines); line += 1) {
-      const sent = before.get(line)
-      if (sent?.id) continue
-      events.push(['s', line, run * 1000 + line])
-      const possible = results(line, run, sent !== undefined)
-      waiting.push(possible[(choices[choice++ % choices.length] ?? 0) % possible.length] ?? [])
-      if (waiting.length > delay) events.push(...(waiting.shift() ?? []))
+/** What a run writes that knows of each line what is in `known`, and what is known after it. */
+function runOf(
+  known: (Earlier | null)[],
+  { sent, ahead, lost, isKilled }: End,
+  at: number,
+  choices: readonly number[],
+) {
+  const entries: Entry[] = []
+  const after = [...known]
+  const written = isKilled ? Math.max(0, sent - lost) : sent
+  let begun = 0
+  for (let line = 1; line <= sent; line += 1) {
+    const earlier = known[line - 1] ?? null
+    const sentAt = earlier?.id === null ? earlier.sentAt : null
+    const isKnown = earlier !== null && earlier.id !== null
+    if (!isKnown && line > begun) {
+      begun = line + ahead
+      entries.push(['s', begun, at])
     }
-    events.push(...waiting.reverse().flat())
+    const possible: Result[] = [
+      [line, `${line}-${at}`],
+      [line, sentAt ?? at],
+      [line, null],
+      [line, `${line}`, 'unchanged'],
+    ]
+    const result = isKnown
+      ? ([line, earlier.id, ...(earlier.how ? [earlier.how] : [])] as unknown as Result)
+      : (possible[(choices[line % choices.length] ?? 0) % 4] as Result)
+    if (line > written) continue
+    entries.push(['r', result])
+    const [, id, how] = result
+    after[line - 1] = typeof id === 'string' ? { id, how } : id === null ? null : { id: null, sentAt: id }
   }
-  return events
+  if (!isKilled) entries.push(['e'])
+  else
+    for (let line = written + 1; line <= Math.min(begun, after.length); line += 1) {
+      const before = after[line - 1]
+      if (before?.id !== null && before) continue
+      const times = entries.flatMap(([kind, to, since]) =>
+        kind === 's' && (to as number) >= line ? [since as number] : [],
+      )
+      after[line - 1] = { id: null, sentAt: Math.min(before?.sentAt ?? Number.POSITIVE_INFINITY, ...times) }
+    }
+  return { entries, after }
 }
 
 describe('readEarlierRuns', () => {
-  it('tells of each line whether it was created and since when it is unknown, after any number of runs', async () => {
+  it('tells of each line whether it is done and since when it may be, after any number of runs', async () => {
     const lines = 30
+    const end = fc.record({
+      sent: fc.integer({ min: 0, max: lines }),
+      ahead: fc.nat(8),
+      lost: fc.nat(6),
+      isKilled: fc.boolean(),
+    })
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.integer({ min: 1, max: lines }), { minLength: 1, maxLength: 5 }),
+        fc.array(end, { minLength: 1, maxLength: 5 }),
         fc.array(fc.nat(20), { minLength: 1, maxLength: 60 }),
-        fc.nat(6),
-        async (ends, choices, delay) => {
-          const events = runsOf(lines, ends, choices, delay)
-          const known = ({ line, id, sentAt }: SentLine) => (id ? { line, id } : { line, sentAt })
-          const expected = [...expectedOf(events).values()].sort((a, b) => a.line - b.line)
-          expect((await findAll(events, lines)).map(known)).toEqual(expected.map(known))
+        async (ends, choices) => {
+          const runs: Entry[][] = []
+          let known: (Earlier | null)[] = Array(lines).fill(null)
+          for (const [index, each] of ends.entries()) {
+            const { entries, after } = runOf(known, each, (index + 1) * 1000, choices)
+            runs.push(entries)
+            known = after
+          }
+          expect(await findAll(runs, lines)).toEqual(known)
+          const done = known.filter(line => line !== null && line.id !== null)
+          const unchanged = done.filter(line => line?.id !== null && line?.how === 'unchanged')
+          expect(await countEarlier(runs.map(toRun))).toEqual({ done: done.length, unchanged: unchanged.length })
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 500 },
     )
-  })
-
-  it('finds more lines that were sent again than it holds at once, by reading the events again', async () => {
-    const lines = 260_000
-    const first = Array.from({ length: lines }, (_, index): Event[] => [
-      ['s', index + 1, 1],
-      ['f', index + 1, 'not_found'],
-    ])
-    const second = Array.from({ length: lines }, (_, index): Event[] => [
-      ['s', index + 1, 2],
-      ...(index % 2 === 0 ? [['d', index + 1, `id-${index + 1}`] as const] : []),
-    ])
-    let readings = 0
-    const events = [...first.flat(), ...second.flat()]
-    const earlier = readEarlierRuns(() => {
-      readings += 1
-      return reading(events)()
-    })
-    for (let line = 1; line <= lines; line += 1) {
-      const sent = await earlier.find(line)
-      const id = line % 2 === 1 ? `id-${line}` : null
-      if (sent?.id !== id || sent?.line !== line) expect(sent).toEqual({ line, id, sentAt: 2 })
-    }
-    expect(readings).toBe(3) // of the first sends, and twice of those sent again
   })
 })
 
-describe('JobState.close', () => {
-  it('records lines that were written ahead and not sent, unless they may exist since an earlier run', async () => {
-    const events: Event[] = []
-    const state = openState({
-      header: { job: '5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e' },
-      isResumed: true,
-      earlierEvents: reading([]),
-      append: async (...more) => void events.push(...more),
-      appendSoon: event => void events.push(event),
+describe('openState', () => {
+  const job = '5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e'
+
+  /** A state whose writes resolve when `release` is called. */
+  async function heldState() {
+    const entries: Entry[] = []
+    const writes: (() => void)[] = []
+    const state = await openState({
+      header: { job },
+      earlierRuns: [],
+      append: async (...more) => {
+        await new Promise<void>(resolve => writes.push(resolve))
+        entries.push(...more)
+      },
       requireHeld: async () => {},
       close: async () => {},
     })
-    await state.writeAhead([
-      { number: 1, wasSent: false },
-      { number: 2, wasSent: true },
-      { number: 3, wasSent: false },
-    ])
-    state.sending([3])
-    await state.close(false)
-    expect(events.slice(3)).toEqual([['f', 1, 'unsent']])
+    const release = () => {
+      for (const write of writes.splice(0)) write()
+    }
+    return { state, entries, release, writes }
+  }
+
+  it('lets a line be sent when its begin is on the disk, and records the next lines before they are due', async () => {
+    const { state, entries, release, writes } = await heldState()
+    let begun = 0
+    const begin = (line: number) => state.begin(line, 10).then(() => (begun = line))
+    const first = begin(1)
+    await Promise.resolve()
+    expect(begun).toBe(0)
+    release()
+    await first
+    expect(entries).toEqual([['s', 11, expect.any(Number)]])
+    await begin(6)
+    expect(writes).toHaveLength(0)
+    await begin(7) // recorded to 11, and asks for more in time
+    expect([begun, writes.length]).toEqual([7, 1])
+    const waiting = begin(12)
+    await Promise.resolve()
+    expect(begun).toBe(7)
+    release()
+    await waiting
+    expect(entries.at(-1)).toEqual(['s', 17, expect.any(Number)])
+  })
+
+  it('writes results with the next begin, and at once if the lines cannot be sent again', async () => {
+    const { state, entries, release, writes } = await heldState()
+    await state.ended([[1, 'a']], true)
+    expect(writes).toHaveLength(0)
+    await state.ended([[2, null]], false)
+    expect(writes).toHaveLength(1)
+    release()
+    await expect.poll(() => entries).toEqual([['r', [1, 'a'], [2, null]]])
+  })
+
+  it('says when it is closed that nothing else was sent', async () => {
+    const { state, entries, release } = await heldState()
+    await state.ended([[1, 5]], true)
+    let isClosed = false
+    const closed = state.close(false).then(() => {
+      isClosed = true
+    })
+    while (!isClosed) {
+      release()
+      await delay(1)
+    }
+    await closed
+    expect(entries).toEqual([['r', [1, 5]], ['e']])
   })
 })
