@@ -5,7 +5,7 @@ import { hasCitus } from './support/citus.ts'
 import { findPostgres } from './support/postgres.ts'
 
 /*
- * The tiers (.github/CONTRIBUTING.md):
+ * The tiers (README.md):
  *   npm test           client, server, smoke
  *   npm run test:all   slow, embedded, cluster, end to end, timed; and what test/all.js runs besides
  */
@@ -21,81 +21,56 @@ if (!hasPostgres)
     '\n*** SKIPPED: the server on a real PostgreSQL. No initdb found and no TEST_DATABASE_URL. ***\n\n',
   )
 
-/** Files that do not fit into the three minutes of `npm test`: many cases, real key derivation, or waits by the clock. */
-const slow = [
-  'test/src/evidence/proofs.test.ts',
-  'test/src/evidence/verifier.test.ts',
-  'test/src/output/{hostile-strings,safe}.test.ts',
-  'test/src/commands/consents/{bulk,import/formats}/round-trip.test.ts',
-  'test/src/commands/consents/import/{history,prepare/*}.test.ts',
-  'test/src/io/io.test.ts',
-  'test/src/settings/store-shared.test.ts',
-  'test/server/accounts/*.test.ts',
-  'test/server/audit/*.test.ts',
-  'test/server/auth/password.test.ts',
-  'test/server/banner/{adversary,consent-token,flood,gpc}.test.ts',
-  'test/server/dashboard/{evidence,frame,keys,notices,person,records,sites,statistics,hostile,refusals}.test.ts',
-  'test/server/consents/{batch-ledger,expiry,import-formats,imports,imports-ledger,notice,openssl,restore,walk}.test.ts',
-  'test/server/db/{lock,pooler,postgres-pool/tls,power,restart,routing,shared,upgrade}.test.ts',
-  'test/server/evidence/{backdating,keys,pack,signed-tampering,tlog,two-sided}.test.ts',
-  'test/server/floods.test.ts',
-  'test/server/health/monitor.test.ts',
-  'test/server/http/{database-errors,lost,outage,property}.test.ts',
-  'test/server/notices/{check-histories,notices}.test.ts',
-  'test/server/purge/{canary,unverified}.test.ts',
-  'test/server/quota/{late,leases}.test.ts',
-  'test/server/session/create.test.ts',
-  'test/server/stats/counts.test.ts',
-  'test/server/subjects/purge.test.ts',
-  'test/server/requests/{commands,file,subject}.test.ts',
-  'test/server/timestamps/*.test.ts',
-  'test/server/transfer/*.test.ts',
-  'test/server/verify/*.test.ts',
-  'test/simulation/*.test.ts',
-]
+/** Files that do not fit into the minutes of `npm test`: many cases, real key derivation, or waits by the clock. */
+const slow = ['test/**/*.slow.test.ts']
+
+/** Files of the server's tests by their names below test/server, slow or not. */
+const ofServer = (...names: string[]) => names.map(name => `test/server/${name}{,.slow}.test.ts`)
 
 /** About a tenth of the server's tests, again on the embedded engine: statements of every kind, and what is about it alone. */
-const embedded = [
-  'test/server/audit/entries.test.ts',
-  'test/server/consents/{create-many,history,idempotency,update}.test.ts',
-  'test/server/db/{migrate,power,restart,schema,shared}.test.ts',
-  'test/server/evidence/{backdating,log,proofs}.test.ts',
-  'test/server/purge/canary.test.ts',
-  'test/server/quota/quota.test.ts',
-  'test/server/requests/requests.test.ts',
-  'test/server/stats/counts.test.ts',
-  'test/server/subjects/{check,erase,purge,purge-certificate}.test.ts',
-  'test/server/verify/verify.test.ts',
-]
+const embedded = ofServer(
+  'audit/entries',
+  'consents/{create-many,history,idempotency,update}',
+  'db/{migrate,power,restart,schema,shared}',
+  'evidence/{backdating,log,proofs}',
+  'purge/canary',
+  'quota/quota',
+  'requests/requests',
+  'stats/counts',
+  'subjects/{check,erase,purge,purge-certificate}',
+  'verify/verify',
+)
 
 /** On a Citus cluster: what is about it alone, and the server's tests with statements of every kind. */
 const onCitus = [
   'test/cluster/*.test.ts',
-  'test/server/audit/{entries,list}.test.ts',
-  'test/server/consents/{create,create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}.test.ts',
-  'test/server/db/{migrate,routing,schema}.test.ts',
-  'test/server/evidence/{log,pack,proofs}.test.ts',
-  'test/server/keys/{create,revoke}.test.ts',
-  'test/server/sites/*.test.ts',
-  'test/server/notices/notices.test.ts',
-  'test/server/quota/quota.test.ts',
-  'test/server/requests/requests.test.ts',
-  'test/server/session/create.test.ts',
-  'test/server/stats/stats.test.ts',
-  'test/server/subjects/*.test.ts',
-  'test/server/transfer/transfer.test.ts',
-  'test/server/verify/verify.test.ts',
+  ...ofServer(
+    'audit/{entries,list}',
+    'consents/{create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}',
+    'db/{migrate,routing,schema}',
+    'evidence/{log,pack,proofs}',
+    'keys/{create,revoke}',
+    'sites/*',
+    'notices/notices',
+    'quota/quota',
+    'requests/requests',
+    'session/create',
+    'stats/stats',
+    'subjects/*',
+    'transfer/transfer',
+    'verify/verify',
+  ),
 ]
 
 /** Only if the project is named, because a run of some files by their names would start a cluster for them, too. */
 const isClusterNamed = process.argv.some(arg => /^(--project=)?cluster$/.test(arg))
 if (isClusterNamed && !hasCitus())
   process.stderr.write(
-    '\n*** SKIPPED: the server on a Citus cluster. PostgreSQL at hand has no Citus (CONTRIBUTING.md). ***\n\n',
+    '\n*** SKIPPED: the server on a Citus cluster. PostgreSQL at hand has no Citus (test/README.md). ***\n\n',
   )
 
 /** Files about the embedded engine alone, which run in the project `embedded`. */
-const embeddedOnly = ['test/server/db/{power,restart,shared}.test.ts']
+const embeddedOnly = ['test/server/db/{power,restart,shared}.slow.test.ts']
 
 /** End-to-end files that `npm test` runs: the built executable, its service and its exit codes. */
 const smoke = ['test/e2e/manage.test.ts']
@@ -107,11 +82,11 @@ const timed = ['test/e2e/{failover,faults,outage}.test.ts']
 const longest = [
   'e2e/manage',
   'e2e/quickstart',
-  'simulation/simulation',
-  'server/db/power',
-  'server/http/property',
-  'src/output/hostile-strings',
-  'server/db/restart',
+  'simulation/simulation.slow',
+  'server/db/power.slow',
+  'server/http/property.slow',
+  'src/output/hostile-strings.slow',
+  'server/db/restart.slow',
   'e2e/kill',
   'e2e/purge-kill',
   'e2e/transfer',

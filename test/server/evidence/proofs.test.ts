@@ -137,8 +137,8 @@ describe('GET /api/v1/log/… › 500', () => {
 })
 
 /** Leaves of the log of the property test; a million by hand. */
-const leaves = Number(process.env['PROOF_LEAVES'] ?? 200)
-const proofs = Number(process.env['PROOFS'] ?? 100)
+const leaves = Number(process.env['CONSENTCTL_TEST_LEAVES'] ?? 200)
+const proofs = Number(process.env['CONSENTCTL_TEST_PROOFS'] ?? 100)
 
 describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
   it('has proofs of random leaves and pairs of sizes that lead to the roots of a naive tree', async () => {

@@ -90,21 +90,24 @@ const rows: Row[] = [
     says: 'the log of the origin has this size and this root',
     seen: 'the signed document of this checkpoint, which verified by its key and by the log of keys when it was asked for',
     trust: service,
-    test: ['test/server/evidence/tlog.test.ts', 'signs nothing if the columns have another root than the document'],
+    test: [
+      'test/server/evidence/tlog.slow.test.ts',
+      'signs nothing if the columns have another root than the document',
+    ],
   },
   {
     by: 'administrators’ log',
     says: 'an entry: this actor changed this from `before` to `after`, or published this notice, at this time',
     seen: 'the change, in the statement that made it; not who held the key or the password',
     trust: service,
-    test: ['test/server/audit/entries.test.ts', 'in which each says what the one before it has left'],
+    test: ['test/server/audit/entries.slow.test.ts', 'in which each says what the one before it has left'],
   },
   {
     by: 'signing key',
     says: 'this key comes after that one, or is revoked from an instant on',
     seen: 'the order of the operator, signed by the key of the service at that time',
     trust: 'the operator, and the first key that was kept',
-    test: ['test/server/evidence/keys.test.ts', 'each key is introduced by the one before it'],
+    test: ['test/server/evidence/keys.slow.test.ts', 'each key is introduced by the one before it'],
   },
   {
     by: 'consent receipt',
@@ -125,14 +128,14 @@ const rows: Row[] = [
     says: '`held`: this notice was published before the record was written; `locale`: in this language it was shown',
     seen: 'the publication in the administrators’ log, of the site and the version of the record, with a leaf before all of the record, whose hash names it; for `locale` what the sender told',
     trust: `${service}; who sent the answer, for the language, and that it was shown`,
-    test: ['test/server/consents/notice.test.ts', 'and never of a later one'],
+    test: ['test/server/consents/notice.slow.test.ts', 'and never of a later one'],
   },
   {
     by: 'consent receipt, `privacy_notice`',
     says: '`not held`: the service tied no published notice to the record when it wrote it',
     seen: 'no version of a publication in the hash of the record',
     trust: service,
-    test: ['test/server/consents/notice.test.ts', 'and says that it is not held'],
+    test: ['test/server/consents/notice.slow.test.ts', 'and says that it is not held'],
   },
   {
     by: 'consent receipt, `origin`',
@@ -197,7 +200,10 @@ const rows: Row[] = [
     says: '`statement`, of a purge: personal data of N records purged by INSTANT, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
     seen: 'certificates of the service, each signed by a key that it publishes, that name all of these records; INSTANT is the latest time of a purge in them',
     trust: 'the service and the keys that it publishes; the machine and the key of the profile, for who had it purged',
-    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+    test: [
+      'test/server/subjects/purge.slow.test.ts',
+      'purges exactly what the receipt deleted, and chains a receipt of it',
+    ],
   },
   {
     by: 'erasure receipt',
@@ -218,7 +224,10 @@ const rows: Row[] = [
     says: '`purge`: the personal data of the records with the result `deleted` was purged',
     seen: 'certificates of the service, each signed by a key that it publishes, that name all of these records',
     trust: 'the service and the keys that it publishes; the machine and the key of the profile, for who and when',
-    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+    test: [
+      'test/server/subjects/purge.slow.test.ts',
+      'purges exactly what the receipt deleted, and chains a receipt of it',
+    ],
   },
   ...rowsOf(recordSentences, 'erasure receipt, of a record', {
     trust: profile,
@@ -264,35 +273,35 @@ const rows: Row[] = [
     says: 'these are all files of the pack, with these digests',
     seen: 'what the service answered, which verified as a whole before it was written',
     trust: profile,
-    test: ['test/server/evidence/pack.test.ts', 'is refused by the program with any one byte changed in any file'],
+    test: ['test/server/evidence/pack.slow.test.ts', 'is refused by the program with any one byte changed in any file'],
   },
   {
     by: 'dashboard, erasure',
     says: 'the sentences of the page of a receipt',
     seen: 'as for a receipt, by a page that has no key to sign with, and verifies no certificate that it passes on',
     trust: 'the browser, and the answers of the service',
-    test: ['test/server/dashboard/person.test.ts', 'does the same erasure as the command line'],
+    test: ['test/server/dashboard/person.slow.test.ts', 'does the same erasure as the command line'],
   },
   {
     by: 'dashboard, purge',
     says: '“2 records: personal data purged, as the service says and certifies.”',
     seen: 'certificates that name these records of the erasure, which the page does not verify',
     trust: 'the browser, and the answers of the service',
-    test: ['test/server/dashboard/person.test.ts', 'purges the erased records at once'],
+    test: ['test/server/dashboard/person.slow.test.ts', 'purges the erased records at once'],
   },
   {
     by: 'dashboard, evidence pack',
     says: '“Downloaded 20 files, in FILE. Nothing of it was verified here.”',
     seen: 'the answers of the service as they were, which name a receipt or end as deleted',
     trust: 'the browser, and the answers of the service',
-    test: ['test/server/dashboard/evidence.test.ts', 'downloads a pack that verifies'],
+    test: ['test/server/dashboard/evidence.slow.test.ts', 'downloads a pack that verifies'],
   },
   {
     by: '`requests report`',
     says: 'so many requests were received, answered and late, for these reasons',
     seen: 'the register, as callers with the scope `erase` entered it, and the clock of the service when one was closed; no hash covers it',
     trust: `those who entered it; ${service}`,
-    test: ['test/server/requests/commands.test.ts', 'counts kinds, days and late requests with their reasons'],
+    test: ['test/server/requests/commands.slow.test.ts', 'counts kinds, days and late requests with their reasons'],
   },
   {
     by: '`verify`, of a pack',
@@ -300,14 +309,14 @@ const rows: Row[] = [
     seen: 'the digests of the files',
     trust:
       'who passed the pack on, for the files that no other one names, for README.txt and index.html, and for entries after a deletion',
-    test: ['test/server/evidence/pack.test.ts', 'is accepted without files that no other one names'],
+    test: ['test/server/evidence/pack.slow.test.ts', 'is accepted without files that no other one names'],
   },
   {
     by: '`verify`, of a pack',
     says: '`history.json`: “the service signed at INSTANT that they are all; later changes are not known”',
     seen: 'a receipt that a key of the service signed, whose `chain_head` is the hash of the last entry; nothing is said of any file if a signed one is not valid',
     trust: 'the service',
-    test: ['test/server/evidence/pack.test.ts', 'is refused without a word of what the service signed'],
+    test: ['test/server/evidence/pack.slow.test.ts', 'is refused without a word of what the service signed'],
   },
   {
     by: '`verify`, of a pack',
@@ -315,7 +324,7 @@ const rows: Row[] = [
     seen: 'the steps of [two-sided time](./time.md#two-sided-time), with the files of the pack alone',
     trust:
       'those who gave the keys; the service, or the authorities of time stamps that somebody verifies, for A and B; the service alone for D',
-    test: ['test/server/evidence/two-sided.test.ts', 'the honest are valid, the back-dated are not, offline'],
+    test: ['test/server/evidence/two-sided.slow.test.ts', 'the honest are valid, the back-dated are not, offline'],
   },
   {
     by: '`verify`, of a pack',
@@ -323,7 +332,7 @@ const rows: Row[] = [
     seen: 'the files alone, and the keys that were given, or those in the pack where the detail and a warning say so',
     trust:
       'those who gave the keys; the service, for what it wrote before its checkpoint; who made the pack, for README.txt and index.html',
-    test: ['test/server/evidence/pack.test.ts', 'is refused if it was made anew with %s'],
+    test: ['test/server/evidence/pack.slow.test.ts', 'is refused if it was made anew with %s'],
   },
   {
     by: '`verify`',
@@ -358,7 +367,10 @@ const rows: Row[] = [
     says: '“it is the receipt of a purge, and says: personal data of 2 records purged by INSTANT, certified by the service; …”',
     seen: 'the certificates in the receipt, which name each record that it says was deleted; their signatures are not verified by it',
     trust: 'the machine and the key of the profile, which verified the certificates when it signed the receipt',
-    test: ['test/server/subjects/purge.test.ts', 'purges exactly what the receipt deleted, and chains a receipt of it'],
+    test: [
+      'test/server/subjects/purge.slow.test.ts',
+      'purges exactly what the receipt deleted, and chains a receipt of it',
+    ],
   },
   {
     by: '`get --at`',
@@ -400,7 +412,7 @@ const rows: Row[] = [
     seen: 'all of them in the database, and the kept checkpoints if they were given; no entry is dated more than ten minutes before a complete checkpoint, stored or kept, that was made without it',
     trust: 'anyone who can write to the whole database, unless checkpoints were kept elsewhere',
     test: [
-      'test/server/verify/verify.test.ts',
+      'test/server/verify/verify.slow.test.ts',
       'a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint',
     ],
   },
@@ -409,7 +421,7 @@ const rows: Row[] = [
     says: '`verified`, N timestamps: each is of its checkpoint, which was there at the time that it states',
     seen: 'the answer of the authority for the bytes of the checkpoint, by a certificate that was valid then and chains to the given one; none is missing between two others',
     trust: 'the authority, its clock and its key; who gave the certificate',
-    test: ['test/server/timestamps/timestamps.test.ts', 'are named by admin verify when a byte is changed'],
+    test: ['test/server/timestamps/timestamps.slow.test.ts', 'are named by admin verify when a byte is changed'],
   },
   {
     by: '`subject verify`',

@@ -21,7 +21,7 @@ const service = useService()
 const seed = process.env['CONSENTCTL_TEST_SEED'] ?? randomBytes(4).toString('hex')
 
 /** Edits, one an account, and a fifth as many accounts that nobody edits; 1,000 by hand. */
-const count = Number(process.env['AUDIT_EDITS'] ?? 60)
+const count = Number(process.env['CONSENTCTL_TEST_EDITS'] ?? 60)
 const untouched = count / 5
 
 /** What no entry covers: uses of keys, sessions, the work on a draft, and what is counted. */
