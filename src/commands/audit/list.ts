@@ -74,7 +74,7 @@ async function* listEntries({ api }: Context, query: AuditQuery): AsyncGenerator
       api,
       audit.list,
       () => api.call(audit.list, { query: { ...query, limit: 100, ...(cursor !== undefined && { cursor }) } }),
-      { message: 'this instance has no administrators’ log', hint: 'it is of an earlier version' },
+      { message: 'this instance has no administrators’ log', hint: 'ask its operator' },
     )
     yield page.data
     cursor = page.next_cursor ?? undefined
