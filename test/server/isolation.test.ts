@@ -67,79 +67,23 @@ const senders: readonly Sender[] = [
   { name: 'another tenant’s key', headers: () => bearer(stranger.key), mayPass: ['account'] },
 ]
 
-/** The fields by which a request can name something, wherever the contract has one. */
-const names = ['id', 'site_id', 'cursor', 'subject_id', 'consent_id', 'record_id']
+/** Fields by which a request names something, wherever the contract has one. */
+const isName = (field: string) => /(^|_)id$|^cursor$/.test(field)
 const places: readonly Place[] = ['params', 'query', 'body']
 
 const fieldsOf = (endpoint: Endpoint) =>
-  places.flatMap(place => names.filter(field => field in shapeOf(endpoint[place])).map(field => ({ place, field })))
+  places.flatMap(place =>
+    Object.keys(shapeOf(endpoint[place]))
+      .filter(isName)
+      .map(field => ({ place, field })),
+  )
 
 const matrix = endpoints.flatMap(of =>
   fieldsOf(of.endpoint).map(named => ({ name: `${of.route} ${named.place}.${named.field}`, of, ...named })),
 )
 
-it('tenant isolation › covers every route and every parameter that names something', () => {
-  const routes = endpoints.map(({ route, endpoint }) =>
-    [route, endpoint.access, ...fieldsOf(endpoint).map(({ place, field }) => `${place}.${field}`)].join(' '),
-  )
-  expect(routes).toEqual([
-    'consents.create account body.site_id body.subject_id body.consent_id',
-    'consents.list account query.site_id query.cursor query.subject_id query.consent_id',
-    'consents.get account params.id',
-    'consents.update account params.id',
-    'consents.remove account params.id',
-    'consents.history account params.id',
-    'consents.receipt account params.id',
-    'consents.createBatch account',
-    'consents.restore account params.id',
-    'banner.create site_token body.subject_id body.consent_id',
-    'banner.klaro site_token',
-    'session.create anyone',
-    'session.get session',
-    'session.remove session',
-    'keys.list session',
-    'keys.create session',
-    'keys.revoke session params.id',
-    'sites.list account',
-    'sites.create session',
-    'sites.update session params.id',
-    'sites.rotateToken session params.id',
-    'notices.list account params.id',
-    'notices.get account params.id',
-    'notices.put account params.id',
-    'notices.remove account params.id',
-    'notices.getText account params.id',
-    'notices.putText account params.id',
-    'notices.removeText account params.id',
-    'notices.publish account params.id',
-    'notices.subjects account params.id query.cursor',
-    'subjects.erase account body.subject_id',
-    'subjects.certifyPurge account',
-    'subjects.purge account',
-    'subjects.nearMatches account body.subject_id',
-    'subjects.check account query.site_id query.subject_id',
-    'requests.create account',
-    'requests.list account query.cursor query.subject_id',
-    'requests.get account params.id',
-    'requests.update account params.id',
-    'audit.list account query.cursor',
-    'caller.get account',
-    'usage.get account',
-    'stats.get account query.site_id',
-    'stats.count account query.site_id query.subject_id query.consent_id',
-    'signingKeys.list anyone',
-    'log.checkpoint account query.record_id',
-    'log.addCheckpoint account',
-    'log.timestamp account',
-    'log.tlogCheckpoint account',
-    'log.tlogProof account query.record_id',
-    'log.inclusion account query.record_id',
-    'log.consistency account',
-    'health.live anyone',
-    'health.ready anyone',
-    'health.writable anyone',
-    'description.get anyone',
-  ])
+it('tenant isolation › names something in parameters, queries and bodies', () => {
+  expect(new Set(matrix.map(({ place }) => place))).toEqual(new Set(places))
 })
 
 describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
@@ -253,7 +197,9 @@ function foreignValues(field: string): string[] {
     subject_id: [subjectOf(owner)],
     consent_id: [labelOf(owner)],
   }
-  return values[field] ?? []
+  const known = values[field]
+  if (!known) throw new Error(`no value of another account is known for ${field}`)
+  return known
 }
 
 /** What nobody has, and what is the caller's own but of another kind. */

@@ -20,59 +20,6 @@ const routes = endpoints
 
 const unsafe = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
 
-it('session cookie › covers every private route', () => {
-  expect(routes.map(({ route }) => route)).toEqual([
-    'consents.create',
-    'consents.list',
-    'consents.get',
-    'consents.update',
-    'consents.remove',
-    'consents.history',
-    'consents.receipt',
-    'consents.createBatch',
-    'consents.restore',
-    'session.get',
-    'keys.list',
-    'keys.create',
-    'keys.revoke',
-    'sites.list',
-    'sites.create',
-    'sites.update',
-    'sites.rotateToken',
-    'notices.list',
-    'notices.get',
-    'notices.put',
-    'notices.remove',
-    'notices.getText',
-    'notices.putText',
-    'notices.removeText',
-    'notices.publish',
-    'notices.subjects',
-    'subjects.erase',
-    'subjects.certifyPurge',
-    'subjects.purge',
-    'subjects.nearMatches',
-    'subjects.check',
-    'requests.create',
-    'requests.list',
-    'requests.get',
-    'requests.update',
-    'audit.list',
-    'caller.get',
-    'usage.get',
-    'stats.get',
-    'stats.count',
-    'log.checkpoint',
-    'log.addCheckpoint',
-    'log.timestamp',
-    'log.tlogCheckpoint',
-    'log.tlogProof',
-    'log.inclusion',
-    'log.consistency',
-    'session.remove',
-  ])
-})
-
 describe('session cookie › without the own origin', () => {
   it.each(unsafe)('$route is rejected and changes nothing', async of => {
     const [method, path, { body }] = requestFor(of, account)
