@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
@@ -10,7 +11,11 @@ export interface DashboardTest {
   /** Requests that the page has sent since it was opened, as `GET /api/v1/usage`. */
   readonly requests: string[]
   /** Opens a screen as the account's owner, without the sign-in form; null: signed out. `place` is of the form `records/ID`. */
-  open(account: TestAccount | null, place?: string): Promise<void>
+  open(account: TestAccount | null, place?: string): Promise<Page>
+  /** Sends a request with the session of the account's owner. `path` is without `/api/v1/`. */
+  call(account: TestAccount, method: string, path: string, body?: unknown): ReturnType<TestService['call']>
+  /** Returns the name and the content of the file that is downloaded after `start`. */
+  download(start: () => Promise<unknown>): Promise<{ readonly name: string; readonly bytes: Buffer }>
   /** Expects no violation of WCAG 2.2 AA and best practice, in light and in dark. */
   expectAccessible(): Promise<void>
 }
@@ -66,6 +71,15 @@ export function useDashboard(options: ServiceOptions = {}): DashboardTest {
     }
     await test.page.goto(`${service.url}/#/${place}`)
     await test.page.getByRole('heading', { level: 1 }).waitFor()
+    return test.page
+  }
+
+  test.call = async (account, method, path, body) =>
+    await service.call(method, `/api/v1/${path}`, { headers: await service.signIn(account), body })
+
+  test.download = async start => {
+    const [file] = await Promise.all([test.page.waitForEvent('download'), start()])
+    return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) }
   }
 
   test.expectAccessible = async () => {

@@ -2,8 +2,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useAction } from './call.ts'
 import { lossNow, mayLeave } from './leaving.ts'
+import { Button } from './parts/button.tsx'
 import { Dialog } from './parts/dialog.tsx'
-import { Field, Form } from './parts/form.tsx'
+import { Field, Form, fieldsOf } from './parts/form.tsx'
 import { Problem } from './parts/problem.tsx'
 import { Screen } from './parts/screen.tsx'
 import { Text } from './parts/text.tsx'
@@ -18,19 +19,13 @@ export function App() {
     reading.run()
     return followSession()
   }, [])
-  if (status === 'unknown') {
-    return (
-      <main class="alone">
-        <h1>consentctl</h1>
-        {reading.error ? <Problem error={reading.error} retry={reading.run} /> : <p role="status">Loading …</p>}
-      </main>
-    )
-  }
   if (!session) {
     return (
       <main class="alone">
-        <h1>Sign in to consentctl</h1>
-        <SignIn email="" />
+        <h1>{status === 'unknown' ? 'consentctl' : 'Sign in to consentctl'}</h1>
+        {status === 'signed_out' && <SignIn email="" />}
+        {status === 'unknown' && !reading.error && <p role="status">Loading …</p>}
+        <Problem error={reading.error} retry={reading.run} />
       </main>
     )
   }
@@ -42,9 +37,7 @@ export function App() {
           {lossNow() && <p>If another user signs in, this page is emptied: {lossNow()}</p>}
           <SignIn email={session.user.email} />
           <p class="buttons">
-            <button type="button" onClick={() => mayLeave() && restart()}>
-              Leave, and empty this page
-            </button>
+            <Button text="Leave, and empty this page" onClick={() => mayLeave() && restart()} />
           </p>
         </Dialog>
       )}
@@ -54,23 +47,16 @@ export function App() {
 }
 
 function SignIn({ email: known }: { readonly email: string }) {
-  const [email, setEmail] = useState(known)
-  const [password, setPassword] = useState('')
+  const [fields, setFields] = useState({ email: known, password: '' })
+  const field = fieldsOf(fields, setFields)
   const action = useAction(async () => {
-    await signIn(email, password)
-    setPassword('')
+    await signIn(fields.email, fields.password)
+    setFields({ ...fields, password: '' })
   })
   return (
     <Form action={action} submit="Sign in">
-      <Field label="E-mail" name="email" type="email" autoComplete="username" value={email} onValue={setEmail} />
-      <Field
-        label="Password"
-        name="password"
-        type="password"
-        autoComplete="current-password"
-        value={password}
-        onValue={setPassword}
-      />
+      <Field label="E-mail" type="email" autoComplete="username" {...field('email')} />
+      <Field label="Password" type="password" autoComplete="current-password" {...field('password')} />
     </Form>
   )
 }
@@ -86,7 +72,7 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
         Skip to the content
       </button>
       <header class="bar">
-        <span class="brand">consentctl</span>
+        <strong>consentctl</strong>
         <nav aria-label="Screens">
           <ul>
             {screens.map(({ path, title }) => (
@@ -98,14 +84,12 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
             ))}
           </ul>
         </nav>
-        <div class="who">
+        <div class="buttons who">
           <span>
             <Text of={email} />
-            {isReader && <small class="hint"> reader: sees all, changes nothing</small>}
+            {isReader && <small> reader: sees all, changes nothing</small>}
           </span>
-          <button type="button" class="small" onClick={() => mayLeave() && leaving.run()}>
-            Sign out
-          </button>
+          <Button text="Sign out" kind="small" onClick={() => mayLeave() && leaving.run()} />
           <Problem error={leaving.error} />
         </div>
       </header>

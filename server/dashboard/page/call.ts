@@ -1,11 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSession } from './session.ts'
 
-export interface Loaded<T> {
+interface State<T> {
   /** The last result, which stays while a newer one loads and after an error. */
   readonly value: T | undefined
   readonly error: unknown
   readonly isLoading: boolean
+}
+
+export interface Loaded<T> extends State<T> {
   readonly reload: () => void
   /** Updates the value after a change, without a call. */
   replace(change: (value: T | undefined) => T): void
@@ -15,11 +18,7 @@ export interface Loaded<T> {
 export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const { epoch } = useSession()
   const [round, setRound] = useState(0)
-  const [{ value, error, isLoading }, set] = useState<Pick<Loaded<T>, 'value' | 'error' | 'isLoading'>>({
-    value: undefined,
-    error: undefined,
-    isLoading: true,
-  })
+  const [state, set] = useState<State<T>>({ value: undefined, error: undefined, isLoading: true })
   useEffect(() => {
     let isCurrent = true
     set(before => ({ ...before, error: undefined, isLoading: true }))
@@ -32,9 +31,7 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
     }
   }, [...inputs, epoch, round])
   return {
-    value,
-    error,
-    isLoading,
+    ...state,
     reload: () => setRound(before => before + 1),
     replace: change => set(before => ({ ...before, value: change(before.value) })),
   }

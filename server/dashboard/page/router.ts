@@ -1,18 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** `#/records/ID` is the screen `records` with `[ID]`. Never contains a secret or a person's identifier. */
-export interface Place {
+interface Place {
   readonly screen: string
   readonly params: readonly string[]
 }
 
-export function placeOf(hash: string): Place {
-  const [screen = '', ...params] = hash.replace(/^#\/?/, '').split('/').map(decode)
-  return { screen, params }
-}
-
-export function linkTo(screen: string, ...params: string[]): string {
-  return `#/${[screen, ...params].map(encodeURIComponent).join('/')}`
+export function linkTo(...parts: readonly [screen: string, ...params: string[]]): string {
+  return `#/${parts.map(encodeURIComponent).join('/')}`
 }
 
 export function usePlace(): Place {
@@ -22,13 +17,6 @@ export function usePlace(): Place {
     addEventListener('hashchange', follow)
     return () => removeEventListener('hashchange', follow)
   }, [])
-  return placeOf(hash)
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+  const [screen = '', ...params] = hash.replace(/^#\/?/, '').split('/')
+  return { screen, params }
 }

@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
 import { clientOn } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 import { api } from '../../../src/contract/api.ts'
 import type { Session } from '../../../src/contract/session.ts'
 import { warnOfLoss } from './leaving.ts'
+import { newStore } from './store.ts'
 import { openFetch } from './transport.ts'
 
 /**
@@ -16,32 +16,25 @@ interface State {
   readonly epoch: number
 }
 
-let state: State = { status: 'unknown', session: null, epoch: 0 }
-const listeners = new Set<(state: State) => void>()
+const state = newStore<State>({ status: 'unknown', session: null, epoch: 0 })
+export const useSession = state.use
 
 function set(change: Partial<State>): void {
-  state = { ...state, ...change }
-  for (const listener of listeners) listener(state)
+  state.set({ ...state.get(), ...change })
 }
 
 export const client = clientOn(async () =>
   openFetch(() => {
-    if (state.status === 'signed_in') set({ status: 'ended' })
+    if (state.get().status === 'signed_in') set({ status: 'ended' })
   }),
 )
 
-export function useSession(): State {
-  const [seen, setSeen] = useState(state)
-  useEffect(() => {
-    listeners.add(setSeen)
-    setSeen(state)
-    return () => void listeners.delete(setSeen)
-  }, [])
-  return seen
-}
-
 export function useMayChange(): boolean {
   return useSession().session?.user.role === 'owner'
+}
+
+export function useEmail(): string | undefined {
+  return useSession().session?.user.email
 }
 
 /**
@@ -51,10 +44,10 @@ export function useMayChange(): boolean {
 export async function readSession(): Promise<void> {
   try {
     const session = await client.call(api.session.get, {})
-    if (state.status !== 'signed_in' || state.session?.user.id !== session.user.id) begin(session)
+    if (state.get().status !== 'signed_in' || state.get().session?.user.id !== session.user.id) begin(session)
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error
-    set({ status: state.session ? 'ended' : 'signed_out' })
+    set({ status: state.get().session ? 'ended' : 'signed_out' })
   }
 }
 
@@ -66,8 +59,9 @@ export async function signIn(email: string, password: string): Promise<void> {
 
 /** Reloads the page for another user, who must see nothing of the earlier one. */
 function begin(session: Session): void {
-  if (state.session && state.session.user.id !== session.user.id) restart()
-  else set({ status: 'signed_in', session, epoch: state.epoch + 1 })
+  const user = state.get().session?.user
+  if (user && user.id !== session.user.id) restart()
+  else set({ status: 'signed_in', session, epoch: state.get().epoch + 1 })
 }
 
 export async function signOut(): Promise<void> {

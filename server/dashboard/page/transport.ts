@@ -26,14 +26,19 @@ const unsupported = () => Promise.reject(new Error('the page does not need this'
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
     const call = describe(endpoint, input)
-    const { status, head, bytes, type, at } = await attempt(call, endpoint, input)
-    input.onResponse?.({ status, requestId: head.requestId, at })
+    const { response, bytes } = await attempt(call, endpoint, input)
+    const { status, headers } = response
+    const head = headOf(response)
+    input.onResponse?.({ ...head, at: numberOrNull(Date.parse(headers.get('date') ?? '')) })
     if (status === 401 && endpoint.access !== 'anyone') onUnauthorized()
-    if (status < 300 && input.as === 'bytes') return requireMedia(call, head, endpoint, { bytes, type })
+    if (status < 300 && input.as === 'bytes') {
+      if (isOf(endpoint, headers)) return bytes
+      throw new ContractError(call, head, '', 'the response is of another media type')
+    }
     const text = new TextDecoder().decode(bytes)
-    const body = text === '' ? null : parse(call, head, text)
-    if (status >= 300) throw toError(call, head, body, text)
-    return input.as === 'text' ? text : body
+    const body = parse(call, head, text)
+    if (status < 300) return input.as === 'text' ? text : body
+    throw toError(call, head, body, text)
   }
   const send = (endpoint: Endpoint, input: Input) => {
     const start = performance.now()
@@ -49,16 +54,7 @@ export function openFetch(onUnauthorized: () => void): Transport {
   return { send, createRows: unsupported, probe: unsupported, supports: async () => true, close: () => {} }
 }
 
-interface Received {
-  readonly status: number
-  readonly head: ResponseHead
-  readonly bytes: Uint8Array
-  readonly type: string
-  /** The service's clock in milliseconds since 1970. */
-  readonly at: number | null
-}
-
-async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<Received> {
+async function attempt(call: Call, { method }: Endpoint, input: Input) {
   const body = input.upload?.bytes ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
   try {
     const response = await fetch(call.url, {
@@ -70,33 +66,20 @@ async function attempt(call: Call, { method }: Endpoint, input: Input): Promise<
       redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const { status, headers } = response
-    const at = Date.parse(headers.get('date') ?? '')
-    const retryAfter = Number.parseInt(headers.get('retry-after') ?? '', 10)
-    return {
-      status,
-      head: {
-        status,
-        requestId: headers.get('x-request-id'),
-        retryAfter: Number.isNaN(retryAfter) ? null : retryAfter,
-        location: null,
-      },
-      bytes: new Uint8Array(await response.arrayBuffer()),
-      type: headers.get('content-type')?.replace(/\s*;.*$/s, '') ?? '',
-      at: Number.isNaN(at) ? null : at,
-    }
+    return { response, bytes: new Uint8Array(await response.arrayBuffer()) }
   } catch (cause) {
     const isTimeout = cause instanceof DOMException && cause.name === 'TimeoutError'
     throw new NetworkError(call, { code: isTimeout ? 'TIMEOUT' : 'NO_RESPONSE', message: '' }, true)
   }
 }
 
-function parse(call: Call, head: ResponseHead, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new ContractError(call, head, text, 'the response is not JSON')
-  }
+function headOf({ status, headers }: Response): ResponseHead {
+  const retryAfter = Number.parseInt(headers.get('retry-after') ?? '', 10)
+  return { status, requestId: headers.get('x-request-id'), retryAfter: numberOrNull(retryAfter), location: null }
+}
+
+function isOf({ media = [] }: Endpoint, headers: Headers): boolean {
+  return media.includes(headers.get('content-type')?.replace(/\s*;.*$/s, '') ?? '')
 }
 
 function toError(call: Call, head: ResponseHead, body: unknown, text: string): ApiError | ContractError {
@@ -105,12 +88,14 @@ function toError(call: Call, head: ResponseHead, body: unknown, text: string): A
   return new ContractError(call, head, text, 'the response is not of this service')
 }
 
-function requireMedia(
-  call: Call,
-  head: ResponseHead,
-  { media = [] }: Endpoint,
-  { bytes, type }: Pick<Received, 'bytes' | 'type'>,
-): Uint8Array {
-  if (media.includes(type)) return bytes
-  throw new ContractError(call, head, '', `the response is not ${media.join(' or ')} (${type || 'no type'})`)
+function parse(call: Call, head: ResponseHead, text: string): unknown {
+  try {
+    return JSON.parse(text || 'null')
+  } catch {
+    throw new ContractError(call, head, text, 'the response is not JSON')
+  }
+}
+
+function numberOrNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value
 }

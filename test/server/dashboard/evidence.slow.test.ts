@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseTar } from 'nanotar'
@@ -23,10 +23,13 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
   /** A record that the log does not have yet, with a notice. */
   async function newRecord(account: TestAccount): Promise<string> {
     const { service } = dashboard
-    const headers = await service.signIn(account)
-    const send = async (method: string, rest: string, body: unknown) => {
-      const path = `/api/v1/sites/${account.siteId}/notices/1${rest}`
-      const { status, text } = await service.call(method, path, { headers, body })
+    const send = async (method: string, rest: string, content: unknown) => {
+      const { status, text } = await dashboard.call(
+        account,
+        method,
+        `sites/${account.siteId}/notices/1${rest}`,
+        content,
+      )
       expect(status, text).toBeLessThan(300)
     }
     await send('PUT', '', { controller: hostile, purposes: [{ key: 'marketing', title: hostile }] })
@@ -52,12 +55,11 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     }
     await expect.poll(covers, { timeout: 5000, interval: 500 }).toBe(200)
     await dashboard.service.sql`update users set role = 'reader' where id = ${account.userId}`
-    await dashboard.open(account, `records/${id}`)
-    const { page } = dashboard
-    const [download] = await Promise.all([page.waitForEvent('download'), button().press('Enter')])
-    expect(download.suggestedFilename()).toBe(`evidence-${id}.tar`)
-    const path = join(folder.path, download.suggestedFilename())
-    await download.saveAs(path)
+    const page = await dashboard.open(account, `records/${id}`)
+    const { name, bytes } = await dashboard.download(() => button().press('Enter'))
+    expect(name).toBe(`evidence-${id}.tar`)
+    const path = join(folder.path, name)
+    writeFileSync(path, bytes)
     await page.getByText('Nothing of it was verified here').waitFor()
     await dashboard.expectAccessible()
 

@@ -17,16 +17,8 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
 
-  it('shows the usage to the user who is signed in', async () => {
-    await dashboard.open(await service.newAccount({ monthlyQuota: 1000 }), 'usage')
-    await dashboard.page.getByText('1,000').first().waitFor()
-    expect(await dashboard.page.getByRole('heading', { level: 1 }).innerText()).toBe('Usage')
-    await dashboard.expectAccessible()
-  })
-
   it('moves the focus to the title of a screen, and past the navigation if asked to', async () => {
-    await dashboard.open(await service.newAccount(), 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.getByRole('link', { name: 'Keys' }).press('Enter')
     await page.getByRole('heading', { name: 'Keys' }).waitFor()
     expect(await page.locator(':focus').innerText()).toBe('Keys')
@@ -46,8 +38,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
       preferences: { news: true },
     }
     const { body: record } = await service.call('POST', '/api/v1/consents', { key: account.key, body })
-    await dashboard.open(account)
-    const { page } = dashboard
+    const page = await dashboard.open(account)
     const cdp = await page.context().newCDPSession(page)
     const titles = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
     expect(titles).toHaveLength(8)
@@ -84,8 +75,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
 
   it('shows nothing of an address that is none of its own, nor makes it a part of a command', async () => {
     const account = await service.newAccount()
-    await dashboard.open(account, 'records/--base-url=https%3A%2F%2Fevil.example')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'records/--base-url=https%3A%2F%2Fevil.example')
     const site = `notices/${account.siteId}`
     for (const place of ['', 'notices/--site', `${site}/Your%20session`, `${site}/1/text/-x`, 'sites/x']) {
       if (place) {
@@ -102,8 +92,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   })
 
   it('keeps the navigation if a screen fails', async () => {
-    await dashboard.open(await service.newAccount(), 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.route('**/api/v1/keys', route => route.fulfill({ json: { data: null } }))
     await page.getByRole('link', { name: 'Keys' }).click()
     expect(await page.getByRole('alert').innerText()).toContain('The page failed.')
@@ -112,8 +101,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   })
 
   it('has no secret any more when Back brings it from the browser’s cache', async () => {
-    await dashboard.open(await service.newAccount(), 'keys')
-    const { page } = dashboard
+    const page = await dashboard.open(await service.newAccount(), 'keys')
     await page.getByRole('button', { name: 'Create a key' }).click()
     await page.getByLabel('Name').fill('backend')
     await page.getByRole('button', { name: 'Create the key' }).click()
@@ -129,8 +117,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     const account = await service.newAccount()
     const email = `${'long.'.repeat(20)}name@example.com`
     await service.sql`update logins set email = ${email} where account_id = ${account.accountId}`
-    await dashboard.open(account, 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'usage')
     const titles = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
     for (const width of [320, 640]) {
       await page.setViewportSize({ width, height: 400 })

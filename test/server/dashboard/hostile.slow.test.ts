@@ -114,8 +114,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
       const account = await service.newAccount()
       const ids = await write(account, texts)
       stored += ids.length
-      await dashboard.open(account)
-      const { page } = dashboard
+      const page = await dashboard.open(account)
       const faults: string[] = []
       page.on('dialog', async dialog => {
         faults.push(`ran: ${dialog.message()}`)

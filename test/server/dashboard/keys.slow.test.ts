@@ -1,23 +1,16 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { browserPath } from '../../support/browser.ts'
 import { hide, rejectionAt, useDashboard } from '../../support/dashboard.ts'
-import type { TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard', () => {
   const dashboard = useDashboard()
-  const { service } = dashboard
-
-  async function call(account: TestAccount, method: string, path: string, body?: unknown) {
-    return await service.call(method, `/api/v1/${path}`, { headers: await service.signIn(account), body })
-  }
+  const { service, call } = dashboard
 
   describe('keys', () => {
     it('creates a key by keyboard alone, shows it once and works with it', async () => {
       const account = await service.newAccount()
-      await dashboard.open(account, 'keys')
-      const { page } = dashboard
+      const page = await dashboard.open(account, 'keys')
       await page.getByRole('button', { name: 'Create a key' }).press('Enter')
       await page.keyboard.type('backend')
       await dashboard.expectAccessible()
@@ -38,8 +31,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
     })
 
     it('shows what the service says of a name or a time that it rejects, and keeps what was typed', async () => {
-      await dashboard.open(await service.newAccount(), 'keys')
-      const { page } = dashboard
+      const page = await dashboard.open(await service.newAccount(), 'keys')
       await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByLabel('Name').fill('ci')
       await page.getByLabel('Expires').fill('2020-01-31')
@@ -54,8 +46,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
 
     it('revokes a key after a question, and the focus stays on the screen', async () => {
       const account = await service.newAccount()
-      await dashboard.open(account, 'keys')
-      const { page } = dashboard
+      const page = await dashboard.open(account, 'keys')
       await page.getByRole('button', { name: 'Revoke a key' }).click()
       await page.getByRole('dialog').waitFor()
       await page.keyboard.press('Escape')
@@ -75,8 +66,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
     it('lists changes in words, with the filters of the command, pages both ways and entries in full', async () => {
       const account = await service.newAccount()
       for (let count = 0; count < 55; count += 1) await call(account, 'POST', 'keys', { name: `key ${count}` })
-      await dashboard.open(account, 'audit')
-      const { page } = dashboard
+      const page = await dashboard.open(account, 'audit')
       const rows = page.locator('tbody tr')
       await page.getByText('key key 54').waitFor()
       await dashboard.expectAccessible()
@@ -102,9 +92,9 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.goto(`${service.url}/#/audit`)
       await rows.first().getByRole('button').click()
       await dashboard.expectAccessible()
-      const downloading = page.waitForEvent('download')
-      await page.getByRole('button', { name: 'Download the document' }).click()
-      const bytes = readFileSync(await (await downloading).path())
+      const { bytes } = await dashboard.download(() =>
+        page.getByRole('button', { name: 'Download the document' }).click(),
+      )
       const [newest] = (await call(account, 'GET', 'audit?limit=1')).body.data
       expect(bytes.toString()).toBe(newest.document)
       expect(await page.getByRole('dialog').innerText()).toContain(createHash('sha256').update(bytes).digest('hex'))

@@ -1,29 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { structuredPatch } from 'diff'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { diffLines } from '../../../server/dashboard/page/parts/line-diff.ts'
 import { browserPath } from '../../support/browser.ts'
 import { useDashboard } from '../../support/dashboard.ts'
-import { mediaBytes, type Signed, type TestAccount } from '../../support/service.ts'
-
-it('the dashboard compares texts as notices diff does', () => {
-  const line = fc.constantFrom('a', 'b', 'c', 'd', '')
-  const text = fc
-    .tuple(fc.array(line, { maxLength: 30 }), fc.constantFrom('', '\n'))
-    .map(([all, end]) => all.join('\n') + end)
-  const property = fc.property(text, text, (old, present) => {
-    const lines = diffLines(old, present)
-    const { hunks } = structuredPatch('', '', old, present, '', '', { context: 3 })
-    expect(lines.filter(each => each.startsWith('@'))).toEqual(
-      hunks.map(({ oldStart, newStart }) => `@${oldStart} → ${newStart}`),
-    )
-    const signless = (each: string) => (each.startsWith('\\') ? '\\' : each)
-    const expected = hunks.flatMap(hunk => hunk.lines).map(signless)
-    expect(lines.filter(each => !each.startsWith('@')).map(signless)).toEqual(expected)
-  })
-  fc.assert(property, { numRuns: 500 })
-})
+import { mediaBytes, type TestAccount } from '../../support/service.ts'
 
 describe.skipIf(!browserPath)('the dashboard › notices', () => {
   const dashboard = useDashboard()
@@ -32,12 +10,11 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
   const german = '# Zweck\r\n\r\nEin Brief im Monat.\r\n'
   const html = '\u{feff}<h1>Purpose</h1>\n<script>document.title = "run"</script>\n<p>\u202eletter\u202c</p>\n'
 
-  async function accountWithNotices(): Promise<{ account: TestAccount; headers: Signed }> {
+  async function accountWithNotices(): Promise<TestAccount> {
     const account = await service.newAccount()
-    const headers = await service.signIn(account)
     const call = async (method: string, rest: string, body: unknown) => {
-      const path = `/api/v1/sites/${account.siteId}/notices/${rest}`
-      expect((await service.call(method, path, { headers, body })).status).toBe(200)
+      const { status } = await dashboard.call(account, method, `sites/${account.siteId}/notices/${rest}`, body)
+      expect(status).toBe(200)
     }
     const purposes = [{ key: 'letters', title: 'Letters', language: 'en' }]
     await call('PUT', '1', {})
@@ -47,13 +24,12 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     await call('PUT', '2/texts/de', mediaBytes(german.replace('Monat', 'Jahr'), 'text/markdown'))
     await call('PUT', '2/texts/en', mediaBytes(html, 'text/html'))
     await call('PUT', '2/texts/fr', mediaBytes('%PDF-1.7', 'application/pdf'))
-    return { account, headers }
+    return account
   }
 
   it('lists versions, shows one with its texts as text alone, and downloads a text byte for byte', async () => {
-    const { account } = await accountWithNotices()
-    await dashboard.open(account, 'notices')
-    const { page } = dashboard
+    const account = await accountWithNotices()
+    const page = await dashboard.open(account, 'notices')
     await page.getByRole('row', { name: '2 draft de en fr letters P1Y' }).waitFor()
     expect(new URL(page.url()).hash).toBe(`#/notices/${account.siteId}`)
     await page.getByText(`consentctl notices list --site ${account.siteId}`).waitFor()
@@ -69,20 +45,16 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     expect(await page.title()).toBe('Text of notice 2 · consentctl')
     await page.getByText(`consentctl notices show 2 --site ${account.siteId} --lang en`).waitFor()
     await dashboard.expectAccessible()
-    const downloading = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download en' }).press('Enter')
-    const file = await downloading
-    expect(file.suggestedFilename()).toBe('notice-2-en.html')
-    expect(readFileSync(await file.path(), 'utf8')).toBe(html)
+    const file = await dashboard.download(() => page.getByRole('button', { name: 'Download en' }).press('Enter'))
+    expect([file.name, file.bytes.toString()]).toEqual(['notice-2-en.html', html])
 
     await page.goto(`${service.url}/#/notices/${account.siteId}/2/text/fr`)
     await page.getByText('A PDF is not shown here').waitFor()
   })
 
   it('refuses a text whose digest is not the one of the notice', async () => {
-    const { account } = await accountWithNotices()
-    await dashboard.open(account, `notices/${account.siteId}/1`)
-    const { page } = dashboard
+    const account = await accountWithNotices()
+    const page = await dashboard.open(account, `notices/${account.siteId}/1`)
     await page.route('**/texts/de', route => route.fulfill({ contentType: 'text/markdown', body: german.slice(1) }))
     await page.getByRole('link', { name: 'de', exact: true }).click()
     await page.getByRole('alert').getByText('its SHA-256 differs').waitFor()
@@ -90,9 +62,8 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
   })
 
   it('shows the difference of two versions by signs and words, as notices diff does', async () => {
-    const { account } = await accountWithNotices()
-    await dashboard.open(account, `notices/${account.siteId}/2`)
-    const { page } = dashboard
+    const account = await accountWithNotices()
+    const page = await dashboard.open(account, `notices/${account.siteId}/2`)
     await page.getByLabel('What differs from').selectOption('1')
     await page.getByRole('heading', { name: 'Text de' }).waitFor()
     const blocks = await page.locator('.lines').all()
@@ -113,12 +84,11 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
   })
 
   it('lists who agreed to a version, and says where there is no such version', async () => {
-    const { account } = await accountWithNotices()
+    const account = await accountWithNotices()
     const body = { site_id: account.siteId, accepted: true, policy_version: 1 }
     for (const subject_id of ['maria@example.com', 'visitor'])
       await service.call('POST', '/api/v1/consents', { key: account.key, body: { ...body, subject_id } })
-    await dashboard.open(account, `notices/${account.siteId}/1`)
-    const { page } = dashboard
+    const page = await dashboard.open(account, `notices/${account.siteId}/1`)
     await page.getByRole('link', { name: 'List who agreed' }).click()
     await page.getByRole('row', { name: 'maria@example.com' }).waitFor()
     expect(await page.locator('tbody tr').count()).toBe(2)

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type PageOf, Rows } from '../../../server/dashboard/page/parts/rows.ts'
@@ -28,8 +27,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const subject_id = 'maria@example.com'
     const preferences = { marketing: true, 'über uns': 'none' }
     const { id } = await owner.create({ subject_id, accepted: true, preferences })
-    await dashboard.open(owner, `records/${id}`)
-    const { page } = dashboard
+    const page = await dashboard.open(owner, `records/${id}`)
 
     await button('Change …').focus()
     await press('Enter', 'n', 'Tab', 'f', 'Tab')
@@ -76,8 +74,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const id = await importer.importOne({
       changes: [{ given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: { marketing: false } }],
     })
-    await dashboard.open(importer, `records/${id}`)
-    const { page } = dashboard
+    const page = await dashboard.open(importer, `records/${id}`)
     expect(await text('dl')).toContain('usercentrics')
     expect(await text('.timeline')).toContain(
       'The person answered at 2021-03-04 05:06:07 UTC, by the word of the importer.',
@@ -101,13 +98,9 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await text('.moment')).toContain('marketing: false')
     await dashboard.expectAccessible()
 
-    const [download, response] = await Promise.all([
-      page.waitForEvent('download'),
-      page.waitForResponse(/\/receipt$/),
-      button('Download the receipt').click(),
-    ])
-    expect(readFileSync(await download.path())).toEqual(await response.body())
-    expect(download.suggestedFilename()).toBe(`receipt-${id}.json`)
+    const receipt = page.waitForResponse(/\/receipt$/)
+    const { name, bytes } = await dashboard.download(() => button('Download the receipt').click())
+    expect([name, bytes]).toEqual([`receipt-${id}.json`, await (await receipt).body()])
 
     await importer.create({ subject_id: 'max@example.com ', accepted: true })
     await page.getByRole('link', { name: 'Records', exact: true }).click()
@@ -127,8 +120,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const draft = { subject_id: 'max@example.com', accepted: true, preferences: { ads: true }, notice_locale: 'de' }
     const { id } = await owner.create(draft)
     await service.sql`update users set role = 'reader' where id = ${owner.userId}`
-    await dashboard.open(owner, `records/${id}`)
-    const { page } = dashboard
+    const page = await dashboard.open(owner, `records/${id}`)
     expect(await page.locator('main').getByRole('button', { name: '…' }).count()).toBe(0)
     const details = await text('dl')
     expect(details).toMatch(/valid for P1Y, shown in de/)
@@ -150,8 +142,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const kept = await owner.create({ subject_id: 'maria@example.com', consent_id: 'cookies', accepted: true })
     await owner.create({ subject_id: 'maria@example.com', accepted: false })
     const { id } = await owner.create({ accepted: true })
-    await dashboard.open(owner, 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(owner, 'usage')
     const refused = { error: 'forbidden', message: 'The key must have the scope read.' }
     await page.route('**/stats/count*', route => route.fulfill({ status: 403, json: refused }), { times: 1 })
     await page.getByRole('link', { name: 'Records' }).click()
@@ -197,8 +188,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     }))
     for (let from = 0; from < rowCount; from += 1000)
       await owner.send('POST', '/batch', { body: { records: rows.slice(from, from + 1000) } })
-    await dashboard.open(owner, 'records')
-    const { page } = dashboard
+    const page = await dashboard.open(owner, 'records')
     const table = page.getByRole('table', { name: 'Records' })
     await page.getByText(`person-${rowCount - 1}`).waitFor()
     await page.getByText(`${new Intl.NumberFormat('en').format(rowCount)} records`).waitFor()

@@ -33,8 +33,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
 
   it('a wrong password is said, the e-mail stays, and after ten of them when to try again', async () => {
     const account = await service.newAccount({ password })
-    await dashboard.open(null, 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(null, 'usage')
     await signIn(page, account, 'wrong')
     expect(await alert(page)).toBe('The e-mail or the password is wrong.')
     await dashboard.expectAccessible()
@@ -105,8 +104,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
   })
 
   it('without the script or its style, as from a node of another version, says so and offers to load it again', async () => {
-    await dashboard.open(null)
-    const { page } = dashboard
+    const page = await dashboard.open(null)
     const late = page.getByText('The page has not started yet.')
     const cdp = await page.context().newCDPSession(page)
     await cdp.send('Animation.enable')
@@ -124,8 +122,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
   })
 
   it('without a network the first load says so, and works once there is one', async () => {
-    await dashboard.open(await service.newAccount(), 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.route('**/api/**', route => route.abort())
     await page.reload()
     await page.getByRole('alert').waitFor({ timeout: 15_000 }) // reads are repeated before

@@ -58,8 +58,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
       ),
       {},
     ])
-    await dashboard.open(account, 'statistics')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'statistics')
     await page.getByText('In all 41 records of 40 persons. Everything is counted.').waitFor()
     const month = new Date().toISOString().slice(0, 7)
     expect(await rows()).toEqual([
@@ -86,8 +85,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
 
   it('draws what the table has, with a place for each month between, and hides nothing from a reader who sees no colours', async () => {
     const account = await service.newAccount()
-    await dashboard.open(account, 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'usage')
     const group = { site_id: null, site_name: null, persons: 20, anonymous: 0, withdrawn: 0, deleted: 0, imported: 0 }
     const shown = { ...group, records: 30, accepted: 20, refused: 10, hidden: null, true: null, false: null }
     const none = Object.fromEntries(Object.keys(shown).map(name => [name, null]))
@@ -107,7 +105,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await page.getByRole('link', { name: 'Statistics' }).click()
     await page.getByText('1 group hidden: fewer than ten persons, and 1 more that would tell their numbers.').waitFor()
     await page.getByText('Counted until 2026-04-30 10:00:00 UTC; 7 events not counted yet.').waitFor()
-    const bars = await page.locator('.chart g title').allTextContents()
+    const bars = await page.locator('figure g title').allTextContents()
     expect(bars).toEqual([
       '2025-12: 20 accepted, 10 refused',
       '2026-01: 0 accepted, 0 refused',
@@ -116,7 +114,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
       '2026-04: hidden',
     ])
     const [accepted = 0, refused = 0] = await page
-      .locator('.chart g:first-of-type rect')
+      .locator('figure g:first-of-type rect')
       .evaluateAll(all => all.map(rect => Number(rect.getAttribute('height'))))
     expect(accepted / refused).toBeCloseTo(2)
     expect((await rows()).map(row => row.slice(0, 3))).toEqual([
@@ -131,8 +129,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
   it('shows the last hundred of many days, and those before on request', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
-    await dashboard.open(account, 'usage')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'usage')
     const days = Array.from({ length: 250 }, (_, day) =>
       new Date(Date.UTC(2024, 0, 1 + day)).toISOString().slice(0, 10),
     )
@@ -158,8 +155,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
   it('shows no numbers of other filters beside an error', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
-    await dashboard.open(account, 'statistics')
-    const { page } = dashboard
+    const page = await dashboard.open(account, 'statistics')
     await page.getByText('In all 12 records').waitFor()
     await page.getByLabel('From (UTC day)').fill('1026-02-01')
     await page.getByText('Not applied: the year').waitFor()

@@ -1,5 +1,6 @@
+import { useState } from 'preact/hooks'
 import { visible } from '../../../../src/output/safe.ts'
-import { Copy } from './copy.tsx'
+import { Button } from './button.tsx'
 
 interface CommandProps {
   readonly words: readonly string[]
@@ -23,10 +24,41 @@ export function Command({ words, label = 'The same in a terminal' }: CommandProp
   )
 }
 
-/** Returns `--name value`, `--name=value` if the value starts with a hyphen, or nothing for an empty value. */
-export function option(name: string, value: string | null | undefined): string[] {
-  if (!value) return []
-  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]
+export function Copy({ text, label }: { readonly text: string; readonly label: string }) {
+  const [result, setResult] = useState('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setResult('Copied')
+    } catch {
+      setResult('Cannot copy: select the text')
+    }
+  }
+  return (
+    <>
+      <Button text="Copy" label={label} kind="small" onClick={copy} />
+      <span role="status" class="hint">
+        {result}
+      </span>
+    </>
+  )
+}
+
+type Value = string | boolean | null | undefined
+
+/**
+ * Returns `--name value` for each text and each item of a list, `--name` for true, and nothing for an empty value. A value that
+ * starts with a hyphen is written as `--name=value`.
+ */
+export function options(values: Readonly<Record<string, Value | readonly string[]>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const all: readonly Value[] = Array.isArray(value) ? value : [value as Value]
+    return all.flatMap(each => {
+      if (!each) return []
+      if (each === true) return [`--${name}`]
+      return each.startsWith('-') ? [`--${name}=${each}`] : [`--${name}`, each]
+    })
+  })
 }
 
 function quote(word: string): string {

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Command } from './command.tsx'
+import { Form, type FormProps } from './form.tsx'
 
 interface DialogProps {
   readonly title: string
   /** Called on Escape; without it, Escape does nothing. */
   readonly onClose?: () => void
-  readonly isWide?: boolean
   readonly isOpaque?: boolean
   readonly children: ComponentChildren
 }
@@ -14,7 +15,7 @@ interface DialogProps {
  * Opens a modal dialog before the next key press can reach the page. On unmount, the focus returns to where it was, or goes to
  * the screen's title.
  */
-export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogProps) {
+export function Dialog({ title, onClose, isOpaque, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => {
@@ -34,7 +35,7 @@ export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogPro
     <dialog
       ref={dialog}
       aria-labelledby={id}
-      class={`${isWide ? 'wide' : ''} ${isOpaque ? 'opaque' : ''}`.trim() || undefined}
+      class={isOpaque ? 'opaque' : undefined}
       onCancel={event => {
         event.preventDefault()
         onClose?.()
@@ -45,5 +46,21 @@ export function Dialog({ title, onClose, isWide, isOpaque, children }: DialogPro
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
+  )
+}
+
+interface FormDialogProps extends Omit<FormProps, 'onCancel'> {
+  readonly title: string
+  readonly onClose: () => void
+  /** The equivalent command; empty if there is none. */
+  readonly command?: readonly string[]
+}
+
+export function FormDialog({ title, onClose, command = [], ...form }: FormDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+      {command.length > 0 && <Command words={command} />}
+    </Dialog>
   )
 }

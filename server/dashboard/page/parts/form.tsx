@@ -2,12 +2,13 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useId, useState } from 'preact/hooks'
 import { visible } from '../../../../src/output/safe.ts'
 import type { Action } from '../call.ts'
+import { Button } from './button.tsx'
 import { Mistake, Problem, rejectionOf } from './problem.tsx'
 
 /** An API error: each field below shows the part that is about it. */
 export const FieldErrors = createContext<unknown>(undefined)
 
-interface FormProps {
+export interface FormProps {
   readonly action: Action
   /** An error that is shown elsewhere, such as that of a filtered list, for the fields. */
   readonly error?: unknown
@@ -55,28 +56,9 @@ export function Form({
           {submit}
         </button>
         {more}
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button text="Cancel" onClick={onCancel} />}
       </p>
     </form>
-  )
-}
-
-interface ActionButtonProps {
-  readonly action: Action
-  readonly isPrimary?: boolean
-  readonly children: ComponentChildren
-}
-
-/** Uses `aria-disabled`, because a disabled button would lose the focus. */
-export function ActionButton({ action, isPrimary, children }: ActionButtonProps) {
-  return (
-    <button type="button" class={isPrimary ? 'primary' : ''} aria-disabled={action.isRunning} onClick={action.run}>
-      {children}
-    </button>
   )
 }
 
@@ -136,19 +118,20 @@ export function Field({
   )
 }
 
-interface SelectProps {
+interface SelectProps<Value extends string> {
   readonly label: string
-  readonly value: string
-  readonly onValue: (value: string) => void
-  readonly options: readonly (readonly [value: string, text: string])[]
+  readonly name?: string
+  readonly value: Value
+  readonly onValue: (value: Value) => void
+  readonly options: readonly (readonly [value: Value, text: string])[]
 }
 
-export function Select({ label, value, onValue, options }: SelectProps) {
+export function Select<Value extends string>({ label, name, value, onValue, options }: SelectProps<Value>) {
   const id = useId()
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={event => onValue(event.currentTarget.value)}>
+      <select id={id} name={name} value={value} onChange={event => onValue(event.currentTarget.value as Value)}>
         {options.map(([each, text]) => (
           <option value={each} key={each}>
             {text}
@@ -161,14 +144,27 @@ export function Select({ label, value, onValue, options }: SelectProps) {
 
 interface CheckProps {
   readonly label: string
-  readonly isChecked: boolean
-  readonly onValue: (isChecked: boolean) => void
+  readonly name?: string
+  readonly value: boolean
+  readonly onValue: (value: boolean) => void
 }
 
-export function Check({ label, isChecked, onValue }: CheckProps) {
+export function Check({ label, name, value, onValue }: CheckProps) {
   return (
     <label class="check">
-      <input type="checkbox" checked={isChecked} onChange={event => onValue(event.currentTarget.checked)} /> {label}
+      <input type="checkbox" name={name} checked={value} onChange={event => onValue(event.currentTarget.checked)} />{' '}
+      {label}
     </label>
   )
+}
+
+type Values = Readonly<Record<string, string | boolean>>
+
+/** Returns a function of a field's name, the name in the API's errors if it has one: it returns the field's properties. */
+export function fieldsOf<T extends Values>(values: T, set: (values: T) => void) {
+  return <Name extends keyof T & string>(name: Name) => ({
+    name,
+    value: values[name],
+    onValue: (value: T[Name]) => set({ ...values, [name]: value }),
+  })
 }

@@ -1,15 +1,12 @@
 import type { TargetedFocusEvent, TargetedKeyboardEvent } from 'preact'
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Problem } from './problem.tsx'
 import type { Rows } from './rows.ts'
-import type { Column } from './table.tsx'
+import type { Columns } from './table.tsx'
 
 interface LongListProps<Row> {
   readonly label: string
-  /** The CSS class: it sets `--row`, the height of a row, and the grid columns of `.row`. */
-  readonly name: string
-  /** The first column names the row. */
-  readonly columns: readonly Column<Row>[]
+  readonly columns: Columns<Row>
   readonly linkOf: (row: Row) => string
   readonly rows: Rows<Row>
   readonly total: number | undefined
@@ -34,23 +31,13 @@ interface Range {
  * A table with its own scrollbar: only rows in view are DOM elements, and pages are read on demand. All rows have the same
  * height. The rows are one tab stop, in which arrow keys move; the focused row stays in the DOM when it is scrolled away.
  */
-export function LongList<Row>({
-  label,
-  name,
-  columns,
-  linkOf,
-  rows,
-  total,
-  onRetry,
-  empty,
-  place,
-}: LongListProps<Row>) {
+export function LongList<Row>({ label, columns, linkOf, rows, total, onRetry, empty, place }: LongListProps<Row>) {
   const table = useRef<HTMLDivElement>(null)
   const body = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState<Range>({ first: 0, last: 30 })
   const [focused, setFocused] = useState<number | null>(null)
   const isMoving = useRef(false)
-  const [, update] = useReducer((count: number) => count + 1, 0)
+  const [, update] = useState(0)
   const size = rows.length + (rows.isComplete ? 0 : room)
 
   const look = () => {
@@ -59,7 +46,7 @@ export function LongList<Row>({
     const found = rangeIn(table.current, body.current.offsetHeight / size, size)
     setRange(before => (before.first === found.first && before.last === found.last ? before : found))
   }
-  useEffect(() => rows.subscribe(() => update(0)), [rows])
+  useEffect(() => rows.subscribe(() => update(count => count + 1)), [rows])
   useLayoutEffect(() => {
     if (table.current) table.current.scrollTop = place.top
   }, [rows])
@@ -100,7 +87,7 @@ export function LongList<Row>({
       {problem}
       <div
         ref={table}
-        class={`rows ${name}`}
+        class="rows"
         role="table"
         aria-label={label}
         aria-rowcount={total === undefined ? -1 : total + 1}
@@ -114,7 +101,7 @@ export function LongList<Row>({
       >
         <div role="rowgroup" class="head">
           <div role="row" class="row" aria-rowindex={1}>
-            {columns.map(({ title }) => (
+            {Object.keys(columns).map(title => (
               <div role="columnheader" key={title}>
                 {title}
               </div>
@@ -138,18 +125,19 @@ interface CellsProps<Row> extends Pick<LongListProps<Row>, 'columns' | 'linkOf'>
   readonly isStop: boolean
 }
 
-function Cells<Row>({ row, columns: [name, ...others], linkOf, isStop }: CellsProps<Row>) {
+function Cells<Row>({ row, columns, linkOf, isStop }: CellsProps<Row>) {
   if (row === undefined) return <div role="cell">…</div>
+  const [name, ...others] = Object.values(columns).map(cell => cell(row))
   return (
     <>
       <div role="rowheader">
         <a href={linkOf(row)} tabIndex={isStop ? 0 : -1}>
-          {name?.cell(row)}
+          {name}
         </a>
       </div>
-      {others.map(({ title, cell }) => (
-        <div role="cell" key={title}>
-          {cell(row)}
+      {others.map((cell, index) => (
+        <div role="cell" key={index}>
+          {cell}
         </div>
       ))}
     </>

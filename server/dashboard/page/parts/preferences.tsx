@@ -12,7 +12,7 @@ export function Preferences({ of }: { readonly of: Values | null | undefined }) 
   const entries = Object.entries(of ?? {})
   if (entries.length === 0) return <span class="none">none</span>
   return (
-    <ul class="plain">
+    <ul>
       {entries.map(([name, value]) => (
         <li key={name}>
           <bdi>{visible(name)}</bdi>: <bdi>{formatValue(value)}</bdi>
@@ -22,13 +22,8 @@ export function Preferences({ of }: { readonly of: Values | null | undefined }) 
   )
 }
 
-interface Answer {
-  readonly accepted?: boolean | null
-  readonly preferences?: Values | null
-}
-
 /** Shows the consent of a record without its history, by its purposes. */
-export function Consented({ of }: { readonly of: Answer }) {
+export function Consented({ of }: { readonly of: Partial<Parameters<typeof currentState>[0]> }) {
   const state = currentState({ accepted: of.accepted ?? null, preferences: of.preferences ?? null })
   const isGiven = state === 'given' || state === 'partly'
   return <Tag tone={isGiven ? 'good' : 'bad'}>{state === 'given' ? 'yes' : isGiven ? 'partly' : 'no'}</Tag>

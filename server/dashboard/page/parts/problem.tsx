@@ -1,6 +1,7 @@
 import { ApiError, type Call, ContractError, NetworkError } from '../../../../src/client/errors.ts'
 import { CliError } from '../../../../src/errors/errors.ts'
 import { visible } from '../../../../src/output/safe.ts'
+import { Button } from './button.tsx'
 
 interface ProblemProps {
   readonly error: unknown
@@ -20,12 +21,10 @@ export function Problem({ error, retry, hasOwnWords = false }: ProblemProps) {
         {!hasOwnWords && changed}
         {advice}
       </span>
-      {requestId && <small class="hint">Request {visible(requestId)}</small>}
+      {requestId && <small>Request {visible(requestId)}</small>}
       {retry && (
         <p class="buttons">
-          <button type="button" onClick={retry}>
-            Try again
-          </button>
+          <Button text="Try again" onClick={retry} />
         </p>
       )}
     </div>

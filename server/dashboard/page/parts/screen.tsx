@@ -9,11 +9,13 @@ interface ScreenProps {
   /** The equivalent command, without `consentctl`. */
   readonly command?: readonly string[]
   readonly actions?: ComponentChildren
+  /** Links to the screens that it is a part of. */
+  readonly links?: ComponentChildren
   readonly children: ComponentChildren
 }
 
 /** Sets the document's title, and focuses the heading, so that a screen reader starts there. */
-export function Screen({ title, command, actions, children }: ScreenProps) {
+export function Screen({ title, command, actions, links, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     document.title = `${title} · consentctl`
@@ -27,6 +29,7 @@ export function Screen({ title, command, actions, children }: ScreenProps) {
         </h1>
         {actions && <div class="buttons">{actions}</div>}
       </header>
+      {links && <p>{links}</p>}
       {children}
       {command && <Command words={command} />}
     </>

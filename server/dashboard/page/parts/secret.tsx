@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { Copy } from './copy.tsx'
+import { Copy } from './command.tsx'
 
 interface SecretProps {
   readonly label: string

@@ -4,6 +4,7 @@ import { visible } from '../../../../src/output/safe.ts'
 import { type Loaded, useCall } from '../call.ts'
 import { client } from '../session.ts'
 import { Select } from './form.tsx'
+import { Id, Text } from './text.tsx'
 
 /** Reads the account's sites, sorted by name. */
 export function useSites(): Loaded<readonly Site[]> {
@@ -15,6 +16,7 @@ export function useSites(): Loaded<readonly Site[]> {
 
 interface SiteSelectProps {
   readonly sites: readonly Site[]
+  readonly name?: string
   readonly value: string
   readonly onValue: (id: string) => void
   /** Text of the empty choice, such as "All sites". */
@@ -22,11 +24,16 @@ interface SiteSelectProps {
 }
 
 /** Adds the end of the id to a name that two sites share. */
-export function SiteSelect({ sites, value, onValue, none }: SiteSelectProps) {
+export function SiteSelect({ sites, none, ...select }: SiteSelectProps) {
   const textOf = ({ id, name }: Site) => {
     const isShared = sites.some(other => other.name === name && other.id !== id)
     return isShared ? `${visible(name)} (…${id.slice(-6)})` : visible(name)
   }
   const options = sites.map(site => [site.id, textOf(site)] as const)
-  return <Select label="Site" value={value} onValue={onValue} options={[['', none], ...options]} />
+  return <Select label="Site" options={[['', none], ...options]} {...select} />
+}
+
+export function SiteName({ sites, id }: { readonly sites: readonly Site[]; readonly id: string | null }) {
+  const site = sites.find(each => each.id === id)
+  return site ? <Text of={site.name} /> : id === null ? <span class="none">(none)</span> : <Id of={id} />
 }

@@ -1,19 +1,20 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { Button } from './button.tsx'
 import { formatNumber } from './text.tsx'
 
-export interface Column<Row> {
-  readonly title: string
-  readonly cell: (row: Row) => ComponentChildren
-  readonly isNumber?: boolean
-}
+/** Cells by the titles of their columns. The first column names the row. Numbers are formatted. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => ComponentChildren>>
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly label: string
-  readonly columns: readonly Column<Row>[]
+  /** Shows the label as a heading. */
+  readonly isTitled?: boolean
+  readonly note?: string
+  readonly columns: Columns<Row>
   readonly rows: readonly Row[]
-  readonly rowKey: (row: Row) => string
-  readonly empty: string
+  /** Shown if there are no rows; without it, nothing is. */
+  readonly empty?: string | undefined
   /** True to show the last rows, and earlier ones on request. */
   readonly isFromEnd?: boolean
 }
@@ -21,58 +22,54 @@ interface TableProps<Row> {
 /** More rows take seconds to lay out. */
 const rowsAtOnce = 100
 
-/** A table that scrolls sideways if it is too wide, and shows more rows on request. The first column names the row. */
-export function Table<Row>({ rows, empty, isFromEnd, ...table }: TableProps<Row>) {
+/** A table that scrolls sideways if it is too wide, and shows more rows on request. */
+export function Table<Row>({ rows, empty, isTitled, note, isFromEnd, ...table }: TableProps<Row>) {
   const [most, setMost] = useState(rowsAtOnce)
-  if (rows.length === 0) return <p class="empty">{empty}</p>
+  if (rows.length === 0 && !empty) return null
   const left = rows.length - most
   const more = left > 0 && (
     <p class="buttons">
-      <button type="button" onClick={() => setMost(most + rowsAtOnce)}>
-        Show {Math.min(left, rowsAtOnce)} more
-      </button>
-      <button type="button" onClick={() => setMost(rows.length)}>
-        Show all {formatNumber(rows.length)}
-      </button>
+      <Button text={`Show ${Math.min(left, rowsAtOnce)} more`} onClick={() => setMost(most + rowsAtOnce)} />
+      <Button text={`Show all ${formatNumber(rows.length)}`} onClick={() => setMost(rows.length)} />
     </p>
   )
   return (
     <>
+      {isTitled && <h2>{table.label}</h2>}
+      {note && <p>{note}</p>}
       {isFromEnd && more}
-      <Rows {...table} rows={isFromEnd ? rows.slice(-most) : rows.slice(0, most)} />
+      {rows.length === 0 && <p class="empty">{empty}</p>}
+      {rows.length > 0 && <Rows {...table} rows={isFromEnd ? rows.slice(-most) : rows.slice(0, most)} />}
       {!isFromEnd && more}
     </>
   )
 }
 
-function Rows<Row>({ label, columns, rows, rowKey }: Omit<TableProps<Row>, 'empty'>) {
+function Rows<Row>({ label, columns, rows }: Omit<TableProps<Row>, 'empty'>) {
+  const titles = Object.keys(columns)
+  const cells = rows.map(row => Object.values(columns).map(cell => cell(row)))
+  const classes = titles.map((_, place) => (cells.some(row => typeof row[place] === 'number') ? 'number' : undefined))
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
-            {columns.map(({ title, isNumber }) => (
-              <th scope="col" class={isNumber ? 'number' : undefined} key={title}>
+            {titles.map((title, place) => (
+              <th scope="col" class={classes[place]} key={title}>
                 {title}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map(row => (
-            <tr key={rowKey(row)}>
-              {columns.map(({ title, cell, isNumber }, index) =>
-                index === 0 ? (
-                  <th scope="row" key={title}>
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td class={isNumber ? 'number' : undefined} key={title}>
-                    {cell(row)}
-                  </td>
-                ),
-              )}
+          {cells.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, place) => {
+                const content = typeof cell === 'number' ? formatNumber(cell) : cell
+                const props = { class: classes[place], children: content, key: place }
+                return place === 0 ? <th scope="row" {...props} /> : <td {...props} />
+              })}
             </tr>
           ))}
         </tbody>
@@ -81,9 +78,16 @@ function Rows<Row>({ label, columns, rows, rowKey }: Omit<TableProps<Row>, 'empt
   )
 }
 
-export function Details({ rows }: { readonly rows: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+interface DetailsProps {
+  /** Values by their names; false, null and undefined are left out. */
+  readonly of: Readonly<Record<string, ComponentChildren>>
+  readonly class?: string
+}
+
+export function Details({ of, class: name }: DetailsProps) {
+  const rows = Object.entries(of).filter(([, value]) => value !== false && value !== null && value !== undefined)
   return (
-    <dl>
+    <dl class={name}>
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -1,4 +1,7 @@
+import type { ComponentChildren } from 'preact'
+import type { Consent } from '../../../../src/contract/consents.ts'
 import { visible } from '../../../../src/output/safe.ts'
+import { linkTo } from '../router.ts'
 
 /** Shows untrusted text, bidi-isolated, and escapes spaces at its ends and characters that could deceive a reader. */
 export function Text({ of }: { readonly of: string | null | undefined }) {
@@ -9,20 +12,32 @@ export function Id({ of }: { readonly of: string }) {
   return <code class="id">{visible(of)}</code>
 }
 
+interface LinkProps {
+  /** The screen, and its parameters. */
+  readonly to: readonly [screen: string, ...params: string[]]
+  readonly children: ComponentChildren
+}
+
+/** Shows a text as untrusted. */
+export function Link({ to, children }: LinkProps) {
+  return <a href={linkTo(...to)}>{typeof children === 'string' ? <Text of={children} /> : children}</a>
+}
+
+export function RecordLink({ id }: { readonly id: string }) {
+  return (
+    <Link to={['records', id]}>
+      <Id of={id} />
+    </Link>
+  )
+}
+
 export function Time({ at }: { readonly at: string | null | undefined }) {
   return at ? <time dateTime={at}>{formatTime(at)}</time> : <span class="none">never</span>
 }
 
-interface AnsweredProps {
-  readonly of: {
-    readonly created_at: string | null
-    readonly updated_at: string | null
-    readonly given_at?: string | undefined
-  }
-}
-
 /** Shows the creation time, or for an imported record the answer time that the importer stated. */
-export function Answered({ of: { created_at, updated_at, given_at } }: AnsweredProps) {
+export function Answered({ of }: { readonly of: Pick<Consent, 'created_at' | 'updated_at' | 'given_at'> }) {
+  const { created_at, updated_at, given_at } = of
   const since = updated_at === created_at ? '' : ', changed since'
   return (
     <>

@@ -3,14 +3,14 @@ import { api } from '../../../../src/contract/api.ts'
 import { type AccountEntry, type AuditAction, auditActions } from '../../../../src/contract/audit.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useAction, useCall } from '../call.ts'
-import { usePages } from '../pages.ts'
-import { option } from '../parts/command.tsx'
+import { Button } from '../parts/button.tsx'
+import { options } from '../parts/command.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { download } from '../parts/download.ts'
-import { Field, Form, Select } from '../parts/form.tsx'
-import { Pager } from '../parts/pager.tsx'
-import { Screen, Show } from '../parts/screen.tsx'
-import { type Column, Details, Table } from '../parts/table.tsx'
+import { download } from '../parts/file.ts'
+import { Field, Form, fieldsOf, Select } from '../parts/form.tsx'
+import { PagedTable, usePages } from '../parts/paged-table.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { type Columns, Details, Table } from '../parts/table.tsx'
 import { formatNumber, Text, Time } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
@@ -20,34 +20,25 @@ type Filters = typeof noFilters
 export function Audit() {
   const [filters, setFilters] = useState(noFilters)
   const [open, setOpen] = useState<AccountEntry | null>(null)
-  const pages = usePages([filters])
-  const query = { ...queryOf(filters), ...(pages.cursor && { cursor: pages.cursor }) }
-  const list = useCall(() => client.call(api.audit.list, { query }), [JSON.stringify(query)])
+  const pages = usePages(
+    cursor => client.call(api.audit.list, { query: { ...queryOf(filters), ...cursor } }),
+    [filters],
+  )
   const { value: names = noNames } = useCall(readNames, [])
   return (
-    <Screen
-      title="Audit"
-      command={['audit', 'list', ...Object.entries(filters).flatMap(([name, value]) => option(name, value))]}
-    >
+    <Screen title="Audit" command={['audit', 'list', ...options(filters)]}>
       <p class="hint">
         Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
         an account.
       </p>
-      <FilterForm onApply={setFilters} error={list.error} />
-      <Show of={list}>
-        {({ data, next_cursor: next }) => (
-          <>
-            <Table
-              label="Changes of settings, newest first"
-              columns={columnsWith(setOpen, names)}
-              rows={data}
-              rowKey={({ version }) => String(version)}
-              empty={next === null ? 'There are no such changes.' : 'None on this page. Older ones may match.'}
-            />
-            <Pager pages={pages} next={next} isLoading={list.isLoading} />
-          </>
-        )}
-      </Show>
+      <FilterForm onApply={setFilters} error={pages.page.error} />
+      <PagedTable
+        label="Changes of settings, newest first"
+        columns={columnsWith(setOpen, names)}
+        pages={pages}
+        empty="There are no such changes."
+        emptyPage="None on this page. Older ones may match."
+      />
       {open && <Entry of={open} onClose={() => setOpen(null)} />}
     </Screen>
   )
@@ -74,41 +65,35 @@ interface FilterFormProps {
 
 function FilterForm({ onApply, error }: FilterFormProps) {
   const [draft, setDraft] = useState(noFilters)
-  const set = (name: keyof Filters) => (value: string) => setDraft({ ...draft, [name]: value })
+  const field = fieldsOf(draft, setDraft)
   const action = useAction(async () => onApply(draft))
   return (
     <Form action={action} error={error} submit="Show">
       <div class="filters">
-        <Field label="By" name="actor" hint="E-mail, key, admin, system" value={draft.actor} onValue={set('actor')} />
-        <Select label="Change" value={draft.action} onValue={set('action')} options={actionOptions} />
-        <Field label="Of" name="target" hint="Id, or kind such as site" value={draft.target} onValue={set('target')} />
-        <Field label="From" name="from" hint="UTC day" type="date" value={draft.from} onValue={set('from')} />
-        <Field label="To" name="to" hint="UTC day, included" type="date" value={draft.to} onValue={set('to')} />
+        <Field label="By" hint="E-mail, key, admin, system" {...field('actor')} />
+        <Select label="Change" options={actionOptions} {...field('action')} />
+        <Field label="Of" hint="Id, or kind such as site" {...field('target')} />
+        <Field label="From" hint="UTC day" type="date" {...field('from')} />
+        <Field label="To" hint="UTC day, included" type="date" {...field('to')} />
       </div>
     </Form>
   )
 }
 
-const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): readonly Column<AccountEntry>[] => [
-  {
-    title: 'Entry',
-    cell: entry => (
-      <button
-        type="button"
-        class="small"
-        aria-label={`Show entry ${formatNumber(entry.version)}`}
-        onClick={() => onOpen(entry)}
-      >
-        {formatNumber(entry.version)}
-      </button>
-    ),
-    isNumber: true,
-  },
-  { title: 'Time', cell: ({ at }) => <Time at={at} /> },
-  { title: 'By', cell: ({ actor }) => <Text of={actorOf(actor)} /> },
-  { title: 'Change', cell: ({ action }) => wordsOf(action) },
-  { title: 'Of', cell: entry => <Text of={targetOf(entry, names)} /> },
-]
+const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): Columns<AccountEntry> => ({
+  Entry: entry => (
+    <Button
+      text={formatNumber(entry.version)}
+      label={`Show entry ${formatNumber(entry.version)}`}
+      kind="small"
+      onClick={() => onOpen(entry)}
+    />
+  ),
+  Time: ({ at }) => <Time at={at} />,
+  By: ({ actor }) => <Text of={actorOf(actor)} />,
+  Change: ({ action }) => wordsOf(action),
+  Of: entry => <Text of={targetOf(entry, names)} />,
+})
 
 function wordsOf(action: string): string {
   return visible(action.replaceAll('_', ' '))
@@ -149,35 +134,30 @@ function Entry({ of: entry, onClose }: { readonly of: AccountEntry; readonly onC
   const { version, at, action, actor, target, before, after, hash, document: text } = entry
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   return (
-    <Dialog title={`Entry ${formatNumber(version)}: ${wordsOf(action)}`} isWide onClose={onClose}>
+    <Dialog title={`Entry ${formatNumber(version)}: ${wordsOf(action)}`} onClose={onClose}>
       <Details
-        rows={[
-          ['Time', <Time at={at} key="" />],
-          ['By', <Text of={[actorOf(actor), actor.id].filter(Boolean).join(', ')} key="" />],
-          ['Of', <Text of={Object.values(target).join(' ')} key="" />],
-          ['SHA-256', <code key="">{visible(hash)}</code>],
-        ]}
+        of={{
+          Time: <Time at={at} />,
+          By: <Text of={[actorOf(actor), actor.id].filter(Boolean).join(', ')} />,
+          Of: <Text of={Object.values(target).join(' ')} />,
+          'SHA-256': <code>{visible(hash)}</code>,
+        }}
       />
       <Table
         label="Values before and after"
-        columns={[
-          { title: 'Value', cell: name => <Text of={name} /> },
-          { title: 'Before', cell: name => <Value of={before?.[name]} /> },
-          { title: 'After', cell: name => <Value of={after?.[name]} /> },
-        ]}
+        columns={{
+          Value: name => <Text of={name} />,
+          Before: name => <Value of={before?.[name]} />,
+          After: name => <Value of={after?.[name]} />,
+        }}
         rows={names}
-        rowKey={name => name}
         empty="The entry has no values."
       />
       <h3>Document, as it was hashed</h3>
       <pre>{visible(text)}</pre>
       <p class="buttons">
-        <button type="button" onClick={() => download(text, `audit-entry-${version}.json`, 'application/json')}>
-          Download the document
-        </button>
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
+        <Button text="Download the document" onClick={() => download(text, `audit-entry-${version}.json`)} />
+        <Button text="Close" onClick={onClose} />
       </p>
     </Dialog>
   )

@@ -4,17 +4,17 @@ import { defaultScopes, type Scope, scopes } from '../../../../src/contract/endp
 import type { ApiKey } from '../../../../src/contract/keys.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useAction, useCall } from '../call.ts'
-import { Command, option } from '../parts/command.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Check, Field, Form } from '../parts/form.tsx'
+import { Button } from '../parts/button.tsx'
+import { options } from '../parts/command.tsx'
+import { FormDialog } from '../parts/dialog.tsx'
+import { Check, Field, fieldsOf } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
-import { type Column, Details, Table } from '../parts/table.tsx'
+import { type Columns, Details, Table } from '../parts/table.tsx'
 import { Id, Tag, Text, Time } from '../parts/text.tsx'
-import { client, useMayChange, useSession } from '../session.ts'
+import { client, useEmail, useMayChange } from '../session.ts'
 
 export function Keys() {
-  const email = useSession().session?.user.email
   const mayChange = useMayChange()
   const keys = useCall(() => client.call(api.keys.list, {}), [])
   const [open, setOpen] = useState<'create' | ApiKey | null>(null)
@@ -23,14 +23,8 @@ export function Keys() {
   return (
     <Screen
       title="Keys"
-      command={['keys', 'list', ...option('email', email)]}
-      actions={
-        mayChange && (
-          <button type="button" class="primary" onClick={() => setOpen('create')}>
-            Create a key
-          </button>
-        )
-      }
+      command={['keys', 'list', ...options({ email: useEmail() })]}
+      actions={mayChange && <Button text="Create a key" kind="primary" onClick={() => setOpen('create')} />}
     >
       {made && (
         <Secret
@@ -43,9 +37,8 @@ export function Keys() {
         {({ data }) => (
           <Table
             label="API keys, newest first"
-            columns={[...columns, ...(mayChange ? [revokeColumn(setOpen)] : []), createdColumn]}
+            columns={columnsWith(mayChange ? setOpen : undefined)}
             rows={data}
-            rowKey={({ id }) => id}
             empty="The account has no API keys."
           />
         )}
@@ -97,27 +90,24 @@ const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(
 
 const none = <span class="none">no user</span>
 
-const columns: readonly Column<ApiKey>[] = [
-  { title: 'Name', cell: ({ name }) => <Text of={name} /> },
-  { title: 'Key', cell: key => <code>{hintOf(key)}</code> },
-  { title: 'State', cell: key => <State of={key} /> },
-  { title: 'Scopes', cell: ({ scopes }) => visible(scopes.join(', ')) },
-  { title: 'Made by', cell: ({ created_by }) => (created_by === null ? none : <Text of={created_by} />) },
-  { title: 'Last used (UTC)', cell: ({ last_used_on }) => last_used_on ?? <span class="none">never</span> },
-  { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
-]
-
-const createdColumn: Column<ApiKey> = { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> }
-
-const revokeColumn = (onRevoke: (key: ApiKey) => void): Column<ApiKey> => ({
-  title: 'Change',
-  cell: key =>
+/** `onRevoke` is undefined for a reader. */
+const columnsWith = (onRevoke: ((key: ApiKey) => void) | undefined): Columns<ApiKey> => {
+  const change = (key: ApiKey) =>
     key.revoked_at === null && (
-      <button type="button" class="small" aria-label={`Revoke ${visible(key.name)}`} onClick={() => onRevoke(key)}>
-        Revoke
-      </button>
-    ),
-})
+      <Button text="Revoke" label={`Revoke ${visible(key.name)}`} kind="small" onClick={() => onRevoke?.(key)} />
+    )
+  return {
+    Name: ({ name }) => <Text of={name} />,
+    Key: key => <code>{hintOf(key)}</code>,
+    State: key => <State of={key} />,
+    Scopes: ({ scopes }) => visible(scopes.join(', ')),
+    'Made by': ({ created_by }) => (created_by === null ? none : <Text of={created_by} />),
+    'Last used (UTC)': ({ last_used_on }) => last_used_on ?? <span class="none">never</span>,
+    Expires: ({ expires_at }) => <Time at={expires_at} />,
+    ...(onRevoke && { Change: change }),
+    Created: ({ created_at }) => <Time at={created_at} />,
+  }
+}
 
 const scopeTexts: Readonly<Record<Scope, string>> = {
   read: 'read: see everything',
@@ -135,10 +125,11 @@ interface CreateProps {
 }
 
 function Create({ onClose, onLost, onDone }: CreateProps) {
-  const email = useSession().session?.user.email
-  const [name, setName] = useState('')
+  const email = useEmail()
+  const [fields, setFields] = useState({ name: '', expires_at: '' })
   const [chosen, setChosen] = useState<readonly Scope[]>(defaultScopes)
-  const [expires, setExpires] = useState('')
+  const { name, expires_at: expires } = fields
+  const field = fieldsOf(fields, setFields)
   const action = useAction(async () => {
     const body = { name, scopes: [...chosen], ...(expires && { expires_at: `${expires}T23:59:59.999Z` }) }
     try {
@@ -151,39 +142,27 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
   const choose = (scope: Scope, isChosen: boolean) =>
     setChosen(scopes.filter(each => (each === scope ? isChosen : chosen.includes(each))))
   return (
-    <Dialog title="Create a key" onClose={onClose}>
-      <Form action={action} submit="Create the key" onCancel={onClose}>
-        <Field label="Name" name="name" hint="What uses it, such as backend." value={name} onValue={setName} />
-        <fieldset>
-          <legend>Scopes</legend>
-          {scopes.map(scope => (
-            <Check
-              key={scope}
-              label={scopeTexts[scope]}
-              isChecked={chosen.includes(scope)}
-              onValue={isChosen => choose(scope, isChosen)}
-            />
-          ))}
-        </fieldset>
-        <Field
-          label="Expires"
-          name="expires_at"
-          hint="At the end of this day (UTC). Empty: never."
-          type="date"
-          value={expires}
-          onValue={setExpires}
-        />
-      </Form>
-      <Command
-        words={[
-          ...['keys', 'create'],
-          ...option('email', email),
-          ...option('name', name),
-          ...option('scope', chosen.join(',')),
-          ...option('expires', expires),
-        ]}
-      />
-    </Dialog>
+    <FormDialog
+      title="Create a key"
+      onClose={onClose}
+      action={action}
+      submit="Create the key"
+      command={['keys', 'create', ...options({ email, name, scope: chosen.join(','), expires })]}
+    >
+      <Field label="Name" hint="What uses it, such as backend." {...field('name')} />
+      <fieldset>
+        <legend>Scopes</legend>
+        {scopes.map(scope => (
+          <Check
+            key={scope}
+            label={scopeTexts[scope]}
+            value={chosen.includes(scope)}
+            onValue={isChosen => choose(scope, isChosen)}
+          />
+        ))}
+      </fieldset>
+      <Field label="Expires" hint="At the end of this day (UTC). Empty: never." type="date" {...field('expires_at')} />
+    </FormDialog>
   )
 }
 
@@ -194,22 +173,27 @@ interface RevokeProps {
 }
 
 function Revoke({ of: key, onClose, onDone }: RevokeProps) {
-  const email = useSession().session?.user.email
+  const email = useEmail()
   const action = useAction(async () => onDone(await client.call(api.keys.revoke, { params: { id: key.id } })))
   return (
-    <Dialog title="Revoke this key?" onClose={onClose}>
+    <FormDialog
+      title="Revoke this key?"
+      onClose={onClose}
+      action={action}
+      submit="Revoke the key"
+      isDangerous
+      command={['keys', 'revoke', key.id, ...options({ email })]}
+    >
       <p>Requests with it are rejected within a second. This cannot be undone.</p>
       <Details
-        rows={[
-          ['Name', <Text of={key.name} key="name" />],
-          ['Id', <Id of={key.id} key="id" />],
-          ['Key', <code key="hint">{hintOf(key)}</code>],
-          ['Scopes', visible(key.scopes.join(', '))],
-          ['Last used (UTC), when it was listed', key.last_used_on ?? 'never'],
-        ]}
+        of={{
+          Name: <Text of={key.name} />,
+          Id: <Id of={key.id} />,
+          Key: <code>{hintOf(key)}</code>,
+          Scopes: visible(key.scopes.join(', ')),
+          'Last used (UTC), when it was listed': key.last_used_on ?? 'never',
+        }}
       />
-      <Form action={action} submit="Revoke the key" isDangerous onCancel={onClose} />
-      <Command words={['keys', 'revoke', key.id, ...option('email', email)]} />
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -1,15 +1,14 @@
+import { structuredPatch } from 'diff'
 import { describeChanges } from '../../../../src/commands/notices/changes.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice } from '../../../../src/contract/notices.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
-import { option } from '../parts/command.tsx'
-import { diffLines } from '../parts/line-diff.ts'
-import { decode, readText } from '../parts/notice-text.ts'
+import { options } from '../parts/command.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { Text } from '../parts/text.tsx'
-import { linkTo } from '../router.ts'
+import { Link, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
+import { readText } from './notice-text.tsx'
 
 interface DifferenceProps {
   readonly site: string
@@ -19,7 +18,7 @@ interface DifferenceProps {
 
 interface Patch {
   readonly language: string
-  /** Lines that begin with their sign, as from `diffLines`; null for PDFs. */
+  /** As from `diffLines`; null for PDFs. */
   readonly lines: readonly string[] | null
 }
 
@@ -36,12 +35,14 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
   return (
     <Screen
       title={`Notice ${version} compared with ${older}`}
-      command={['notices', 'diff', older, version, ...option('site', site)]}
+      command={['notices', 'diff', older, version, ...options({ site })]}
+      links={
+        <>
+          <Link to={['notices', site, version]}>Notice {version}</Link> ·{' '}
+          <Link to={['notices', site, older]}>Notice {older}</Link>
+        </>
+      }
     >
-      <p>
-        <a href={linkTo('notices', site, version)}>Notice {version}</a> ·{' '}
-        <a href={linkTo('notices', site, older)}>Notice {older}</a>
-      </p>
       <Show of={found}>
         {({ changes, patches }) => (
           <>
@@ -73,18 +74,28 @@ async function comparedIn(language: string, ...notices: [before: Notice, after: 
   if (texts.some(text => text?.media_type === 'application/pdf')) return { language, lines: null }
   const contents = notices.map(async (notice, index) => {
     const text = texts[index]
-    return text ? decode(await readText(notice, text)) : ''
+    return text ? await readText(notice, text) : ''
   })
   const [old = '', present = ''] = await Promise.all(contents)
   return { language, lines: diffLines(old, present) }
 }
 
+/** With more edits, which take too long to find, the whole text is shown as replaced. */
+const mostEdits = 3000
+
+/** Returns a unified diff: `@OLD → NEW` before each hunk, the numbers of its first lines, then lines with their sign. */
+function diffLines(old: string, present: string): string[] {
+  const patch = structuredPatch('', '', old, present, '', '', { context: 3, maxEditLength: mostEdits })
+  if (!patch) return [old, present].flatMap((text, index) => text.split('\n').map(line => `${'-+'[index]}${line}`))
+  return patch.hunks.flatMap(({ oldStart, newStart, lines }) => [`@${oldStart} → ${newStart}`, ...lines])
+}
+
 const kinds: Record<string, readonly [className: string, word: string]> = {
-  '+': ['added', '+ added'],
-  '-': ['removed', '− removed'],
-  '~': ['changed', '~ changed'],
-  '@': ['place', 'line'],
-  '\\': ['place', ''],
+  '+': ['good', '+ added'],
+  '-': ['bad', '− removed'],
+  '~': ['', '~ changed'],
+  '@': ['', 'line'],
+  '\\': ['', ''],
 }
 
 const mostLines = 2000
@@ -92,18 +103,18 @@ const mostLines = 2000
 /** Marks changed lines with a word, for users who cannot tell the colours apart. */
 function Lines({ of: lines }: { readonly of: readonly string[] }) {
   return (
-    <div class="sheet lines">
+    <div class="lines">
       {lines.slice(0, mostLines).map((line, index) => {
-        const [name, word] = kinds[line.charAt(0)] ?? ['same', '']
+        const [name, word] = kinds[line.charAt(0)] ?? ['', '']
         const rest = line.slice(1).replace(/\r$/, '').replaceAll('\t', '    ')
         return (
           <div class={name} key={index}>
-            <span class="sign">{word}</span>
+            <span>{word}</span>
             <span>{visible(rest)}</span>
           </div>
         )
       })}
-      {lines.length > mostLines && <div class="place">{lines.length - mostLines} more lines: download the texts.</div>}
+      {lines.length > mostLines && <div class="hint">{lines.length - mostLines} more lines: download the texts.</div>}
     </div>
   )
 }

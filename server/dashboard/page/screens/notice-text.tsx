@@ -1,14 +1,50 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
-import { useCall } from '../call.ts'
-import { option } from '../parts/command.tsx'
-import { decode, readText, visibleLines } from '../parts/notice-text.ts'
-import { Mistake } from '../parts/problem.tsx'
+import type { Notice, NoticeText } from '../../../../src/contract/notices.ts'
+import { visible } from '../../../../src/output/safe.ts'
+import { useAction, useCall } from '../call.ts'
+import { Button } from '../parts/button.tsx'
+import { options } from '../parts/command.tsx'
+import { download, sha256Hex } from '../parts/file.ts'
+import { Mistake, Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { formatNumber, Text } from '../parts/text.tsx'
-import { linkTo } from '../router.ts'
+import { formatNumber, Link, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
-import { Download } from './notice.tsx'
+
+/** Reads the bytes of a text. @throws Mistake if their SHA-256 is not that of the notice */
+async function readBytes({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
+  const params = { id, version: String(policy_version), language: text.language }
+  const bytes = new Uint8Array(await client.bytes(api.notices.getText, { params }))
+  if ((await sha256Hex(bytes)) === text.sha256) return bytes
+  throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
+}
+
+/** Keeps a byte order mark, so that it is shown. @throws Mistake as `readBytes` */
+export async function readText(notice: Notice, text: NoticeText): Promise<string> {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(await readBytes(notice, text))
+}
+
+const extensions: Record<string, string> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html',
+  'application/pdf': 'pdf',
+}
+
+/** Saves the exact bytes, with a media type that no browser executes. */
+export function Download({ notice, text }: { readonly notice: Notice; readonly text: NoticeText }) {
+  const action = useAction(async () => {
+    const extension = extensions[text.media_type] ?? 'bin'
+    const name = `notice-${notice.policy_version}-${text.language.replace(/[^\w-]/g, '')}.${extension}`
+    download(await readBytes(notice, text), name, 'application/octet-stream')
+  })
+  return (
+    <>
+      <Button text="Download" label={`Download ${visible(text.language)}`} kind="small" onClick={action.run} />
+      <Problem error={action.error} />
+    </>
+  )
+}
 
 interface NoticeTextProps {
   readonly site: string
@@ -23,14 +59,12 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
     const text = notice.texts.find(each => each.language === language)
     if (!text) throw new Mistake('The notice has no such text.')
     const isShown = text.media_type !== 'application/pdf'
-    return { notice, text, content: isShown ? decode(await readText(notice, text)) : null }
+    return { notice, text, content: isShown ? await readText(notice, text) : null }
   }, [])
-  const command = ['notices', 'show', version, ...option('site', site), ...option('lang', language)]
+  const command = ['notices', 'show', version, ...options({ site, lang: language })]
+  const back = <Link to={['notices', site, version]}>Notice {version}</Link>
   return (
-    <Screen title={`Text of notice ${version}`} command={command}>
-      <p>
-        <a href={linkTo('notices', site, version)}>Notice {version}</a>
-      </p>
+    <Screen title={`Text of notice ${version}`} command={command} links={back}>
       <Show of={found}>
         {({ notice, text, content }) => (
           <>
@@ -61,14 +95,13 @@ function Content({ text, language }: { readonly text: string; readonly language:
   const shown = isWhole ? text : text.slice(0, fewCharacters).replace(/[\ud800-\udbff]$/, '')
   return (
     <>
-      <pre class="sheet" lang={language}>
-        {visibleLines(shown)}
-      </pre>
-      {!isWhole && (
-        <button type="button" onClick={() => setWhole(true)}>
-          Show all {formatNumber(text.length)} characters
-        </button>
-      )}
+      <pre lang={language}>{visibleLines(shown)}</pre>
+      {!isWhole && <Button text={`Show all ${formatNumber(text.length)} characters`} onClick={() => setWhole(true)} />}
     </>
   )
+}
+
+/** Keeps line ends and expands tabs; escapes other characters that could deceive a reader. */
+function visibleLines(text: string): string {
+  return text.replaceAll('\t', '    ').split(/\r?\n/).map(visible).join('\n')
 }

@@ -1,16 +1,16 @@
 import { api } from '../../../../src/contract/api.ts'
+import type { NoticeSubject } from '../../../../src/contract/notice-subjects.ts'
 import type { Notice, NoticePurpose, NoticeText } from '../../../../src/contract/notices.ts'
-import { visible } from '../../../../src/output/safe.ts'
-import { useAction, useCall } from '../call.ts'
-import { option } from '../parts/command.tsx'
+import { useCall } from '../call.ts'
+import { options } from '../parts/command.tsx'
 import { Select } from '../parts/form.tsx'
-import { downloadText } from '../parts/notice-text.ts'
-import { Problem } from '../parts/problem.tsx'
+import { PagedTable, usePages } from '../parts/paged-table.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { type Column, Details, Table } from '../parts/table.tsx'
-import { formatNumber, Id, Tag, Text, Time } from '../parts/text.tsx'
+import { type Columns, Details, Table } from '../parts/table.tsx'
+import { formatNumber, Id, Link, RecordLink, Tag, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
 import { client } from '../session.ts'
+import { Download } from './notice-text.tsx'
 
 interface NoticeProps {
   readonly site: string
@@ -21,37 +21,24 @@ export function NoticeScreen({ site, version }: NoticeProps) {
   const found = useCall(() => client.call(api.notices.get, { params: { id: site, version } }), [])
   const language = found.value?.texts[0]?.language
   const command = language
-    ? ['notices', 'show', version, ...option('site', site), ...option('lang', language)]
-    : ['notices', 'list', ...option('site', site)]
+    ? ['notices', 'show', version, ...options({ site, lang: language })]
+    : ['notices', 'list', ...options({ site })]
   return (
-    <Screen title={`Notice ${version}`} command={command}>
-      <p>
-        <a href={linkTo('notices', site)}>All notices of the site</a>
-      </p>
+    <Screen
+      title={`Notice ${version}`}
+      command={command}
+      links={<Link to={['notices', site]}>All notices of the site</Link>}
+    >
       <Show of={found}>
         {notice => (
           <>
             <NoticeDetails of={notice} />
-            <h2>Texts</h2>
-            <Table
-              label="Texts"
-              columns={textColumns(notice)}
-              rows={notice.texts}
-              rowKey={row => row.language}
-              empty="No texts yet."
-            />
-            <h2>Purposes</h2>
-            <Table
-              label="Purposes"
-              columns={purposeColumns}
-              rows={notice.purposes}
-              rowKey={row => JSON.stringify([row.key, row.language])}
-              empty="No purposes."
-            />
+            <Table label="Texts" isTitled columns={textColumns(notice)} rows={notice.texts} empty="No texts yet." />
+            <Table label="Purposes" isTitled columns={purposeColumns} rows={notice.purposes} empty="No purposes." />
             <Compare site={site} version={version} />
             <h2>Who agreed to it</h2>
             <p>
-              <a href={linkTo('notices', site, version, 'who')}>List who agreed to this version and to nothing newer</a>
+              <Link to={['notices', site, version, 'who']}>List who agreed to this version and to nothing newer</Link>
             </p>
           </>
         )}
@@ -64,23 +51,19 @@ function NoticeDetails({ of: notice }: { readonly of: Notice }) {
   const isPublished = notice.state === 'published'
   return (
     <Details
-      rows={[
-        ['State', <NoticeState of={notice.state} key="" />],
-        ['Published', <Time at={notice.published_at} key="" />],
-        ['In effect from', notice.effective_from ? <Time at={notice.effective_from} /> : 'its publication'],
-        ['Controller', <Text of={notice.controller} key="" />],
-        ['A consent is valid for', notice.valid_for ? <Text of={notice.valid_for} /> : 'without end'],
-        ['Earlier consents', notice.requires_renewal ? 'no longer count once it is in effect' : 'stay valid'],
-        ['Site', <Id of={notice.site_id} key="" />],
-        ['Created', <Time at={notice.created_at} key="" />],
-        ['Updated', <Time at={notice.updated_at} key="" />],
-        ...(isPublished
-          ? [
-              ['Entry of the administrators’ log', format(notice.published_entry)] as const,
-              ['Place in the signed log', format(notice.leaf_index)] as const,
-            ]
-          : []),
-      ]}
+      of={{
+        State: <NoticeState of={notice.state} />,
+        Published: <Time at={notice.published_at} />,
+        'In effect from': notice.effective_from ? <Time at={notice.effective_from} /> : 'its publication',
+        Controller: <Text of={notice.controller} />,
+        'A consent is valid for': notice.valid_for ? <Text of={notice.valid_for} /> : 'without end',
+        'Earlier consents': notice.requires_renewal ? 'no longer count once it is in effect' : 'stay valid',
+        Site: <Id of={notice.site_id} />,
+        Created: <Time at={notice.created_at} />,
+        Updated: <Time at={notice.updated_at} />,
+        'Entry of the administrators’ log': isPublished && format(notice.published_entry),
+        'Place in the signed log': isPublished && format(notice.leaf_index),
+      }}
     />
   )
 }
@@ -94,42 +77,23 @@ function format(value: number | null): string {
   return value === null ? 'not yet' : formatNumber(value)
 }
 
-function textColumns(notice: Notice): Column<NoticeText>[] {
-  const { site_id, policy_version } = notice
-  return [
-    {
-      title: 'Language',
-      cell: ({ language }) => (
-        <a href={linkTo('notices', site_id, String(policy_version), 'text', language)}>
-          <Text of={language} />
-        </a>
-      ),
-    },
-    { title: 'Type', cell: ({ media_type }) => <Text of={media_type} /> },
-    { title: 'Bytes', isNumber: true, cell: ({ size }) => formatNumber(size) },
-    { title: 'File', cell: text => <Download notice={notice} text={text} /> },
-    { title: 'SHA-256', cell: ({ sha256 }) => <Id of={sha256} /> },
-  ]
+function textColumns(notice: Notice): Columns<NoticeText> {
+  const path = ['notices', notice.site_id, String(notice.policy_version), 'text'] as const
+  return {
+    Language: ({ language }) => <Link to={[...path, language]}>{language}</Link>,
+    Type: ({ media_type }) => <Text of={media_type} />,
+    Bytes: ({ size }) => size,
+    File: text => <Download notice={notice} text={text} />,
+    'SHA-256': ({ sha256 }) => <Id of={sha256} />,
+  }
 }
 
-export function Download({ notice, text }: { readonly notice: Notice; readonly text: NoticeText }) {
-  const action = useAction(() => downloadText(notice, text))
-  return (
-    <>
-      <button type="button" class="small" aria-label={`Download ${visible(text.language)}`} onClick={action.run}>
-        Download
-      </button>
-      <Problem error={action.error} />
-    </>
-  )
+const purposeColumns: Columns<NoticePurpose> = {
+  Key: ({ key }) => <Text of={key} />,
+  Title: ({ title }) => <Text of={title} />,
+  Language: ({ language }) => <Text of={language} />,
+  IRI: ({ iri }) => <Text of={iri} />,
 }
-
-const purposeColumns: Column<NoticePurpose>[] = [
-  { title: 'Key', cell: ({ key }) => <Text of={key} /> },
-  { title: 'Title', cell: ({ title }) => <Text of={title} /> },
-  { title: 'Language', cell: ({ language }) => <Text of={language} /> },
-  { title: 'IRI', cell: ({ iri }) => <Text of={iri} /> },
-]
 
 function Compare({ site, version }: NoticeProps) {
   const found = useCall(() => client.call(api.notices.list, { params: { id: site } }), [])
@@ -149,4 +113,45 @@ function Compare({ site, version }: NoticeProps) {
       </Show>
     </>
   )
+}
+
+export function NoticeSubjects({ site, version }: NoticeProps) {
+  const params = { id: site, version }
+  const pages = usePages(
+    cursor => client.call(api.notices.subjects, { params, query: { limit: '100', ...cursor } }),
+    [],
+  )
+  return (
+    <Screen
+      title={`Who agreed to notice ${version}`}
+      command={['notices', 'who', ...options({ version, site })]}
+      links={<Link to={['notices', site, version]}>Notice {version}</Link>}
+    >
+      <p>
+        Each person whose newest answer on the site is accepted and of this version, once, newest first: whom to ask
+        again when a newer notice requires it. Not held: the service did not hold the notice when it wrote the record.
+      </p>
+      <PagedTable
+        label="Persons, newest record first"
+        columns={subjectColumns}
+        pages={pages}
+        empty="Nobody."
+        emptyPage="Nobody on this page. Older records may have somebody."
+      />
+    </Screen>
+  )
+}
+
+const subjectColumns: Columns<NoticeSubject> = {
+  Subject: ({ subject_id }) => <Text of={subject_id} />,
+  Stated: ({ given_at, updated_at }) => (
+    <>
+      <Time at={given_at ?? updated_at} />
+      {given_at && ', as imported'}
+    </>
+  ),
+  Language: ({ notice_locale }) => <Text of={notice_locale} />,
+  Expires: ({ expires_at }) => <Time at={expires_at} />,
+  Notice: ({ notice_held }) => (notice_held ? 'held' : 'not held'),
+  Record: ({ id }) => <RecordLink id={id} />,
 }

@@ -2,17 +2,16 @@ import { useEffect } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice } from '../../../../src/contract/notices.ts'
 import { useCall } from '../call.ts'
-import { option } from '../parts/command.tsx'
+import { options } from '../parts/command.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Text, Time } from '../parts/text.tsx'
+import { type Columns, Table } from '../parts/table.tsx'
+import { Link, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
 import { client } from '../session.ts'
-import { NoticeScreen, NoticeState } from './notice.tsx'
+import { NoticeScreen, NoticeState, NoticeSubjects } from './notice.tsx'
 import { NoticeDifference } from './notice-difference.tsx'
 import { NoticeTextScreen } from './notice-text.tsx'
-import { NoticeSubjects } from './notice-who.tsx'
 
 /** `params`: `SITE`, `SITE/VERSION`, `SITE/VERSION/text/LANGUAGE`, `SITE/VERSION/since/OLDER` or `SITE/VERSION/who`. */
 export function Notices({ params }: { readonly params: readonly string[] }) {
@@ -36,7 +35,7 @@ function SiteNotices({ site }: { readonly site: string }) {
   }
   const policyVersion = sites.value?.find(({ id }) => id === site)?.policy_version
   return (
-    <Screen title="Notices" command={['notices', 'list', ...option('site', site)]}>
+    <Screen title="Notices" command={['notices', 'list', ...options({ site })]}>
       <Show of={sites}>{all => <SiteSelect sites={all} value={site} onValue={open} none="Choose a site" />}</Show>
       {policyVersion !== undefined && <p>New records of the site get policy version {policyVersion}.</p>}
       {site && <List site={site} key={site} />}
@@ -53,7 +52,6 @@ function List({ site }: { readonly site: string }) {
           label="Notices, newest version first"
           columns={columns}
           rows={data}
-          rowKey={row => String(row.policy_version)}
           empty="The site has no notices. Publish one with consentctl notices publish."
         />
       )}
@@ -61,22 +59,16 @@ function List({ site }: { readonly site: string }) {
   )
 }
 
-const columns: Column<Notice>[] = [
-  {
-    title: 'Version',
-    cell: ({ site_id, policy_version }) => (
-      <a href={linkTo('notices', site_id, String(policy_version))}>{policy_version}</a>
-    ),
-  },
-  { title: 'State', cell: ({ state }) => <NoticeState of={state} /> },
-  { title: 'Languages', cell: ({ texts }) => <Text of={texts.map(({ language }) => language).join(' ')} /> },
-  { title: 'Purposes', cell: ({ purposes }) => <Text of={[...new Set(purposes.map(({ key }) => key))].join(' ')} /> },
-  { title: 'Valid for', cell: ({ valid_for }) => (valid_for ? <Text of={valid_for} /> : 'without end') },
-  { title: 'Renewal', cell: ({ requires_renewal }) => (requires_renewal ? 'required' : 'no') },
-  {
-    title: 'In effect from',
-    cell: ({ effective_from, published_at: at }) =>
-      effective_from || at ? <Time at={effective_from ?? at} /> : 'its publication',
-  },
-  { title: 'Published', cell: ({ published_at }) => <Time at={published_at} /> },
-]
+const columns: Columns<Notice> = {
+  Version: ({ site_id: site, policy_version: version }) => (
+    <Link to={['notices', site, String(version)]}>{version}</Link>
+  ),
+  State: ({ state }) => <NoticeState of={state} />,
+  Languages: ({ texts }) => <Text of={texts.map(({ language }) => language).join(' ')} />,
+  Purposes: ({ purposes }) => <Text of={[...new Set(purposes.map(({ key }) => key))].join(' ')} />,
+  'Valid for': ({ valid_for }) => (valid_for ? <Text of={valid_for} /> : 'without end'),
+  Renewal: ({ requires_renewal }) => (requires_renewal ? 'required' : 'no'),
+  'In effect from': ({ effective_from, published_at: at }) =>
+    effective_from || at ? <Time at={effective_from ?? at} /> : 'its publication',
+  Published: ({ published_at }) => <Time at={published_at} />,
+}

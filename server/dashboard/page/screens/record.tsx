@@ -1,14 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError } from '../../../../src/client/errors.ts'
 import { api } from '../../../../src/contract/api.ts'
-import { type Loaded, useAction, useCall } from '../call.ts'
-import { Command } from '../parts/command.tsx'
-import { download } from '../parts/download.ts'
-import { ActionButton } from '../parts/form.tsx'
+import { useAction, useCall } from '../call.ts'
+import { Button } from '../parts/button.tsx'
+import { Command, options } from '../parts/command.tsx'
+import { download } from '../parts/file.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { Id, Tag, Time } from '../parts/text.tsx'
-import { linkTo } from '../router.ts'
+import { Link, Tag, Time } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
 import { Change } from './record/change.tsx'
 import { RecordDetails } from './record/details.tsx'
@@ -21,62 +19,31 @@ import { Timeline } from './record/timeline.tsx'
 export function Record({ id }: { readonly id: string }) {
   const facts = useCall(() => readFacts(id), [id])
   const [at, setAt] = useState<string | null>(null)
-  const moment = at === null ? [] : ['--at', at]
-  return (
-    <Screen title="Record" command={['get', id, ...moment, '--include-deleted']}>
-      <p>
-        <a href={linkTo('records')}>All records</a>
-      </p>
-      {isMissing(facts) ? (
-        <Missing id={id} />
-      ) : (
-        <Show of={facts}>{value => <Whole facts={value} onChanged={facts.reload} at={at} onMoment={setAt} />}</Show>
-      )}
-    </Screen>
-  )
-}
-
-function isMissing({ value, error }: Loaded<Facts>): boolean {
-  return value === undefined && error instanceof ApiError && error.status === 404
-}
-
-function Missing({ id }: { readonly id: string }) {
-  return (
-    <p class="empty" role="alert">
-      This account has no record with the id <Id of={id} />. Deleted and purged records are found here, too: look if the
-      address is complete.
-    </p>
-  )
-}
-
-interface PartProps {
-  readonly facts: Facts
-  readonly onChanged: () => void
-}
-
-interface WholeProps extends PartProps {
-  /** RFC 3339. */
-  readonly at: string | null
-  readonly onMoment: (at: string) => void
-}
-
-function Whole({ facts, onChanged, at, onMoment }: WholeProps) {
-  const { record, history } = facts
   const show = (moment: string) => {
-    onMoment(moment)
+    setAt(moment)
     document.getElementById('moment')?.focus()
   }
   return (
-    <>
-      <State facts={facts} />
-      <Actions facts={facts} onChanged={onChanged} />
-      <RecordDetails of={facts} />
-      <h2>History</h2>
-      <Timeline entries={history.data} onMoment={show} />
-      <Command words={['history', record.id]} />
-      <StateAt facts={facts} at={at} onMoment={show} />
-      <EvidencePack id={record.id} />
-    </>
+    <Screen
+      title="Record"
+      command={['get', id, ...options({ at }), '--include-deleted']}
+      links={<Link to={['records']}>All records</Link>}
+    >
+      <Show of={facts}>
+        {value => (
+          <>
+            <State facts={value} />
+            <Actions facts={value} onChanged={facts.reload} />
+            <RecordDetails of={value} />
+            <h2>History</h2>
+            <Timeline entries={value.history.data} onMoment={show} />
+            <Command words={['history', id]} />
+            <StateAt facts={value} at={at} onMoment={show} />
+            <EvidencePack id={id} />
+          </>
+        )}
+      </Show>
+    </Screen>
   )
 }
 
@@ -105,14 +72,19 @@ function State({ facts }: { readonly facts: Facts }) {
 
 type Question = 'change' | 'delete' | 'restore'
 
-function Actions({ facts, onChanged }: PartProps) {
+interface ActionsProps {
+  readonly facts: Facts
+  readonly onChanged: () => void
+}
+
+function Actions({ facts, onChanged }: ActionsProps) {
   const { id, deleted_at } = facts.record
   const mayChange = useMayChange()
   const [question, setQuestion] = useState<Question | null>(null)
   const [done, setDone] = useState('')
   const receipt = useAction(async () => {
     const text = await client.text(api.consents.receipt, { params: { id } })
-    download(text, `receipt-${id}.json`, 'application/json')
+    download(text, `receipt-${id}.json`)
     setDone(
       `Keep every byte of the receipt: a changed line end invalidates it. To check it: consentctl verify receipt-${id}.json`,
     )
@@ -136,25 +108,19 @@ function Actions({ facts, onChanged }: PartProps) {
   }
   return (
     <>
-      <p ref={status} class="done" role="status" tabIndex={-1}>
+      <p ref={status} role="status" tabIndex={-1}>
         {done}
       </p>
       <p class="buttons">
-        {isLive && <ActionButton action={receipt}>Download the receipt</ActionButton>}
+        {isLive && <Button text="Download the receipt" isOff={receipt.isRunning} onClick={receipt.run} />}
         {mayChange && isLive && (
           <>
-            <button type="button" onClick={() => ask('change')}>
-              Change …
-            </button>
-            <button type="button" onClick={() => ask('delete')}>
-              Delete …
-            </button>
+            <Button text="Change …" onClick={() => ask('change')} />
+            <Button text="Delete …" onClick={() => ask('delete')} />
           </>
         )}
         {mayChange && !isLive && purgedAt(facts) === undefined && (
-          <button type="button" onClick={() => ask('restore')}>
-            Restore …
-          </button>
+          <Button text="Restore …" onClick={() => ask('restore')} />
         )}
       </p>
       <Problem error={receipt.error} retry={receipt.run} />

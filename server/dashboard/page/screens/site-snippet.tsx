@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks'
 import { bannerNames, placeholders, scriptElement, snippetFor } from '../../../../src/commands/sites/snippets.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
-import { Command, option } from '../parts/command.tsx'
-import { Copy } from '../parts/copy.tsx'
+import { Command, Copy, options } from '../parts/command.tsx'
 import { Select } from '../parts/form.tsx'
 import { baseUrl } from '../transport.ts'
 
@@ -37,9 +36,9 @@ export function SiteSnippet({ site, token }: SnippetProps) {
         {banner && <code>{scriptElement}</code>}
       </p>
       {!token && <p>Replace {placeholders.token} by the token of the site, which is shown only when it is issued.</p>}
-      <pre class="sheet">{code}</pre>
+      <pre>{code}</pre>
       <Copy text={code} label="Copy the snippet" />
-      {banner && <Command words={['sites', 'snippet', site.id, ...option('for', banner)]} />}
+      {banner && <Command words={['sites', 'snippet', site.id, ...options({ for: banner })]} />}
     </>
   )
 }

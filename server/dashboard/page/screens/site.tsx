@@ -3,27 +3,27 @@ import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useAction, useCall } from '../call.ts'
-import { Command, option } from '../parts/command.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { Button } from '../parts/button.tsx'
+import { Command, options } from '../parts/command.tsx'
+import { FormDialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
-import { SiteFieldInputs } from '../parts/site-fields.tsx'
 import {
   changeOf,
-  fieldsOf,
   neededNotice,
   never,
   risksOf,
   type SettingsChange,
+  SiteFieldInputs,
   type SiteFields,
+  toFields,
   updateCommand,
-} from '../parts/site-settings.ts'
+} from '../parts/site-settings.tsx'
 import { Details } from '../parts/table.tsx'
-import { Id, Text, Time } from '../parts/text.tsx'
-import { linkTo } from '../router.ts'
-import { client, useMayChange, useSession } from '../session.ts'
+import { Id, Link, Text, Time } from '../parts/text.tsx'
+import { client, useEmail, useMayChange } from '../session.ts'
 import { SiteSnippet } from './site-snippet.tsx'
 
 async function readSite(id: string): Promise<Site> {
@@ -51,10 +51,15 @@ export function SiteScreen({ id }: { readonly id: string }) {
   const found = useCall(() => readSite(id), [])
   const [edit, setEdit] = useState<Edit>()
   const [token, setToken] = useState<string | null>()
-  const signIn = option('email', useSession().session?.user.email)
+  const signIn = options({ email: useEmail() })
+  const links = (
+    <>
+      <Link to={['sites']}>All sites</Link> · <Link to={['notices', id]}>Its notices</Link>
+    </>
+  )
   const command = edit ? updateCommand(edit.fields, edit.base) : ['list']
   return (
-    <Screen title="Site" command={['sites', ...command, ...signIn]}>
+    <Screen title="Site" command={['sites', ...command, ...signIn]} links={links}>
       <Show of={found}>
         {site => (
           <>
@@ -84,27 +89,19 @@ export function SiteScreen({ id }: { readonly id: string }) {
 
 /** `isWhole` adds the settings, for readers, who get no form. */
 function Facts({ site, isWhole }: { readonly site: Site; readonly isWhole: boolean }) {
-  const settings = [
-    ['Policy version', site.policy_version],
-    ['Allowed origins', <Text of={site.allowed_origins.join(' ')} key="" />],
-    ['Deletes unchanged records', never(site.retention_days)],
-    ['Strict notices', site.strict_notices ? 'yes' : 'no'],
-  ] as const
   return (
-    <>
-      <Details
-        rows={[
-          ['Name', <Text of={site.name} key="" />],
-          ['Id', <Id of={site.id} key="" />],
-          ...(isWhole ? settings : []),
-          ['Created', <Time at={site.created_at} key="" />],
-          ['Updated', <Time at={site.updated_at} key="" />],
-        ]}
-      />
-      <p>
-        <a href={linkTo('sites')}>All sites</a> · <a href={linkTo('notices', site.id)}>Its notices</a>
-      </p>
-    </>
+    <Details
+      of={{
+        Name: <Text of={site.name} />,
+        Id: <Id of={site.id} />,
+        'Policy version': isWhole && site.policy_version,
+        'Allowed origins': isWhole && <Text of={site.allowed_origins.join(' ')} />,
+        'Deletes unchanged records': isWhole && never(site.retention_days),
+        'Strict notices': isWhole && (site.strict_notices ? 'yes' : 'no'),
+        Created: <Time at={site.created_at} />,
+        Updated: <Time at={site.updated_at} />,
+      }}
+    />
   )
 }
 
@@ -118,7 +115,7 @@ interface SettingsProps {
 function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
   const [asked, setAsked] = useState<{ readonly change: SettingsChange; readonly risks: readonly string[] }>()
   const [isSaved, setDone] = useState(false)
-  const { base, fields } = edit ?? { base: site, fields: fieldsOf(site) }
+  const { base, fields } = edit ?? { base: site, fields: toFields(site) }
   const isChanged = Object.keys(changeOf(fields, base, base)).length > 0
   const send = async (body: SettingsChange) => {
     onSaved(await client.call(api.sites.update, { params: { id: site.id }, body }))
@@ -141,26 +138,23 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
         action={saving}
         submit="Save"
         missing={isChanged ? '' : 'Nothing is changed.'}
-        more={
-          isChanged && (
-            <button type="button" onClick={() => onEdit(undefined)}>
-              Undo what you typed
-            </button>
-          )
-        }
+        more={isChanged && <Button text="Undo what you typed" onClick={() => onEdit(undefined)} />}
       >
         <SiteFieldInputs fields={fields} onFields={changed => onEdit({ base, fields: changed })} />
       </Form>
       <p role="status">{isSaved && !isChanged && 'Saved.'}</p>
       {asked && (
-        <Dialog title="Save these changes?" onClose={() => setAsked(undefined)}>
-          <ul>
-            {asked.risks.map(risk => (
-              <li key={risk}>{visible(risk)}</li>
-            ))}
-          </ul>
-          <Form action={confirming} submit="Save anyway" isDangerous onCancel={() => setAsked(undefined)} />
-        </Dialog>
+        <FormDialog
+          title="Save these changes?"
+          onClose={() => setAsked(undefined)}
+          action={confirming}
+          submit="Save anyway"
+          isDangerous
+        >
+          {asked.risks.map(risk => (
+            <p key={risk}>{visible(risk)}</p>
+          ))}
+        </FormDialog>
       )}
     </>
   )
@@ -178,7 +172,7 @@ function Token({ id, token, onToken }: TokenProps) {
   const [hours, setHours] = useState('24')
   const [isAsked, setAsked] = useState(false)
   const [until, setUntil] = useState('')
-  const signIn = option('email', useSession().session?.user.email)
+  const signIn = options({ email: useEmail() })
   const isAtOnce = /^\s*0+\s*$/.test(hours)
   const issue = async () => {
     const overlap = /^\d{1,9}$/.test(hours.trim()) ? Number(hours) : (hours as unknown as number)
@@ -217,18 +211,18 @@ function Token({ id, token, onToken }: TokenProps) {
           </p>
         </>
       )}
-      <Command words={['sites', 'rotate-token', id, ...option('overlap', hours.trim()), ...signIn]} />
+      <Command words={['sites', 'rotate-token', id, ...options({ overlap: hours.trim() }), ...signIn]} />
       {isAsked && (
-        <Dialog title="End the present token at once?" onClose={() => setAsked(false)}>
+        <FormDialog
+          title="End the present token at once?"
+          onClose={() => setAsked(false)}
+          action={confirming}
+          submit="End it, and issue a new one"
+          isDangerous
+          hasOwnWords
+        >
           <p>Every page of the site records no consent until it has the new token.</p>
-          <Form
-            action={confirming}
-            submit="End it, and issue a new one"
-            isDangerous
-            hasOwnWords
-            onCancel={() => setAsked(false)}
-          />
-        </Dialog>
+        </FormDialog>
       )}
     </>
   )

@@ -1,15 +1,19 @@
 import { useState } from 'preact/hooks'
+import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
-import { Field } from '../parts/form.tsx'
+import { useAction } from '../call.ts'
+import { options } from '../parts/command.tsx'
+import { Field, Form } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { never } from '../parts/site-settings.ts'
+import { Secret } from '../parts/secret.tsx'
+import { createCommand, never, newSiteFields, SiteFieldInputs, settingsOf } from '../parts/site-settings.tsx'
 import { useSites } from '../parts/sites.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Id, Text, Time } from '../parts/text.tsx'
+import { type Columns, Table } from '../parts/table.tsx'
+import { Id, Link, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
-import { useMayChange } from '../session.ts'
+import { client, useEmail, useMayChange } from '../session.ts'
 import { SiteScreen } from './site.tsx'
-import { NewSite } from './site-new.tsx'
+import { SiteSnippet } from './site-snippet.tsx'
 
 /** `#/sites` is the list, `#/sites/new` a form, `#/sites/ID` a site. */
 export function Sites({ params: [id] }: { readonly params: readonly string[] }) {
@@ -38,7 +42,6 @@ function SiteList() {
               label="Sites"
               columns={columns}
               rows={all.filter(({ name }) => name.toLowerCase().includes(part.trim().toLowerCase()))}
-              rowKey={row => row.id}
               empty={all.length > 0 ? 'No site has this in its name.' : 'There are no sites.'}
             />
           </>
@@ -55,20 +58,52 @@ function origins({ allowed_origins: all }: Site): string {
   return all.slice(0, mostOrigins).join(' ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
-const columns: Column<Site>[] = [
-  {
-    title: 'Name',
-    cell: ({ id, name }) => (
-      <a href={linkTo('sites', id)}>
-        <Text of={name} />
-      </a>
-    ),
-  },
-  { title: 'Policy version', isNumber: true, cell: row => row.policy_version },
-  { title: 'Deletes unchanged records', cell: row => never(row.retention_days) },
-  { title: 'Strict notices', cell: row => (row.strict_notices ? 'yes' : 'no') },
-  { title: 'Allowed origins', cell: row => <Text of={origins(row)} /> },
-  { title: 'Created', cell: row => <Time at={row.created_at} /> },
-  { title: 'Updated', cell: row => <Time at={row.updated_at} /> },
-  { title: 'Id', cell: row => <Id of={row.id} /> },
-]
+const columns: Columns<Site> = {
+  Name: ({ id, name }) => <Link to={['sites', id]}>{name}</Link>,
+  'Policy version': row => String(row.policy_version),
+  'Deletes unchanged records': row => never(row.retention_days),
+  'Strict notices': row => (row.strict_notices ? 'yes' : 'no'),
+  'Allowed origins': row => <Text of={origins(row)} />,
+  Created: row => <Time at={row.created_at} />,
+  Updated: row => <Time at={row.updated_at} />,
+  Id: row => <Id of={row.id} />,
+}
+
+function NewSite() {
+  const [fields, setFields] = useState(newSiteFields)
+  const [created, setCreated] = useState<CreatedProps['site']>()
+  const mayChange = useMayChange()
+  const signIn = options({ email: useEmail() })
+  const creating = useAction(async () => {
+    setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
+  })
+  if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: null })} />
+  return (
+    <Screen title="New site" {...(mayChange && { command: ['sites', ...createCommand(fields), ...signIn] })}>
+      {mayChange ? (
+        <Form action={creating} submit="Create the site" more={<Link to={['sites']}>Cancel</Link>}>
+          <SiteFieldInputs fields={fields} onFields={setFields} />
+        </Form>
+      ) : (
+        <p class="empty">Readers cannot create sites.</p>
+      )}
+    </Screen>
+  )
+}
+
+interface CreatedProps {
+  readonly site: Site & { readonly token: string | null }
+  readonly onHidden: () => void
+}
+
+function CreatedSite({ site, onHidden }: CreatedProps) {
+  return (
+    <Screen title="Site created" command={['sites', 'list']}>
+      <p>
+        <Text of={site.name} /> is ready. <Link to={['sites', site.id]}>Open it</Link>
+      </p>
+      <Secret label="The token of the site." value={site.token} onHidden={onHidden} />
+      <SiteSnippet site={site} token={site.token ?? ''} />
+    </Screen>
+  )
+}

@@ -3,61 +3,42 @@ import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
 import { useCall } from '../call.ts'
 import { type Bar, RankChart, TimeChart } from '../parts/chart.tsx'
-import { option } from '../parts/command.tsx'
-import { Check, Field, FieldErrors, Select } from '../parts/form.tsx'
+import { options } from '../parts/command.tsx'
+import { Check, Field, FieldErrors, fieldsOf, Select } from '../parts/form.tsx'
 import { fillPeriods, type Period, periods } from '../parts/periods.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
-import { type Column, Table } from '../parts/table.tsx'
+import { type Columns, Details, Table } from '../parts/table.tsx'
 import { formatCount, formatNumber, formatTime, Id, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
-type By = StatsQuery['by']
+type By = NonNullable<StatsQuery['by']>
 
 const groupingOptions = [['', 'In all'] as const, ...groupings.map(by => [by, `By ${by}`] as const)]
 
 export function Statistics() {
   const sites = useSites()
-  const [site, setSite] = useState('')
-  const [from, setFrom] = useState('')
-  const [to, setTo] = useState('')
-  const [by, setBy] = useState<By>('month')
-  const [isExact, setExact] = useState(false)
-  const query = {
-    ...(site && { site_id: site }),
-    ...(isTyped(from) && { from }),
-    ...(isTyped(to) && { to }),
-    ...(by && { by }),
-    ...(isExact && { exact: true }),
-  }
+  const [fields, setFields] = useState({ site: '', from: '', to: '', by: 'month' as By | '', exact: false })
+  const field = fieldsOf(fields, setFields)
+  const { site, exact } = fields
+  const by = fields.by || undefined
+  const [from, to] = [fields.from, fields.to].map(day => (isTyped(day) ? day : undefined))
+  const query = { site_id: site || undefined, from, to, by, exact: exact || undefined }
   const asked = JSON.stringify(query)
   const found = useCall(async () => ({ asked, by, answer: await client.call(api.stats.get, { query }) }), [asked])
-  const command = [
-    'stats',
-    ...option('site', query.site_id),
-    ...option('from', query.from),
-    ...option('to', query.to),
-    ...option('by', by),
-    ...(isExact ? ['--exact'] : []),
-  ]
   return (
-    <Screen title="Statistics" command={command}>
+    <Screen title="Statistics" command={['stats', ...options({ site, from, to, by, exact })]}>
       <div class="filters">
-        <SiteSelect sites={sites.value ?? []} value={site} onValue={setSite} none="All sites" />
+        <SiteSelect sites={sites.value ?? []} none="All sites" {...field('site')} />
         <FieldErrors.Provider value={found.error}>
-          <Field label="From (UTC day)" name="from" hint={hintOf(from)} type="date" value={from} onValue={setFrom} />
-          <Field label="To (UTC day)" name="to" hint={hintOf(to)} type="date" value={to} onValue={setTo} />
+          <Field label="From (UTC day)" hint={hintOf(fields.from)} type="date" {...field('from')} />
+          <Field label="To (UTC day)" hint={hintOf(fields.to)} type="date" {...field('to')} />
         </FieldErrors.Provider>
-        <Select
-          label="Grouping"
-          value={by ?? ''}
-          onValue={value => setBy((value || undefined) as By)}
-          options={groupingOptions}
-        />
+        <Select label="Grouping" options={groupingOptions} {...field('by')} />
       </div>
       <Problem error={sites.error} retry={sites.reload} />
-      <Check label="Exact: show groups of fewer than ten persons too" isChecked={isExact} onValue={setExact} />
+      <Check label="Exact: show groups of fewer than ten persons too" {...field('exact')} />
       <Show of={found}>
         {value =>
           (value.asked === asked || found.error === undefined) && (
@@ -80,13 +61,18 @@ function hintOf(day: string): string | undefined {
   return day === '' || isTyped(day) ? undefined : 'Not applied: the year must be 1900 or later, of four digits.'
 }
 
-function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
+function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: Stats }) {
   const { total, groups } = answer
   const names = by === 'preference' ? (['true', 'false'] as const) : (['accepted', 'refused'] as const)
   return (
     <>
       <p role="status">{describe(answer)}</p>
-      {!total.hidden && <Total of={total} />}
+      {!total.hidden && (
+        <Details
+          class="figures"
+          of={Object.fromEntries(figures.map(name => [capital(name), formatNumber(total[name] ?? 0)]))}
+        />
+      )}
       {by && groups.length > 0 && (
         <>
           {isPeriod(by) ? (
@@ -94,14 +80,7 @@ function Answer({ by, answer }: { readonly by: By; readonly answer: Stats }) {
           ) : (
             <RankChart bars={groups.map(group => toBar(by, group))} names={names} />
           )}
-          <Table
-            label={`Records by ${by}`}
-            columns={columnsOf(by)}
-            rows={groups}
-            rowKey={keyOf}
-            empty=""
-            isFromEnd={isPeriod(by)}
-          />
+          <Table label={`Records by ${by}`} columns={columnsOf(by)} rows={groups} isFromEnd={isPeriod(by)} />
         </>
       )}
       <p class="hint">
@@ -129,46 +108,23 @@ function describe({ total, groups, complete, uncounted, as_of }: Stats): string 
 
 const figures = ['records', 'persons', 'anonymous', 'accepted', 'refused', 'withdrawn', 'deleted', 'imported'] as const
 
-function Total({ of: total }: { readonly of: Stats['total'] }) {
-  return (
-    <dl class="figures">
-      {figures.map(name => (
-        <div key={name}>
-          <dt>{capital(name)}</dt>
-          <dd>{formatNumber(total[name] ?? 0)}</dd>
-        </div>
-      ))}
-    </dl>
-  )
-}
-
-function columnsOf(by: NonNullable<By>): Column<StatsGroup>[] {
+function columnsOf(by: By): Columns<StatsGroup> {
   const isPreference = by === 'preference'
   const size = isPreference ? 'records' : 'persons'
   const numbers = isPreference ? (['records', 'deleted', 'true', 'false', 'imported'] as const) : figures
-  const column = (name: (typeof figures)[number] | 'true' | 'false'): Column<StatsGroup> => ({
-    title: capital(name),
-    isNumber: true,
-    cell: row => (name === size && row.hidden ? (row.hidden === 'small' ? '<10' : 'hidden') : format(row[name])),
-  })
-  const site = { title: 'Site', cell: ({ site_name }: StatsGroup) => <Text of={site_name} /> }
-  const group = { title: capital(by), cell: (row: StatsGroup) => <Text of={row.group ?? unnamed(by)} /> }
-  return [
-    ...(by === 'site' ? [site] : by === 'policy' ? [site, group] : [group]),
-    ...numbers.map(column),
-    { title: 'Rate', isNumber: true, cell: rateOf },
-    ...(by === 'site' || by === 'policy'
-      ? [{ title: 'Site id', cell: ({ site_id }: StatsGroup) => <Id of={site_id ?? ''} /> }]
-      : []),
-  ]
+  const cell = (name: (typeof numbers)[number]) => (row: StatsGroup) =>
+    name === size && row.hidden ? (row.hidden === 'small' ? '<10' : 'hidden') : row[name]
+  return {
+    ...((by === 'site' || by === 'policy') && { Site: row => <Text of={row.site_name} /> }),
+    ...(by !== 'site' && { [capital(by)]: row => <Text of={row.group ?? unnamed(by)} /> }),
+    ...Object.fromEntries(numbers.map(name => [capital(name), cell(name)])),
+    Rate: rateOf,
+    ...((by === 'site' || by === 'policy') && { 'Site id': row => <Id of={row.site_id ?? ''} /> }),
+  }
 }
 
 function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)
-}
-
-function format(value: number | null): string {
-  return value === null ? '' : formatNumber(value)
 }
 
 /** Returns an empty text for hidden groups and those without answers. */
@@ -179,22 +135,18 @@ function rateOf(row: StatsGroup): string {
 }
 
 /** Names the group without a name: of an unknown country, or the sum of all that are not listed. */
-function unnamed(by: By): string {
+function unnamed(by: By | undefined): string {
   return by === 'country' ? 'unknown' : 'all others'
 }
 
-function keyOf({ group, site_id }: StatsGroup): string {
-  return `${site_id} ${group}`
-}
-
-function toBar(by: By, row: StatsGroup): Bar {
+function toBar(by: By | undefined, row: StatsGroup): Bar {
   const [yes, no] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
   const label = row.group ?? unnamed(by)
   const site = row.site_name ?? ''
-  return { key: keyOf(row), label: by === 'site' ? site : by === 'policy' ? `${site} · ${label}` : label, yes, no }
+  return { label: by === 'site' ? site : by === 'policy' ? `${site} · ${label}` : label, yes, no }
 }
 
-function isPeriod(by: NonNullable<By>): by is Period {
+function isPeriod(by: By): by is Period {
   return (periods as readonly string[]).includes(by)
 }
 
@@ -202,6 +154,6 @@ function overTime(by: Period, groups: readonly StatsGroup[]): Bar[] {
   const found = new Map(groups.map(row => [row.group ?? '', row]))
   return fillPeriods(by, [...found.keys()]).map(group => {
     const row = found.get(group)
-    return row ? toBar(by, row) : { key: group, label: group, yes: 0, no: 0 }
+    return row ? toBar(by, row) : { label: group, yes: 0, no: 0 }
   })
 }

@@ -1,23 +1,21 @@
 import { api } from '../../../../src/contract/api.ts'
 import { useCall } from '../call.ts'
-import { option } from '../parts/command.tsx'
+import { options } from '../parts/command.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Details } from '../parts/table.tsx'
 import { formatNumber, Time } from '../parts/text.tsx'
-import { client, useSession } from '../session.ts'
+import { client, useEmail } from '../session.ts'
 
 export function Usage() {
-  const email = useSession().session?.user.email
   const usage = useCall(() => client.call(api.usage.get, {}), [])
   return (
-    <Screen title="Usage" command={['usage', ...option('email', email)]}>
+    <Screen title="Usage" command={['usage', ...options({ email: useEmail() })]}>
       <Show of={usage}>
         {({ month, used, limit, remaining, resets_at }) => (
           <>
             {limit !== null && (
               <progress
                 aria-label="Used of the monthly quota"
-                class={remaining === 0 ? 'full' : undefined}
                 max={Math.max(limit, 1)}
                 value={limit === 0 ? 1 : used}
               />
@@ -29,13 +27,13 @@ export function Usage() {
               </p>
             )}
             <Details
-              rows={[
-                ['Month (UTC)', month],
-                ['Requests by API keys', formatNumber(used)],
-                ['Limit', limit === null ? 'none' : formatNumber(limit)],
-                ['Left', remaining === null ? 'unlimited' : formatNumber(remaining)],
-                ['Counted anew from', <Time at={resets_at} key="" />],
-              ]}
+              of={{
+                'Month (UTC)': month,
+                'Requests by API keys': formatNumber(used),
+                Limit: limit === null ? 'none' : formatNumber(limit),
+                Left: remaining === null ? 'unlimited' : formatNumber(remaining),
+                'Counted anew from': <Time at={resets_at} />,
+              }}
             />
             <p class="hint">What you do on this page takes nothing of the quota.</p>
           </>

@@ -5,12 +5,11 @@ import type { Consent, DataSubjectRequest } from '../../../../../src/contract/in
 import { describeDifferences, sortedJson } from '../../../../../src/erasure/differences.ts'
 import { liveRecords, toTargets } from '../../../../../src/erasure/records.ts'
 import { useAction } from '../../call.ts'
-import { Command } from '../../parts/command.tsx'
-import { Field, Form, missingCount } from '../../parts/form.tsx'
+import { Command, options } from '../../parts/command.tsx'
+import { Field, Form, fieldsOf, missingCount } from '../../parts/form.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 import { formatCount, formatNumber, Text } from '../../parts/text.tsx'
 import { client, useSession } from '../../session.ts'
-import { eraseCommand } from './commands.ts'
 import { type Order, startErasure } from './erasure.ts'
 
 interface EraseFormProps {
@@ -24,10 +23,14 @@ interface EraseFormProps {
 }
 
 export function EraseForm({ subjects, live, deleted, near, request }: EraseFormProps) {
-  const [ticket, setTicket] = useState(request?.ticket ?? '')
-  const [reason, setReason] = useState('')
-  const [received, setReceived] = useState(request?.received_on ?? '')
-  const [typed, setTyped] = useState('')
+  const [fields, setFields] = useState({
+    ticket: request?.ticket ?? '',
+    reason: '',
+    received: request?.received_on ?? '',
+    typed: '',
+  })
+  const field = fieldsOf(fields, setFields)
+  const { ticket, reason, received, typed } = fields
   const account_id = useSession().session?.account_id ?? ''
   const due_at = request?.due_on ?? (received ? dueAfter(received) : null)
   const asked = {
@@ -66,11 +69,9 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
           <>
             <Field
               label="Ticket"
-              name="ticket"
               hint="The request that this answers; the certificates name it."
-              value={ticket}
-              onValue={setTicket}
               isRequired
+              {...field('ticket')}
             />
             <Field
               label="Received"
@@ -80,24 +81,16 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
                   ? 'Sets the due date (GDPR Art. 12(3)). No certificate names it.'
                   : `Due on ${due_at} (GDPR Art. 12(3)).`
               }
-              value={received}
-              onValue={setReceived}
+              {...field('received')}
             />
           </>
         )}
         <Due on={due_at} />
-        <Field
-          label="Reason"
-          name="reason"
-          hint="Optional; the certificates name it."
-          value={reason}
-          onValue={setReason}
-        />
+        <Field label="Reason" hint="Optional; the certificates name it." {...field('reason')} />
         <Field
           label={`Type ${live.length} to erase exactly ${live.length === 1 ? 'this record' : 'these records'}`}
-          value={typed}
-          onValue={setTyped}
           isRequired
+          {...field('typed')}
         />
       </Form>
       <p class="hint">
@@ -157,4 +150,22 @@ function requireAsShown(shown: readonly Consent[], present: readonly Consent[]):
   const differences = describeDifferences(shown, present, sortedJson)
   if (differences === '') return
   throw new Mistake(`Records changed since they were shown: ${differences}. Nothing was done: find the person again.`)
+}
+
+export function findCommand(subjects: readonly string[]): string[] {
+  return ['subject', 'find', '--like', ...operands(subjects)]
+}
+
+export function eraseCommand(
+  order: Pick<Order, 'subjects' | 'ticket' | 'reason' | 'received_at' | 'request'>,
+): string[] {
+  const { subjects, ticket, reason, received_at: received, request } = order
+  if (request !== null) return ['subject', 'erase', ...options({ request, reason })]
+  return ['subject', 'erase', ...options({ ticket, reason, received }), ...operands(subjects)]
+}
+
+/** Returns the first identifier as operand, the others as `--also`. An identifier `-` would mean standard input. */
+function operands([first = '', ...also]: readonly string[]): string[] {
+  if ([first, ...also].includes('-')) return ['--help']
+  return [...options({ also }), ...(first.startsWith('-') ? ['--'] : []), first]
 }

@@ -3,13 +3,13 @@ import { describeOnPage, describeVerification } from '../../../../../src/erasure
 import { restOf } from '../../../../../src/erasure/state.ts'
 import { useAction } from '../../call.ts'
 import { mayLeave } from '../../leaving.ts'
+import { Button } from '../../parts/button.tsx'
 import { Command } from '../../parts/command.tsx'
-import { ActionButton } from '../../parts/form.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Heading } from '../../parts/screen.tsx'
-import { useSites } from '../../parts/sites.tsx'
+import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Details, Table } from '../../parts/table.tsx'
-import { formatCount, formatNumber, Tag, Text, Time } from '../../parts/text.tsx'
+import { formatCount, formatNumber, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
 import {
   closeErasure,
   continueErasure,
@@ -19,7 +19,6 @@ import {
   type SignedText,
 } from './erasure.ts'
 import { Purge } from './purge.tsx'
-import { RecordLink, SiteName } from './records.tsx'
 
 interface ErasureViewProps {
   readonly erasure: Erasure
@@ -42,23 +41,17 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
       </div>
       {phase === 'stopped' && <Stopped erasure={erasure} error={error} close={close} />}
       <Details
-        rows={[
-          ['Identifiers', <Texts of={subjects} key="" />],
-          ['Ticket', <Text of={ticket} key="" />],
-          ['Reason', <Text of={reason} key="" />],
-          ['Received', received_at ?? 'not given'],
-          ['Due (GDPR Art. 12(3))', due_at ?? 'not known'],
-          ['Started', <Time at={state.header.started_at} key="" />],
-          ...(state.clockOffset === null
-            ? []
-            : [['Clock of this machine', describeOffset(state.clockOffset)] as const]),
-          ...(outcome
-            ? ([
-                ['Finished', <Time at={outcome.finished_at} key="" />],
-                ['Verified then', describeVerification({ ...outcome.verification, isPurge: false })],
-              ] as const)
-            : []),
-        ]}
+        of={{
+          Identifiers: <Texts of={subjects} />,
+          Ticket: <Text of={ticket} />,
+          Reason: <Text of={reason} />,
+          Received: received_at ?? 'not given',
+          'Due (GDPR Art. 12(3))': due_at ?? 'not known',
+          Started: <Time at={state.header.started_at} />,
+          'Clock of this machine': state.clockOffset !== null && describeOffset(state.clockOffset),
+          Finished: outcome && <Time at={outcome.finished_at} />,
+          'Verified then': outcome && describeVerification({ ...outcome.verification, isPurge: false }),
+        }}
       />
       <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />
       {outcome && <Outcomes outcome={outcome} />}
@@ -70,9 +63,7 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
       )}
       {phase === 'done' && !purging?.isRunning && (
         <p class="buttons">
-          <button type="button" onClick={close}>
-            Close, and find the person again
-          </button>
+          <Button text="Close, and find the person again" onClick={close} />
         </p>
       )}
     </>
@@ -85,7 +76,7 @@ function describeOffset(seconds: number): string {
 
 function Texts({ of }: { readonly of: readonly string[] }) {
   return (
-    <ul class="plain">
+    <ul>
       {of.map(each => (
         <li key={each}>
           <Text of={each} />
@@ -131,12 +122,8 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
           : `${formatCount(rest.length, 'record')} without an outcome${unsure > 0 ? `, ${formatNumber(unsure)} of which may be deleted already: a call got no usable answer` : ' yet'}. To continue sends the same ids: no record is deleted twice.`}
       </p>
       <p class="buttons">
-        <button type="button" class="primary" onClick={continueErasure}>
-          Continue
-        </button>
-        <button type="button" onClick={close}>
-          Give up
-        </button>
+        <Button text="Continue" kind="primary" onClick={continueErasure} />
+        <Button text="Give up" onClick={close} />
       </p>
     </>
   )
@@ -176,21 +163,21 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
       </p>
       <Command words={['verify', ...certificates.map(({ name }) => name)]} label="In a terminal" />
       {missing}
-      <ul class="plain certificates">
+      <ul>
         {certificates.map(certificate => (
           <li key={certificate.name} class="buttons">
-            <button type="button" class="small" onClick={() => downloadCertificates([certificate])}>
-              Download {certificate.name}
-            </button>
+            <Button
+              text={`Download ${certificate.name}`}
+              kind="small"
+              onClick={() => downloadCertificates([certificate])}
+            />
             {certificate.isDownloaded && <Tag tone="good">downloaded</Tag>}
           </li>
         ))}
       </ul>
       {certificates.length > 1 && (
         <p class="buttons">
-          <ActionButton action={all} isPrimary>
-            Download all {certificates.length}
-          </ActionButton>
+          <Button text={`Download all ${certificates.length}`} kind="primary" isOff={all.isRunning} onClick={all.run} />
         </p>
       )}
     </>
@@ -210,40 +197,30 @@ function Outcomes({ outcome: { records, verification } }: { readonly outcome: Ou
   const created = verification.remaining.filter(({ id }) => !planned.has(id))
   return (
     <>
-      <h2>Records</h2>
       <Table<ErasedRecord>
         label="Outcome of each record"
-        columns={[
-          { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
-          {
-            title: 'Result',
-            cell: ({ result }) => (
-              <Tag tone={result === 'deleted' ? 'good' : result === 'remaining' ? 'bad' : 'plain'}>{words[result]}</Tag>
-            ),
-          },
-          { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
-          { title: 'Deleted', cell: ({ deleted_at }) => deleted_at && <Time at={deleted_at} /> },
-        ]}
+        isTitled
+        columns={{
+          Record: ({ id }) => <RecordLink id={id} />,
+          Result: ({ result }) => (
+            <Tag tone={result === 'deleted' ? 'good' : result === 'remaining' ? 'bad' : 'plain'}>{words[result]}</Tag>
+          ),
+          Site: ({ site_id }) => <SiteName sites={sites} id={site_id} />,
+          Deleted: ({ deleted_at }) => deleted_at && <Time at={deleted_at} />,
+        }}
         rows={records}
-        rowKey={({ id }) => id}
         empty="No record was to be deleted."
       />
-      {created.length > 0 && (
-        <>
-          <h2>Live, and not part of this erasure</h2>
-          <p>To erase them too, find the person again and repeat the erasure.</p>
-          <Table
-            label="Other live records"
-            columns={[
-              { title: 'Record', cell: ({ id }) => <RecordLink id={id} /> },
-              { title: 'Site', cell: ({ site_id }) => <SiteName sites={sites} id={site_id} /> },
-            ]}
-            rows={created}
-            rowKey={({ id }) => id}
-            empty=""
-          />
-        </>
-      )}
+      <Table
+        label="Live, and not part of this erasure"
+        isTitled
+        note="To erase them too, find the person again and repeat the erasure."
+        columns={{
+          Record: ({ id }) => <RecordLink id={id} />,
+          Site: ({ site_id }) => <SiteName sites={sites} id={site_id} />,
+        }}
+        rows={created}
+      />
     </>
   )
 }

@@ -1,8 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../../../../src/client/errors.ts'
 import type { ErasureReceipt } from '../../../../../src/contract/documents/erasure-receipt.ts'
 import { erasedRecordsLimit } from '../../../../../src/contract/subjects.ts'
-import { isUuid } from '../../../../../src/contract/uuid.ts'
 import { deleteBySubject, markErased } from '../../../../../src/erasure/by-subject.ts'
 import { findNearMatches } from '../../../../../src/erasure/near.ts'
 import type { Ask } from '../../../../../src/erasure/purge-calls.ts'
@@ -10,8 +8,9 @@ import { askForErasable, type Target } from '../../../../../src/erasure/records.
 import { type ErasureOutcome, toOutcome } from '../../../../../src/erasure/result.ts'
 import { apply, type ErasureOrder, type ErasureState, newState } from '../../../../../src/erasure/state.ts'
 import { warnOfLoss } from '../../leaving.ts'
-import { download } from '../../parts/download.ts'
+import { download } from '../../parts/file.ts'
 import { client } from '../../session.ts'
+import { newStore } from '../../store.ts'
 
 export interface Order extends ErasureOrder {
   /** A day, YYYY-MM-DD; null if not given. */
@@ -50,17 +49,17 @@ export interface Erasure {
 }
 
 /** At most one erasure. It continues while the user looks at other screens, and exists only in this page's memory. */
-let current: Erasure | null = null
-const listeners = new Set<(erasure: Erasure | null) => void>()
+const current = newStore<Erasure | null>(null)
+export const useErasure = current.use
 
 function set(next: Erasure | null): void {
-  current = next
+  current.set(next)
   warnOfLoss(next && lossOf(next))
-  for (const listener of listeners) listener(next)
 }
 
 function change(changes: Partial<Erasure>): void {
-  if (current) set({ ...current, ...changes })
+  const erasure = current.get()
+  if (erasure) set({ ...erasure, ...changes })
 }
 
 function lossOf({ phase, certificates, purging }: Erasure): string | null {
@@ -71,18 +70,8 @@ function lossOf({ phase, certificates, purging }: Erasure): string | null {
   return isLost ? 'certificates that are not downloaded are lost.' : null
 }
 
-export function useErasure(): Erasure | null {
-  const [seen, setSeen] = useState(current)
-  useEffect(() => {
-    listeners.add(setSeen)
-    setSeen(current)
-    return () => void listeners.delete(setSeen)
-  }, [])
-  return seen
-}
-
 export function startErasure(order: Order, targets: readonly Target[]): void {
-  if (current) return
+  if (current.get()) return
   const state = newState(order)
   for (const target of targets) apply(state, ['p', target])
   apply(state, ['P'])
@@ -92,14 +81,16 @@ export function startErasure(order: Order, targets: readonly Target[]): void {
 
 /** Sends the ids without an outcome (again), then verifies. No record is deleted twice. */
 export function continueErasure(): void {
-  if (current?.phase !== 'stopped') return
+  const erasure = current.get()
+  if (erasure?.phase !== 'stopped') return
   change({ phase: 'deleting', error: undefined })
-  carryOut(current.state).catch((error: unknown) => change({ phase: 'stopped', error }))
+  carryOut(erasure.state).catch((error: unknown) => change({ phase: 'stopped', error }))
 }
 
 /** Continues an erasure that stopped because the session had ended. */
 export function continueSignedIn(): void {
-  if (current?.error instanceof ApiError && current.error.status === 401) continueErasure()
+  const error = current.get()?.error
+  if (error instanceof ApiError && error.status === 401) continueErasure()
 }
 
 export function closeErasure(): void {
@@ -137,7 +128,7 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
 
 /** Purges the records, or with `askForPurged` gets certificates for purged ones. Keeps each certificate as it arrives. */
 export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
-  if (current?.purging?.isRunning) return
+  if (current.get()?.purging?.isRunning) return
   const named = new Set<string>()
   const show = (isRunning: boolean, error?: unknown) => change({ purging: { isRunning, certified: named.size, error } })
   show(true)
@@ -156,7 +147,7 @@ export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
 }
 
 function withTexts(texts: readonly string[], kind: string): readonly SignedText[] {
-  const known = current?.certificates ?? []
+  const known = current.get()?.certificates ?? []
   const added = texts.filter(text => known.every(each => each.text !== text))
   const first = known.length + 1
   return [
@@ -167,13 +158,8 @@ function withTexts(texts: readonly string[], kind: string): readonly SignedText[
 
 /** Uses the certificate's id, so that file names are unique. */
 function nameOf(text: string, kind: string, number: number): string {
-  let id: unknown
-  try {
-    id = Object(JSON.parse(text)).certificate_id
-  } catch {
-    id = undefined
-  }
-  return `${kind}-certificate-${isUuid(String(id)) ? id : number}.json`
+  const [, id = number] = /"certificate_id":\s*"([\da-f-]{36})"/.exec(text) ?? []
+  return `${kind}-certificate-${id}.json`
 }
 
 /** Browsers drop downloads that follow each other without a pause. */
@@ -182,8 +168,8 @@ const pauseMs = 250
 export async function downloadCertificates(list: readonly SignedText[]): Promise<void> {
   for (const [index, { name, text }] of list.entries()) {
     if (index > 0) await new Promise(resolve => setTimeout(resolve, pauseMs))
-    download(text, name, 'application/json')
-    const certificates = current?.certificates ?? []
+    download(text, name)
+    const certificates = current.get()?.certificates ?? []
     change({ certificates: certificates.map(each => (each.name === name ? { ...each, isDownloaded: true } : each)) })
   }
 }

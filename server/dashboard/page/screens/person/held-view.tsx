@@ -1,19 +1,61 @@
 import { useState } from 'preact/hooks'
+import { api } from '../../../../../src/contract/api.ts'
 import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
-import type { NearMatch } from '../../../../../src/erasure/near.ts'
-import { countBySite } from '../../../../../src/erasure/records.ts'
+import { exportTexts } from '../../../../../src/erasure/export-text.ts'
+import { findNearMatches, type NearMatch } from '../../../../../src/erasure/near.ts'
+import { countBySite, recordsOf } from '../../../../../src/erasure/records.ts'
 import { useAction, useCall, useRequireShown } from '../../call.ts'
-import { download } from '../../parts/download.ts'
-import { ActionButton } from '../../parts/form.tsx'
+import { Button } from '../../parts/button.tsx'
+import { download } from '../../parts/file.ts'
+import { Consented } from '../../parts/preferences.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Heading, Show } from '../../parts/screen.tsx'
-import { useSites } from '../../parts/sites.tsx'
+import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Table } from '../../parts/table.tsx'
-import { formatCount, formatNumber, Text } from '../../parts/text.tsx'
-import { useMayChange } from '../../session.ts'
+import { Answered, formatCount, formatNumber, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
+import { client, useMayChange } from '../../session.ts'
+import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
-import { type Held, readExport, readHeld } from './held.ts'
-import { Records, SiteName } from './records.tsx'
+
+/** All data that the account holds on a person. Purged records are missing, because they name no person. */
+interface Held {
+  /** Live and deleted. */
+  readonly records: readonly Consent[]
+  readonly near: readonly NearMatch[]
+  /** Open requests of the register. */
+  readonly requests: readonly DataSubjectRequest[]
+}
+
+/** `onCount` gets the number of records read so far. @throws CallError, CliError */
+async function readHeld(subjects: readonly string[], onCount: (count: number) => void): Promise<Held> {
+  const near = (await findNearMatches(client, subjects)) ?? []
+  const requests = new Map<string, DataSubjectRequest>()
+  for (const subject_id of subjects) {
+    const { data } = await client.call(api.requests.list, { query: { subject_id, state: 'open', limit: 100 } })
+    for (const request of data) requests.set(request.id, request)
+  }
+  const records: Consent[] = []
+  for await (const page of recordsOf(client, subjects, { deleted: true })) {
+    records.push(...page)
+    onCount(records.length)
+  }
+  return { records, near, requests: [...requests.values()] }
+}
+
+/** Reads all records again, with their histories. Returns the text that `subject export` writes. */
+async function readExport(subjects: readonly string[], onCount: (count: number) => void): Promise<string> {
+  const head = { instance: baseUrl, subjects }
+  const texts: string[] = []
+  let count = 0
+  const pages = recordsOf(client, subjects, { deleted: true })
+  for await (const { text, record } of exportTexts(client, { ...head, exported_at: new Date().toISOString() }, pages)) {
+    texts.push(text)
+    if (!record) continue
+    count += 1
+    onCount(count)
+  }
+  return texts.join('')
+}
 
 interface HeldViewProps {
   readonly subjects: readonly string[]
@@ -40,29 +82,64 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   const sites = useSites().value ?? []
   const { records, near, requests } = held
   const live = records.filter(({ deleted_at }) => deleted_at === null)
+  const liveBySite = countBySite(live)
   const [answered, setAnswered] = useState<DataSubjectRequest | null>(null)
   const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
   return (
     <>
-      {records.length > 0 && <SiteTable records={records} sites={sites} />}
-      <NearMatches near={near} include={include} />
-      <h2>Records</h2>
-      <Records
+      <Table
+        label="Records by site"
+        columns={{
+          Site: ([site]) => <SiteName sites={sites} id={site} />,
+          Live: ([site]) => liveBySite.get(site) ?? 0,
+          Deleted: ([site, count]) => count - (liveBySite.get(site) ?? 0),
+        }}
+        rows={[...countBySite(records)]}
+      />
+      <Table
+        label="Near matches"
+        isTitled
+        note="These differ only in case, blanks around them or Unicode form. They are not part of this, and never erased unless you add them."
+        columns={{
+          Identifier: ({ subject_id }) => <Text of={subject_id} />,
+          'Near to': ({ given }) => <Text of={given} />,
+          Live: ({ live }) => live,
+          Deleted: ({ deleted }) => deleted,
+          Add: row => <Button text="Add to this person" kind="small" onClick={() => include([row.subject_id])} />,
+        }}
+        rows={near}
+      />
+      <Table
         label="Records"
-        records={records}
-        sites={sites}
+        isTitled
+        columns={{
+          Record: ({ id }) => <RecordLink id={id} />,
+          State: ({ deleted_at }) => (deleted_at ? <Tag tone="plain">deleted</Tag> : <Tag tone="good">live</Tag>),
+          Consent: row => <Consented of={row} />,
+          Created: row => <Answered of={row} />,
+          Site: ({ site_id }) => <SiteName sites={sites} id={site_id} />,
+          Identifier: ({ subject_id }) => <Text of={subject_id} />,
+          Label: ({ consent_id }) => <Text of={consent_id} />,
+          Policy: ({ policy_version }) => String(policy_version),
+          Deleted: ({ deleted_at }) => deleted_at && <Time at={deleted_at} />,
+          Origin: ({ origin }) => <Text of={origin ? `imported from ${origin.system}` : 'witnessed'} />,
+        }}
+        rows={records}
         empty="No matching records. Identifiers must match exactly, including case and spaces."
       />
       <Export subjects={subjects} key={JSON.stringify(subjects)} />
-      <Requests
-        requests={requests}
-        mayAnswer={mayChange}
-        answer={request => {
-          const more = (request.subject_ids ?? []).filter(each => !subjects.includes(each))
-          if (more.length > 0) include(more)
-          else setAnswered(request)
+      <Table
+        label="Open requests of the register"
+        isTitled
+        columns={{
+          Ticket: ({ ticket }) => <Text of={ticket} />,
+          Kind: ({ kind }) => kind,
+          State: ({ state }) => state,
+          Received: ({ received_on }) => received_on,
+          Due: ({ due_on }) => due_on,
+          Answer: request => mayChange && <Answer of={request} {...{ subjects, include, setAnswered }} />,
         }}
-        subjects={subjects}
+        rows={requests}
       />
       {mayChange ? (
         <EraseForm
@@ -80,68 +157,30 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
   )
 }
 
+interface AnswerProps {
+  readonly of: DataSubjectRequest
+  readonly subjects: readonly string[]
+  readonly include: (subjects: readonly string[]) => void
+  readonly setAnswered: (request: DataSubjectRequest) => void
+}
+
+function Answer({ of: request, subjects, include, setAnswered }: AnswerProps) {
+  if (request.kind !== 'erasure' && request.kind !== 'objection') return null
+  const more = (request.subject_ids ?? []).filter(each => !subjects.includes(each))
+  return (
+    <Button
+      text={more.length > 0 ? `Search its ${formatCount(more.length, 'other identifier')} too` : 'Answer it'}
+      kind="small"
+      onClick={() => (more.length > 0 ? include(more) : setAnswered(request))}
+    />
+  )
+}
+
 function describeHeld(records: readonly Consent[]): string {
   const gone = records.filter(({ deleted_at }) => deleted_at !== null).length
   const deleted = gone === 0 ? 'none' : formatNumber(gone)
   const still = gone === 0 ? '' : `, which hold${gone === 1 ? 's' : ''} data until purged`
   return `${formatCount(records.length - gone, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found.`
-}
-
-type Sites = Parameters<typeof SiteName>[0]['sites']
-
-function SiteTable({ records, sites }: { readonly records: readonly Consent[]; readonly sites: Sites }) {
-  const live = countBySite(records.filter(({ deleted_at }) => deleted_at === null))
-  return (
-    <Table
-      label="Records by site"
-      columns={[
-        { title: 'Site', cell: ([site]) => <SiteName sites={sites} id={site} /> },
-        { title: 'Live', cell: ([site]) => formatNumber(live.get(site) ?? 0), isNumber: true },
-        { title: 'Deleted', cell: ([site, count]) => formatNumber(count - (live.get(site) ?? 0)), isNumber: true },
-      ]}
-      rows={[...countBySite(records)]}
-      rowKey={([site]) => site ?? ''}
-      empty=""
-    />
-  )
-}
-
-interface NearMatchesProps {
-  readonly near: readonly NearMatch[]
-  readonly include: (subjects: readonly string[]) => void
-}
-
-function NearMatches({ near, include }: NearMatchesProps) {
-  if (near.length === 0) return null
-  return (
-    <>
-      <h2>Near matches</h2>
-      <p class="hint">
-        These differ only in case, blanks around them or Unicode form. They are not part of this, and never erased
-        unless you add them.
-      </p>
-      <Table
-        label="Near matches"
-        columns={[
-          { title: 'Identifier', cell: ({ subject_id }) => <Text of={subject_id} /> },
-          { title: 'Near to', cell: ({ given }) => <Text of={given} /> },
-          { title: 'Live', cell: ({ live }) => formatNumber(live), isNumber: true },
-          { title: 'Deleted', cell: ({ deleted }) => formatNumber(deleted), isNumber: true },
-          {
-            title: 'Add',
-            cell: ({ subject_id }) => (
-              <button type="button" class="small" onClick={() => include([subject_id])}>
-                Add to this person
-              </button>
-            ),
-          },
-        ]}
-        rows={near}
-        rowKey={({ subject_id }) => subject_id}
-        empty=""
-      />
-    </>
-  )
 }
 
 /** Downloads the file that `subject export` writes, without its signed manifest. */
@@ -155,12 +194,12 @@ function Export({ subjects }: { readonly subjects: readonly string[] }) {
       setCount(read)
     })
     requireShown()
-    download(text, 'person.json', 'application/json')
+    download(text, 'person.json')
   })
   return (
     <>
       <p class="buttons">
-        <ActionButton action={exporting}>Export everything</ActionButton>
+        <Button text="Export everything" isOff={exporting.isRunning} onClick={exporting.run} />
         {exporting.isRunning && <span role="status">{formatCount(count, 'record')} read …</span>}
       </p>
       <p class="hint">
@@ -168,47 +207,6 @@ function Export({ subjects }: { readonly subjects: readonly string[] }) {
         same, with a signed manifest.
       </p>
       <Problem error={exporting.error} />
-    </>
-  )
-}
-
-interface RequestsProps {
-  readonly requests: readonly DataSubjectRequest[]
-  readonly subjects: readonly string[]
-  readonly mayAnswer: boolean
-  readonly answer: (request: DataSubjectRequest) => void
-}
-
-function Requests({ requests, subjects, mayAnswer, answer }: RequestsProps) {
-  if (requests.length === 0) return null
-  return (
-    <>
-      <h2>Open requests of the register</h2>
-      <Table
-        label="Open requests"
-        columns={[
-          { title: 'Ticket', cell: ({ ticket }) => <Text of={ticket} /> },
-          { title: 'Kind', cell: ({ kind }) => kind },
-          { title: 'State', cell: ({ state }) => state },
-          { title: 'Received', cell: ({ received_on }) => received_on },
-          { title: 'Due', cell: ({ due_on }) => due_on },
-          {
-            title: 'Answer',
-            cell: request => {
-              const isErasure = request.kind === 'erasure' || request.kind === 'objection'
-              const more = (request.subject_ids ?? []).filter(each => !subjects.includes(each)).length
-              return mayAnswer && isErasure ? (
-                <button type="button" class="small" onClick={() => answer(request)}>
-                  {more > 0 ? `Search its ${formatCount(more, 'other identifier')} too` : 'Answer it'}
-                </button>
-              ) : null
-            },
-          },
-        ]}
-        rows={requests}
-        rowKey={({ id }) => id}
-        empty=""
-      />
     </>
   )
 }

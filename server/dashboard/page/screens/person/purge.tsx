@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/purge-calls.ts'
 import { useAction } from '../../call.ts'
-import { ActionButton, Field, Form, missingCount } from '../../parts/form.tsx'
+import { Button } from '../../parts/button.tsx'
+import { Field, Form, missingCount } from '../../parts/form.tsx'
 import { Mistake, Problem } from '../../parts/problem.tsx'
 import { Heading } from '../../parts/screen.tsx'
 import { formatCount, formatNumber } from '../../parts/text.tsx'
@@ -36,7 +37,7 @@ export function Purge({ ids, purging }: PurgeProps) {
           </p>
           <Problem error={preview.error ?? purging?.error} hasOwnWords />
           <p class="buttons">
-            <ActionButton action={preview}>Purge now …</ActionButton>
+            <Button text="Purge now …" isOff={preview.isRunning} onClick={preview.run} />
           </p>
         </>
       )}

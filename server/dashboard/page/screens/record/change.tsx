@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent } from '../../../../../src/contract/consents.ts'
-import { toSource } from '../../../../../src/output/parts.ts'
+import { isJson, toSource } from '../../../../../src/output/parts.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
-import { Command } from '../../parts/command.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Field, Form, Select } from '../../parts/form.tsx'
+import { Button } from '../../parts/button.tsx'
+import { options } from '../../parts/command.tsx'
+import { FormDialog } from '../../parts/dialog.tsx'
+import { Field, Select } from '../../parts/form.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
-import { changed, commandOf, type Edit, merge, requireNames } from './edits.ts'
 
 interface ChangeProps {
   readonly record: Consent
@@ -29,7 +29,6 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
   const set = (index: number, edit: Partial<Edit>) =>
     setEdits(edits.map((each, at) => (at === index ? { ...each, ...edit } : each)))
   const wanted = changed(shown, edits)
-  const words = commandOf(record.id, shown, accepted, wanted)
   const action = useAction(async () => {
     requireNames(edits)
     if (accepted === undefined && wanted.length === 0) throw new Mistake('Nothing is changed yet.')
@@ -40,35 +39,30 @@ export function Change({ record, onDone, onClose }: ChangeProps) {
     onDone('Changed.')
   })
   return (
-    <Dialog title="Change the record" onClose={onClose}>
-      <Form
-        action={action}
-        submit="Change"
-        more={
-          <button type="button" onClick={() => setEdits([...edits, { name: '', text: '' }])}>
-            Add a preference
-          </button>
-        }
-        onCancel={onClose}
-      >
-        <Select
-          label="Accepted"
-          value={String(isAccepted)}
-          onValue={value => setAccepted(value === 'true')}
-          options={answers}
+    <FormDialog
+      title="Change the record"
+      onClose={onClose}
+      action={action}
+      submit="Change"
+      more={<Button text="Add a preference" onClick={() => setEdits([...edits, { name: '', text: '' }])} />}
+      command={commandOf(record.id, shown, accepted, wanted)}
+    >
+      <Select
+        label="Accepted"
+        value={String(isAccepted)}
+        onValue={value => setAccepted(value === 'true')}
+        options={answers}
+      />
+      {edits.map((edit, index) => (
+        <Row
+          key={index}
+          edit={edit}
+          isNew={index >= names.length}
+          isBoolean={typeof shown[names[index] ?? ''] === 'boolean'}
+          onEdit={change => set(index, change)}
         />
-        {edits.map((edit, index) => (
-          <Row
-            key={index}
-            edit={edit}
-            isNew={index >= names.length}
-            isBoolean={typeof shown[names[index] ?? ''] === 'boolean'}
-            onEdit={change => set(index, change)}
-          />
-        ))}
-      </Form>
-      {words.length > 0 && <Command words={words} />}
-    </Dialog>
+      ))}
+    </FormDialog>
   )
 }
 
@@ -109,4 +103,63 @@ function Row({ edit: { name, text }, isNew, isBoolean, onEdit }: RowProps) {
       {value}
     </fieldset>
   )
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+interface Edit {
+  readonly name: string
+  /** JSON or plain text; empty removes the preference. */
+  readonly text: string
+}
+
+/** Reads JSON as its type and other text as a string, as `--pref` does. @throws Mistake for JSON such as 1.0, stored as 1 */
+function valueIn({ name, text }: Edit): unknown {
+  if (!isJson(text)) return text
+  const value = JSON.parse(text)
+  const kept = JSON.stringify(value)
+  if (withoutBlanks(kept) === withoutBlanks(text)) return value
+  throw new Mistake(`${name}: the value would be kept as ${kept}. Write it so, or in quotes.`)
+}
+
+function withoutBlanks(text: string): string {
+  return text.replace(/\s/g, '')
+}
+
+/** @throws Mistake for a name that is missing, repeated or `__proto__` */
+function requireNames(edits: readonly Edit[]): void {
+  for (const [index, { name, text }] of edits.entries()) {
+    if (name === '' && text !== '') throw new Mistake('A preference has no name.')
+    if (name === '__proto__') throw new Mistake('A preference cannot be named __proto__.')
+    if (name !== '' && edits.findIndex(other => other.name === name) < index)
+      throw new Mistake(`The preference ${name} is there twice.`)
+  }
+}
+
+/** Returns the edits that differ from the shown values. */
+function changed(shown: Values, edits: readonly Edit[]): Edit[] {
+  return edits.filter(
+    ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? toSource(shown[name]) : ''),
+  )
+}
+
+/** Merges edits into the current preferences. @throws Mistake as `valueIn` */
+function merge(now: Values, edits: readonly Edit[]): Values {
+  const removed = new Set(edits.filter(({ text }) => text === '').map(({ name }) => name))
+  const kept = Object.entries(now).filter(([name]) => !removed.has(name))
+  const set = edits.filter(({ text }) => text !== '').map(edit => [edit.name, valueIn(edit)])
+  return Object.fromEntries([...kept, ...set])
+}
+
+/** Returns the arguments of `update`, or none if no command makes the change. A removal must repeat the preferences that stay. */
+function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
+  const isRemoval = edits.some(({ text }) => text === '')
+  const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })) : []
+  const unedited = kept.filter(({ name }) => edits.every(edit => edit.name !== name))
+  const given = [...unedited, ...edits].filter(({ text }) => text !== '')
+  const isNothing = accepted === undefined && given.length === 0
+  if (isNothing || (isRemoval && given.length === 0) || given.some(({ name }) => name.includes('='))) return []
+  const pref = given.map(({ name, text }) => `${name}=${text}`)
+  const flags = { accepted: accepted === true, refused: accepted === false }
+  return ['update', id, ...options({ ...flags, pref, 'replace-preferences': isRemoval })]
 }

@@ -1,45 +1,44 @@
-import type { ComponentChildren } from 'preact'
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
-import type { Consent, History } from '../../../../../src/contract/consents.ts'
+import type { History } from '../../../../../src/contract/consents.ts'
 import { consentStates } from '../../../../../src/evidence/state.ts'
 import { Preferences, stateWords } from '../../parts/preferences.tsx'
 import { useSites } from '../../parts/sites.tsx'
 import { Details } from '../../parts/table.tsx'
-import { Id, Tag, Text, Time } from '../../parts/text.tsx'
-import { linkTo } from '../../router.ts'
+import { Id, Link, Tag, Text, Time } from '../../parts/text.tsx'
 import type { Facts } from './facts.ts'
-
-type Rows = readonly (readonly [name: string, value: ComponentChildren])[]
 
 export function RecordDetails({ of: facts }: { readonly of: Facts }) {
   const { record, history, check } = facts
+  const { origin } = record
   const site = useSites().value?.find(({ id }) => id === record.site_id)
   return (
     <Details
-      rows={[
-        ['Id', <Id of={record.id} key="" />],
-        ['Subject', <Text of={record.subject_id} key="" />],
-        ['Consent', stateOf(history)],
-        ['Preferences', <Preferences of={record.preferences} key="" />],
-        ['Label', <Text of={record.consent_id} key="" />],
-        [
-          'Site',
+      of={{
+        Id: <Id of={record.id} />,
+        Subject: <Text of={record.subject_id} />,
+        Consent: stateOf(history),
+        Preferences: <Preferences of={record.preferences} />,
+        Label: <Text of={record.consent_id} />,
+        Site: (
           <>
             {site && <Text of={site.name} />} <Id of={record.site_id ?? ''} />
-          </>,
-        ],
-        ['Policy version', record.policy_version],
-        ['Notice', <Notice of={facts} key="" />],
-        ...(check?.record ? [['Valid until', <End id={record.id} check={check} key="" />] as const] : []),
-        ['Created', <Time at={record.created_at} key="" />],
-        ['Changed last', <Time at={record.updated_at} key="" />],
-        ...(record.deleted_at ? [['Deleted', <Time at={record.deleted_at} key="" />] as const] : []),
-        ...originRows(record),
-        ['Country, region', <Text of={[record.country, record.region].filter(Boolean).join(', ')} key="" />],
-        ['Address, as stored', <Text of={history.ip_network} key="" />],
-        ['User agent', <Text of={record.user_agent} key="" />],
-        ['Global Privacy Control', record.gpc ? 'the last answer came with it' : 'not signalled'],
-      ]}
+          </>
+        ),
+        'Policy version': record.policy_version ?? '',
+        Notice: <Notice of={facts} />,
+        'Valid until': check?.record && <End id={record.id} check={check} />,
+        Created: <Time at={record.created_at} />,
+        'Changed last': <Time at={record.updated_at} />,
+        Deleted: record.deleted_at && <Time at={record.deleted_at} />,
+        'Imported from': origin && <Text of={origin.system} />,
+        'Its id there': origin && <Text of={origin.id} />,
+        Evidence: origin && <Text of={origin.evidence} />,
+        'Answered, as imported': origin && <Time at={record.given_at} />,
+        'Country, region': <Text of={[record.country, record.region].filter(Boolean).join(', ')} />,
+        'Address, as stored': <Text of={history.ip_network} />,
+        'User agent': <Text of={record.user_agent} />,
+        'Global Privacy Control': record.gpc ? 'the last answer came with it' : 'not signalled',
+      }}
     />
   )
 }
@@ -50,22 +49,12 @@ function stateOf({ data }: History): string {
   return !state || data.at(-1)?.action === 'purged' ? 'not known' : stateWords[state]
 }
 
-function originRows({ origin, given_at }: Consent): Rows {
-  if (!origin) return []
-  return [
-    ['Imported from', <Text of={origin.system} key="" />],
-    ['Its id there', <Text of={origin.id} key="" />],
-    ['Evidence', <Text of={origin.evidence} key="" />],
-    ['Answered, as imported', <Time at={given_at} key="" />],
-  ]
-}
-
 function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {
   if (!history.notice_entry) return <span class="none">not held when the record was written</span>
   return (
     <>
       {notice ? (
-        <a href={linkTo('notices', notice.site_id, String(notice.policy_version))}>version {notice.policy_version}</a>
+        <Link to={['notices', notice.site_id, String(notice.policy_version)]}>version {notice.policy_version}</Link>
       ) : (
         `version ${record.policy_version}`
       )}
@@ -85,7 +74,7 @@ function End({ id, check: { record, expires_at, at } }: { readonly id: string; r
   if (record && record.id !== id)
     return (
       <>
-        counts no longer: the person has a <a href={linkTo('records', record.id)}>newer answer</a>
+        counts no longer: the person has a <Link to={['records', record.id]}>newer answer</Link>
       </>
     )
   if (expires_at === null) return <>no end</>

@@ -3,11 +3,10 @@ import { useId, useState } from 'preact/hooks'
 import { collectPack } from '../../../../../src/packs/collect.ts'
 import { listUnsealed } from '../../../../../src/packs/unsealed.ts'
 import { useAction, useRequireShown } from '../../call.ts'
+import { Button } from '../../parts/button.tsx'
 import { Command } from '../../parts/command.tsx'
-import { download } from '../../parts/download.ts'
-import { ActionButton } from '../../parts/form.tsx'
+import { download, sha256Hex } from '../../parts/file.ts'
 import { Problem } from '../../parts/problem.tsx'
-import { sha256Hex } from '../../parts/sha256.ts'
 import { formatCount } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
@@ -52,7 +51,7 @@ export function EvidencePack({ id }: { readonly id: string }) {
       </p>
       <Problem error={action.error} />
       <p class="buttons">
-        <ActionButton action={action}>Download the evidence pack</ActionButton>
+        <Button text="Download the evidence pack" isOff={action.isRunning} onClick={action.run} />
         <span role="status">{state}</span>
       </p>
       <Command words={['evidence', id, '--out', `sealed-${id}.tar`]} />

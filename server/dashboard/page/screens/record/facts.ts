@@ -3,6 +3,7 @@ import { api } from '../../../../../src/contract/api.ts'
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
 import type { Consent, History } from '../../../../../src/contract/consents.ts'
 import type { Notice } from '../../../../../src/contract/notices.ts'
+import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
 
 export interface Facts {
@@ -14,15 +15,18 @@ export interface Facts {
   readonly check: CheckAnswer | null
 }
 
-/** Reads a record even if it is deleted. @throws CallError */
+/** Reads a record even if it is deleted. @throws CallError, Mistake if there is none */
 export async function readFacts(id: string): Promise<Facts> {
   const [record, history] = await Promise.all([
-    client.call(api.consents.get, { params: { id }, query: { include_deleted: true } }),
-    client.call(api.consents.history, { params: { id }, query: { details: true } }),
+    orNull(client.call(api.consents.get, { params: { id }, query: { include_deleted: true } }), isMissing),
+    orNull(client.call(api.consents.history, { params: { id }, query: { details: true } }), isMissing),
   ])
+  if (!record || !history) throw new Mistake(`This account has no record with the id ${id}. ${missingAdvice}`)
   const [notice, check] = await Promise.all([readNotice(record, history), readCheck(record)])
   return { record, history, notice, check }
 }
+
+const missingAdvice = 'Deleted and purged records are found here, too: look if the address is complete.'
 
 async function readNotice({ site_id, policy_version }: Consent, { notice_entry }: History): Promise<Notice | null> {
   if (notice_entry === null || notice_entry === undefined || site_id === null || policy_version === null) return null
@@ -35,12 +39,14 @@ async function readCheck({ site_id, subject_id, accepted, deleted_at, preference
   return await orNull(client.call(api.subjects.check, { query: { subject_id, site_id, purpose } }))
 }
 
-/** Returns null for API errors but 401, because the rest of the record is still worth showing. */
-async function orNull<T>(call: Promise<T>): Promise<T | null> {
+const isMissing = (status: number) => status === 404
+
+/** Returns null for the errors chosen: by default all but 401, because the rest of the record is still worth showing. */
+async function orNull<T>(call: Promise<T>, isChosen = (status: number) => status !== 401): Promise<T | null> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof ApiError && error.status !== 401) return null
+    if (error instanceof ApiError && isChosen(error.status)) return null
     throw error
   }
 }

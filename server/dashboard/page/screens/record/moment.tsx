@@ -71,14 +71,14 @@ function Row({
         </p>
       ))}
       <Details
-        rows={[
-          ['Consent', <Consented of={row} key="" />],
-          ['Preferences', <Preferences of={row.preferences} key="" />],
-          ['Policy version', row.policy_version],
-          ['Changed last', <Time at={row.updated_at} key="" />],
-          ...(row.given_at ? [['Answered, as imported', <Time at={row.given_at} key="" />] as const] : []),
-          ...(row.deleted_at ? [['Deleted', <Time at={row.deleted_at} key="" />] as const] : []),
-        ]}
+        of={{
+          Consent: <Consented of={row} />,
+          Preferences: <Preferences of={row.preferences} />,
+          'Policy version': row.policy_version ?? '',
+          'Changed last': <Time at={row.updated_at} />,
+          'Answered, as imported': row.given_at && <Time at={row.given_at} />,
+          Deleted: row.deleted_at && <Time at={row.deleted_at} />,
+        }}
       />
     </>
   )

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent } from '../../../../../src/contract/consents.ts'
 import { useAction } from '../../call.ts'
-import { Command } from '../../parts/command.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Check, Form } from '../../parts/form.tsx'
+import { options } from '../../parts/command.tsx'
+import { FormDialog } from '../../parts/dialog.tsx'
+import { Check } from '../../parts/form.tsx'
 import { Id, Text } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 
@@ -29,17 +29,21 @@ export function Delete({ record, onDone, onClose }: QuestionProps) {
     onDone('Deleted.')
   })
   return (
-    <Dialog title="Delete this record?" onClose={onClose}>
-      <Form action={action} submit="Delete" isDangerous onCancel={onClose}>
-        <Which record={record} />
-        <p>
-          A deleted record is in lists only with deleted ones; its history stays. It can be restored until its personal
-          data is purged (by default 30 days after the deletion). This is no erasure of the person: their other records
-          stay.
-        </p>
-      </Form>
-      <Command words={['rm', id]} />
-    </Dialog>
+    <FormDialog
+      title="Delete this record?"
+      onClose={onClose}
+      action={action}
+      submit="Delete"
+      isDangerous
+      command={['rm', id]}
+    >
+      <Which record={record} />
+      <p>
+        A deleted record is in lists only with deleted ones; its history stays. It can be restored until its personal
+        data is purged (by default 30 days after the deletion). This is no erasure of the person: their other records
+        stay.
+      </p>
+    </FormDialog>
   )
 }
 
@@ -51,17 +55,20 @@ export function Restore({ record, onDone, onClose }: QuestionProps) {
     onDone('Restored.')
   })
   return (
-    <Dialog title="Restore this record?" onClose={onClose}>
-      <Form action={action} submit="Restore" onCancel={onClose}>
-        <Which record={record} />
-        <p>Its history keeps the deletion and the restore. Retention counts from the restore.</p>
-        <Check
-          label="Also if an erasure request covers it, which its history shows from then on. A person who asked for erasure must not come back by mistake."
-          isChecked={isDespite}
-          onValue={setDespite}
-        />
-      </Form>
-      <Command words={['restore', id, ...(isDespite ? ['--despite-erasure'] : [])]} />
-    </Dialog>
+    <FormDialog
+      title="Restore this record?"
+      onClose={onClose}
+      action={action}
+      submit="Restore"
+      command={['restore', id, ...options({ 'despite-erasure': isDespite })]}
+    >
+      <Which record={record} />
+      <p>Its history keeps the deletion and the restore. Retention counts from the restore.</p>
+      <Check
+        label="Also if an erasure request covers it, which its history shows from then on. A person who asked for erasure must not come back by mistake."
+        value={isDespite}
+        onValue={setDespite}
+      />
+    </FormDialog>
   )
 }

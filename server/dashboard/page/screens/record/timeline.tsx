@@ -1,7 +1,8 @@
-import type { AuditEntry, History } from '../../../../../src/contract/consents.ts'
-import { type ConsentState, consentStates } from '../../../../../src/evidence/state.ts'
+import type { History } from '../../../../../src/contract/consents.ts'
+import { consentStates } from '../../../../../src/evidence/state.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { changesOf } from '../../../../../src/views/changes.ts'
+import { Button } from '../../parts/button.tsx'
 import { stateWords } from '../../parts/preferences.tsx'
 import { Id, Tag, Text, Time } from '../../parts/text.tsx'
 
@@ -15,16 +16,14 @@ interface TimelineProps {
 
 export function Timeline({ entries, onMoment }: TimelineProps) {
   const isPurged = entries.some(({ action }) => action === 'purged')
-  const states = isPurged ? [] : consentStates(entries)
+  const consents = isPurged ? [] : consentStates(entries).map(state => stateWords[state])
   return (
     <ol class="timeline">
       {entries.map((entry, index) => (
         <li key={entry.id}>
           <Event
             entry={entry}
-            before={entries[index - 1]}
-            state={states[index]}
-            stateBefore={states[index - 1]}
+            changes={describe(entry, entries[index - 1], consents[index], consents[index - 1])}
             onMoment={onMoment}
           />
         </li>
@@ -33,23 +32,17 @@ export function Timeline({ entries, onMoment }: TimelineProps) {
   )
 }
 
-interface EventProps {
+interface EventProps extends Pick<TimelineProps, 'onMoment'> {
   readonly entry: Entry
-  readonly before: Entry | undefined
-  /** Undefined if the record is purged. */
-  readonly state: ConsentState | undefined
-  readonly stateBefore: ConsentState | undefined
-  readonly onMoment: (at: string) => void
+  readonly changes: readonly string[]
 }
 
-function Event({ entry, before, state, stateBefore, onMoment }: EventProps) {
-  const changes = describe(entry, before, { state, stateBefore })
-  const at = entry.given_at ?? entry.created_at
+function Event({ entry, changes, onMoment }: EventProps) {
   return (
     <>
-      <p class="event">
+      <p>
         <Tag tone={toneOf(entry.action)}>{wordOf(entry.action)}</Tag> <Time at={entry.created_at} />{' '}
-        <Actor of={entry} />
+        <Text of={actorOf(entry)} />
       </p>
       {entry.given_at !== undefined && (
         <p>
@@ -57,7 +50,7 @@ function Event({ entry, before, state, stateBefore, onMoment }: EventProps) {
         </p>
       )}
       {changes.length > 0 && (
-        <ul class="plain">
+        <ul>
           {changes.map(change => (
             <li key={change}>
               <bdi>{visible(change)}</bdi>
@@ -76,9 +69,7 @@ function Event({ entry, before, state, stateBefore, onMoment }: EventProps) {
             hash <Id of={entry.hash} />
           </>
         )}{' '}
-        <button type="button" class="small" onClick={() => onMoment(at)}>
-          Show the record then
-        </button>
+        <Button text="Show the record then" kind="small" onClick={() => onMoment(entry.given_at ?? entry.created_at)} />
       </p>
     </>
   )
@@ -104,33 +95,21 @@ const kinds: Readonly<Record<string, string>> = {
   system: 'by the service',
 }
 
-function Actor({ of: { changed_by, actor_id, actor_name } }: { readonly of: Entry }) {
-  const name = actor_name ?? actor_id
-  return (
-    <span>
-      {visible(kinds[changed_by ?? ''] ?? `by ${changed_by}`)}
-      {name && (
-        <>
-          {' '}
-          <Text of={name} />
-        </>
-      )}
-    </span>
-  )
+function actorOf({ changed_by, actor_id, actor_name }: Entry): string {
+  return [kinds[changed_by ?? ''] ?? `by ${changed_by}`, actor_name ?? actor_id].filter(Boolean).join(' ')
 }
 
-/** Leaves out the preferences of a purged record, which its history no longer has, and the state that follows from them. */
+/** `consent` is undefined for a purged record: its history has no preferences any more. */
 function describe(
   entry: Entry,
-  before: AuditEntry | undefined,
-  { state, stateBefore }: Pick<EventProps, 'state' | 'stateBefore'>,
+  before: Entry | undefined,
+  consent: string | undefined,
+  consentBefore: string | undefined,
 ): string[] {
-  const preferences = state ? changesOf(entry, before) : []
   return [
     ...changeOf('accepted', yesNo(entry.accepted), before && yesNo(before.accepted)),
     ...changeOf('policy version', String(entry.policy_version), before && String(before.policy_version)),
-    ...preferences,
-    ...(state ? changeOf('consent', stateWords[state], stateBefore && stateWords[stateBefore]) : []),
+    ...(consent ? [...changesOf(entry, before), ...changeOf('consent', consent, consentBefore)] : []),
     ...(entry.gpc ? ['with Sec-GPC: 1'] : []),
   ]
 }

@@ -1,55 +1,73 @@
 import type { Site } from '../../../../src/contract/sites.ts'
-import { option } from './command.tsx'
+import { options } from './command.tsx'
+import { Check, Field, fieldsOf } from './form.tsx'
 
-/** The form's values, as typed. */
-export interface SiteFields {
-  readonly name: string
-  readonly policyVersion: string
-  /** One per line. */
-  readonly origins: string
-  /** Empty: never. */
-  readonly retentionDays: string
-  readonly isStrict: boolean
-}
-
-export const newSiteFields: SiteFields = {
+/** The form's values, as typed: origins one a line; no retention means never. */
+export const newSiteFields = {
   name: '',
-  policyVersion: '1',
-  origins: '',
-  retentionDays: '',
-  isStrict: false,
+  policy_version: '1',
+  allowed_origins: '',
+  retention_days: '',
+  strict_notices: false,
 }
 
-export function fieldsOf(site: Site): SiteFields {
+export type SiteFields = typeof newSiteFields
+
+export function toFields(site: Site): SiteFields {
   return {
     name: site.name,
-    policyVersion: String(site.policy_version),
-    origins: site.allowed_origins.join('\n'),
-    retentionDays: site.retention_days === null ? '' : String(site.retention_days),
-    isStrict: site.strict_notices,
+    policy_version: String(site.policy_version),
+    allowed_origins: site.allowed_origins.join('\n'),
+    retention_days: String(site.retention_days ?? ''),
+    strict_notices: site.strict_notices,
   }
+}
+
+interface SiteFieldsProps {
+  readonly fields: SiteFields
+  readonly onFields: (fields: SiteFields) => void
+}
+
+export function SiteFieldInputs({ fields, onFields }: SiteFieldsProps) {
+  const field = fieldsOf(fields, onFields)
+  return (
+    <>
+      <Field label="Name" isRequired {...field('name')} />
+      <Field label="Policy version" hint="Of new records. Those that exist keep theirs." {...field('policy_version')} />
+      <Field
+        label="Allowed origins"
+        hint="One a line, such as https://shop.example: only their pages can record a consent from a browser."
+        lines={4}
+        {...field('allowed_origins')}
+      />
+      <Field
+        label="Retention in days"
+        hint="Records that have not changed for this many days are deleted, and later purged. Empty: never."
+        {...field('retention_days')}
+      />
+      <Check
+        label="Strict notices: reject a consent to a policy version without a published notice"
+        {...field('strict_notices')}
+      />
+    </>
+  )
 }
 
 type Settings = Pick<Site, 'name' | 'policy_version' | 'allowed_origins' | 'retention_days' | 'strict_notices'>
 export type SettingsChange = { -readonly [K in keyof Settings]?: Settings[K] | undefined }
 
 /** Keeps text that is not a number, so that the service rejects it: no typing error becomes "never". */
-export function settingsOf({ name, policyVersion, origins, retentionDays, isStrict }: SiteFields): Settings {
+export function settingsOf(fields: SiteFields): Settings {
   return {
-    name,
-    policy_version: toNumber(policyVersion),
-    allowed_origins: toOrigins(origins),
-    retention_days: retentionDays.trim() === '' ? null : toNumber(retentionDays),
-    strict_notices: isStrict,
+    ...fields,
+    policy_version: toNumber(fields.policy_version),
+    allowed_origins: fields.allowed_origins.split(/\s+/).filter(line => line !== ''),
+    retention_days: fields.retention_days.trim() === '' ? null : toNumber(fields.retention_days),
   }
 }
 
 function toNumber(text: string): number {
   return /^\d{1,15}$/.test(text.trim()) ? Number(text) : (text as unknown as number)
-}
-
-function toOrigins(text: string): string[] {
-  return text.split(/\s+/).filter(line => line !== '')
 }
 
 /**
@@ -117,23 +135,29 @@ export function updateCommand(fields: SiteFields, base: Site): string[] {
   return [
     'update',
     base.id,
-    ...option('name', name),
-    ...option('policy-version', version === undefined ? '' : String(version)),
-    ...added.flatMap(origin => option('add-origin', origin)),
-    ...removed.flatMap(origin => option('remove-origin', origin)),
-    ...(days === null ? ['--clear-retention'] : option('retention-days', days === undefined ? '' : String(days))),
-    ...(isStrict === undefined ? [] : [isStrict ? '--strict-notices' : '--no-strict-notices']),
+    ...options({
+      name,
+      'policy-version': version?.toString(),
+      'add-origin': added,
+      'remove-origin': removed,
+      'clear-retention': days === null,
+      'retention-days': days?.toString(),
+      'strict-notices': isStrict === true,
+      'no-strict-notices': isStrict === false,
+    }),
   ]
 }
 
 export function createCommand(fields: SiteFields): string[] {
-  const { name, policy_version, allowed_origins, retention_days, strict_notices } = settingsOf(fields)
+  const { name, policy_version: version, allowed_origins, retention_days: days, strict_notices } = settingsOf(fields)
   return [
     'create',
-    ...option('name', name || 'NAME'),
-    ...(policy_version === 1 ? [] : option('policy-version', String(policy_version))),
-    ...allowed_origins.flatMap(origin => option('origin', origin)),
-    ...option('retention-days', retention_days === null ? '' : String(retention_days)),
-    ...(strict_notices ? ['--strict-notices'] : []),
+    ...options({
+      name: name || 'NAME',
+      'policy-version': version === 1 ? '' : String(version),
+      origin: allowed_origins,
+      'retention-days': days?.toString(),
+      'strict-notices': strict_notices,
+    }),
   ]
 }

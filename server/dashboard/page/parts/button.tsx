@@ -1,0 +1,17 @@
+interface ButtonProps {
+  readonly text: string
+  /** Its accessible name, if not the text. */
+  readonly label?: string | undefined
+  readonly kind?: 'primary' | 'small' | undefined
+  /** Uses `aria-disabled`, because a disabled button would lose the focus. */
+  readonly isOff?: boolean
+  readonly onClick: () => unknown
+}
+
+export function Button({ text, label, kind, isOff = false, onClick }: ButtonProps) {
+  return (
+    <button type="button" class={kind} aria-label={label} aria-disabled={isOff} onClick={() => isOff || onClick()}>
+      {text}
+    </button>
+  )
+}

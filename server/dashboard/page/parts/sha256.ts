@@ -1,4 +1,0 @@
-export async function sha256Hex(bytes: Uint8Array): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource))
-  return Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('')
-}
