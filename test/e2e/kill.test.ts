@@ -10,7 +10,7 @@ import { newLedger, write } from './ledger.ts'
 import { findContradictions } from './ledger-check.ts'
 
 const folder = useFolder()
-const kills = isLongRun ? 20 : 4
+const kills = isLongRun ? 20 : 10
 const clients = 16
 const databaseName = 'consentctl_test_kill'
 

@@ -19,7 +19,7 @@ const timeout = 600_000
 /** More are in faults.json; `npm run simulate -- --fault ID` finds each. */
 const planted = ['pool', 'retry', 'batcher-results', 'quota-settle', 'jobs-ahead', 'list-end']
 
-const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1000'
+const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '5000'
 
 describe('Simulation', () => {
   it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {
@@ -43,7 +43,7 @@ describe('Simulation', () => {
     'finds a planted fault: $meaning',
     { timeout },
     async ({ id }) => {
-      const { code, output } = await simulate('--fault', id, '--schedules', '5000')
+      const { code, output } = await simulate('--fault', id, '--schedules', schedules)
       process.stderr.write(`${id}: ${output.split('\n')[0]}\n`)
       expect(output).toMatch(/^schedule \d+ breaks a promise/)
       expect(code).toBe(1)
