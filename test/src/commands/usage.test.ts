@@ -61,10 +61,13 @@ describe('with the API key', () => {
     expect(machineError(stderr)).toMatchObject({ code: error, exit })
   })
 
-  it('where it may not do this, says so rather than that it is no valid key', async () => {
-    cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"')))
+  it.each([
+    ['missing_scope', 'try: use a key with the scope for this'],
+    [undefined, 'try: check what the key may do: consentctl keys list'],
+  ])('403 with the reason %s does not say that the key is not valid', async (reason, hint) => {
+    cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"', reason)))
     const { stderr } = await cli.run(['usage'])
-    expect(stderr).toContain('try: use a key with the scope for this')
+    expect(stderr).toContain(hint)
     expect(stderr).toContain('why: the key came from CONSENTCTL_API_KEY')
   })
 })
