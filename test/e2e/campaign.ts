@@ -5,6 +5,11 @@ import { createDatabase, dropDatabase, templateName } from '../support/databases
 /** True if campaigns run in their full form, for minutes: CONSENTCTL_TEST_LONG=1. */
 export const isLongRun = process.env['CONSENTCTL_TEST_LONG'] === '1'
 
+/** Kills of a command in a campaign: CONSENTCTL_TEST_KILLS, or the usual number. */
+export function killsOf(usual: number): number {
+  return Number(process.env['CONSENTCTL_TEST_KILLS'] ?? usual)
+}
+
 /** Returns a line for each text with the number of times it occurs. */
 export function tally(texts: readonly string[]): string {
   const counts = new Map<string, number>()

@@ -6,11 +6,12 @@ import type { NewAccount } from '../../src/contract/server.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { databaseFor, isLongRun, randomFrom } from './campaign.ts'
+import { databaseFor, isLongRun, killsOf, randomFrom } from './campaign.ts'
 import { start } from './import-instance.ts'
 
 const folder = useFolder()
-const [kills, people, recordsEach] = isLongRun ? [50, 200, 10] : [4, 8, 5]
+const kills = killsOf(isLongRun ? 50 : 4)
+const [people, recordsEach] = isLongRun ? [200, 10] : [8, 5]
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const random = randomFrom(seed)
 

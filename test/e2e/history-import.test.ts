@@ -6,14 +6,14 @@ import type { ImportReceipt } from '../../src/contract/documents/import-receipt.
 import { runBinary, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { databaseFor } from './campaign.ts'
+import { databaseFor, killsOf } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
 import { start } from './import-instance.ts'
 
 const folder = useFolder()
 const persons = Number(process.env['CONSENTCTL_TEST_IMPORTED'] ?? 600)
 const isLong = persons > 5000
-const kills = isLong ? 20 : 3
+const kills = killsOf(isLong ? 20 : 3)
 const knownBefore = Math.floor(persons / 5)
 /** Every tenth person has answered again. */
 const changedEvery = 10
@@ -57,7 +57,7 @@ async function startService() {
 }
 
 it(`import › when client and server are killed ${kills} times, makes one record of each of ${persons} persons, and signs a receipt that is true to the database`, {
-  timeout: 60_000 + persons * 30,
+  timeout: 60_000 + persons * 30 + kills * 3000,
 }, async () => {
   const { server: first, serve, site, key } = await startService()
   let server: ServerProcess = first

@@ -5,13 +5,14 @@ import { expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, startServer } from '../support/server.ts'
-import { databaseFor, isLongRun } from './campaign.ts'
+import { databaseFor, isLongRun, killsOf } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
 import { countsOf, linesOf, siteId, start, useImportInstance } from './import-instance.ts'
 
 const folder = useFolder()
 const records = useImportInstance()
-const [kills, lines] = isLongRun ? [20, 5000] : [3, 600]
+const kills = killsOf(isLongRun ? 20 : 3)
+const lines = isLongRun ? 5000 : 600
 
 type Env = Record<string, string | undefined>
 
