@@ -135,7 +135,7 @@ export interface LineResult {
   readonly message: string | null
 }
 
-export const importView: View<LineResult> = {
+export const lineView: View<LineResult> = {
   id: row => row.id ?? '',
   columns: [
     field('line', { rank: 1 }),

@@ -6,7 +6,7 @@ import type { Client } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/connect.ts'
 import { isCallError } from '../../src/client/errors.ts'
 import type { Connection } from '../../src/client/request.ts'
-import { importConsents } from '../../src/commands/consents/bulk/run.ts'
+import { runLineJob } from '../../src/commands/consents/bulk/run.ts'
 import type { Context } from '../../src/context.ts'
 import { consents } from '../../src/contract/index.ts'
 import { exitOf } from '../../src/errors/explain.ts'
@@ -358,7 +358,7 @@ export class Importer {
         place(process.pid, this.#machine)
         scheduler.trace(`imports${resume ? ' again' : ''}`)
         try {
-          const output = importConsents(this.#context(interruption.signal), this.#options(resume))
+          const output = runLineJob(this.#context(interruption.signal), this.#options(resume))
           for await (const page of output.pages) {
             for (const row of page) this.#report(row)
             rows.push(...page)
@@ -403,7 +403,7 @@ export class Importer {
     if (result === 'failed' && isStored) scheduler.fail(`${subject} is reported as failed and is stored`)
   }
 
-  #options(resume: boolean): Parameters<typeof importConsents>[1] {
+  #options(resume: boolean): Parameters<typeof runLineJob>[1] {
     const { random } = current()
     return {
       file: resume ? undefined : '/records.ndjson',

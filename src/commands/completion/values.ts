@@ -45,7 +45,7 @@ const known: Record<LocalKind, (ctx: Context) => readonly string[] | Promise<rea
     return [...ids.filter(site => site !== undefined), ...knownSites(ctx.settings)]
   },
   settings: () => ['profile', ...Object.keys(profileKeys)],
-  imports: async ctx => ['last', ...(await (await import('../consents/bulk/job.ts')).importJobs(ctx).list())],
+  imports: async ctx => ['last', ...(await (await import('../consents/bulk/job.ts')).lineJobs(ctx).list())],
   erasures: async ctx => ['last', ...(await (await import('../../erasure/job.ts')).erasureJobs(ctx).list())],
   receipts: async ctx => {
     const all = await receiptsOf(ctx)

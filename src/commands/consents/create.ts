@@ -10,8 +10,8 @@ import { consents } from '../../contract/consents.ts'
 import { Explained, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
-import { consentView, importView } from '../../views/consent.ts'
-import { addImportFlags, type ImportOptions, importFlagOptions, toImportOptions } from './bulk/options.ts'
+import { consentView, lineView } from '../../views/consent.ts'
+import { addCreateFlags, createFlagOptions, type LineJobOptions, toCreateOptions } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -27,7 +27,7 @@ const Options = z.strictObject({
   ipAddress: nonEmpty.optional(),
   userAgent: z.string().optional(),
   noticeLocale: nonEmpty.optional(),
-  ...importFlagOptions,
+  ...createFlagOptions,
 })
 
 type Fields = z.output<typeof Options>
@@ -54,7 +54,7 @@ Examples:
   $ consentctl create --resume last`
 
 const viewOf = ({ file, resume, dryRun }: Fields) =>
-  (file ?? resume) !== undefined ? importView : viewUnlessDryRun(consentView)({ dryRun })
+  (file ?? resume) !== undefined ? lineView : viewUnlessDryRun(consentView)({ dryRun })
 
 export function create(command: Command, ctx: Context): void {
   const first = command
@@ -66,7 +66,7 @@ export function create(command: Command, ctx: Context): void {
     .option('--ip-address <address>', 'the address it came from; never shown again')
     .option('--user-agent <text>', 'the browser it came from')
     .option('--notice-locale <tag>', 'the language of the notice that was shown, such as de')
-  addImportFlags(flags)
+  addCreateFlags(flags)
     .addHelpText('after', help)
     .action(action(ctx, Options, viewOf, run))
 }
@@ -97,7 +97,7 @@ async function initMap(ctx: Context, { file, format }: Fields, path: string): Pr
 }
 
 /** A resumed job keeps the site that it started with. */
-async function withSiteId(ctx: Context, options: ImportOptions): Promise<ImportOptions> {
+async function withSiteId(ctx: Context, options: LineJobOptions): Promise<LineJobOptions> {
   const { site, siteFlag, resume } = options
   if (site === undefined || (resume !== undefined && siteFlag === undefined)) return options
   const id = await siteIdOf(ctx, site)
@@ -118,11 +118,11 @@ function blameDefaultSite({ settings: { site, profile } }: Context, error: unkno
 }
 
 async function run(ctx: Context, options: Fields) {
-  const imported = toImportOptions(options, ctx.settings.site?.value)
+  const imported = toCreateOptions(options, ctx.settings.site?.value)
   if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
   if (imported) {
-    const { importConsents } = await import('./bulk/run.ts')
-    return importConsents(ctx, await withSiteId(ctx, imported))
+    const { runLineJob } = await import('./bulk/run.ts')
+    return runLineJob(ctx, await withSiteId(ctx, imported))
   }
   const { site = ctx.settings.site?.value, ...given } = options
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')

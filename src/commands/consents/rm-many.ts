@@ -11,7 +11,7 @@ import { deletions } from './bulk/changes.ts'
 import { formatOfIds } from './bulk/lines.ts'
 import { type lineFlagOptions, toLineOptions } from './bulk/options.ts'
 import type { Reader } from './bulk/reader.ts'
-import { importConsents } from './bulk/run.ts'
+import { runLineJob } from './bulk/run.ts'
 
 type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmOptions>> & {
   readonly operands: readonly string[]
@@ -39,7 +39,7 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
     format: format ?? (file === undefined ? undefined : formatOfIds(file)),
     ...{ site: undefined, siteFlag: undefined, batch: false, dryRun, approve },
   } as const
-  return importConsents(ctx, lineOptions, deletions({ ignoreMissing }))
+  return runLineJob(ctx, lineOptions, deletions({ ignoreMissing }))
 }
 
 const shownRecords = 10

@@ -18,7 +18,7 @@ import type { Consent } from '../../contract/index.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import type { View } from '../../output/index.ts'
-import { type ConsentRow, consentView, importView } from '../../views/consent.ts'
+import { type ConsentRow, consentView, lineView } from '../../views/consent.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
 
 const Options = z.strictObject({
@@ -67,7 +67,7 @@ function isOfFile({ file, resume }: Options): boolean {
 }
 
 function viewOf(options: Options): View<never> {
-  return isOfFile(options) ? importView : viewUnlessDryRun(consentView)(options)
+  return isOfFile(options) ? lineView : viewUnlessDryRun(consentView)(options)
 }
 
 async function run(ctx: Context, options: Options): Promise<Output<unknown>> {

@@ -6,12 +6,12 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
-import { importView, type LineResult } from '../../views/consent.ts'
+import { type LineResult, lineView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { type CommonChange, changeOf, updates } from './bulk/changes.ts'
 import { formatOf, formatOfIds, type LineFormat } from './bulk/lines.ts'
-import { type ImportOptions, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
-import { importConsents } from './bulk/run.ts'
+import { type LineJobOptions, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
+import { runLineJob } from './bulk/run.ts'
 import { writeSnapshot } from './bulk/snapshot.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { findWhere, parseWhere, planWhere } from './where.ts'
@@ -37,7 +37,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   }
   const hasChange = change.accepted !== undefined || change.preferences !== undefined
   const operation = updates(change)
-  const lineOptions: ImportOptions = {
+  const lineOptions: LineJobOptions = {
     ...toLineOptions(options),
     ...{
       file,
@@ -49,7 +49,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
       allowEmpty: options.allowEmpty === true || options.file === undefined, // the ids of a list
     },
   }
-  if (where === undefined) return importConsents(ctx, lineOptions, operation)
+  if (where === undefined) return runLineJob(ctx, lineOptions, operation)
   if (resume !== undefined) throw usageError('a job has its records: leave --where out with --resume')
   if (!hasChange) throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
   parseWhere(where)
@@ -58,10 +58,10 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   const ids = await planWhere(ctx, where, change, { asks, confirm: options.confirm })
   if (ids.length === 0) {
     await ctx.warn(`no record to change on ${instanceLabel(ctx)}; nothing was sent`)
-    return many(importView, pagesOf([]))
+    return many(lineView, pagesOf([]))
   }
   const snapshot = await writeSnapshot(ctx, ids)
-  return importConsents(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
+  return runLineJob(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
 }
 
 /** @throws CliError `changed` (exit 10), after the last page */

@@ -10,7 +10,7 @@ import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
 import { safeJson, type View } from '../../output/index.ts'
-import { consentView, importView } from '../../views/consent.ts'
+import { consentView, lineView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
@@ -71,7 +71,7 @@ function isMany({ operands, file, where, resume }: Options): boolean {
 
 function viewOf(options: Options): View<never> {
   const isOfRecords = !isMany(options) || options.where !== undefined
-  return isOfRecords && options.dryRun ? requestView : isMany(options) ? importView : consentView
+  return isOfRecords && options.dryRun ? requestView : isMany(options) ? lineView : consentView
 }
 
 async function run(ctx: Context, options: Options): Promise<Output<unknown>> {

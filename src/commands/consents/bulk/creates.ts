@@ -4,8 +4,8 @@ import { type BatchRow, batchLimits } from '../../../contract/batch.ts'
 import { type ConsentDraft, consents } from '../../../contract/consents.ts'
 import { explain } from '../../../errors/explain.ts'
 import { newRecords } from './drafts.ts'
-import type { Answer, ImportJob, Item, Operation } from './operation.ts'
-import type { ImportOptions } from './options.ts'
+import type { Answer, Item, LineJob, Operation } from './operation.ts'
+import type { LineJobOptions } from './options.ts'
 
 export function creates(site: string | undefined): Operation {
   return {
@@ -48,7 +48,7 @@ const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
 
-function detectCapabilities(ctx: Context, options: ImportOptions, { extent, doneBefore, state }: ImportJob) {
+function detectCapabilities(ctx: Context, options: LineJobOptions, { extent, doneBefore, state }: LineJob) {
   let requests = 0
   let detected: Capabilities | null = null
   let detecting: Promise<Capabilities> | null = null
@@ -77,7 +77,7 @@ function detectCapabilities(ctx: Context, options: ImportOptions, { extent, done
 
 async function post(
   ctx: Context,
-  job: ImportJob,
+  job: LineJob,
   items: readonly Item[],
   instance: Instance,
 ): Promise<readonly Answer[]> {
@@ -104,7 +104,7 @@ async function post(
   }
 }
 
-async function postOneByOne(ctx: Context, job: ImportJob, items: readonly Item[]): Promise<Answer[]> {
+async function postOneByOne(ctx: Context, job: LineJob, items: readonly Item[]): Promise<Answer[]> {
   const answers: Answer[] = []
   for (const item of items) {
     const last = answers.at(-1)
@@ -119,7 +119,7 @@ function meetsAll(answer: Answer): boolean {
   return code === 'interrupted' || isUnreachable(answer.error) || [401, 403, 429].includes(status ?? 0)
 }
 
-async function postOne(ctx: Context, { state }: ImportJob, { entry }: Item): Promise<Answer> {
+async function postOne(ctx: Context, { state }: LineJob, { entry }: Item): Promise<Answer> {
   try {
     const key = state ? { idempotencyKey: state.keyOf(entry.line.number) } : {}
     const { id } = await ctx.api.consents.create({ body: entry.draft as ConsentDraft, ...key })
@@ -129,7 +129,7 @@ async function postOne(ctx: Context, { state }: ImportJob, { entry }: Item): Pro
   }
 }
 
-function toRow({ state }: ImportJob, { entry }: Item): BatchRow {
+function toRow({ state }: LineJob, { entry }: Item): BatchRow {
   const key = state ? state.keyOf(entry.line.number) : crypto.randomUUID()
   return { ...(entry.draft as BatchRow), idempotency_key: key }
 }

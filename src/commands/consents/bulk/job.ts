@@ -14,8 +14,8 @@ import type { LineResult } from '../../../views/consent.ts'
 import type { FailedLines } from './failed-lines.ts'
 import { formatOf, lineFormats, type ReaderOptions } from './lines.ts'
 import { ColumnMap, ownColumns, readMap } from './map.ts'
-import type { ImportJob, Operation } from './operation.ts'
-import type { ImportOptions } from './options.ts'
+import type { LineJob, Operation } from './operation.ts'
+import type { LineJobOptions } from './options.ts'
 import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { countEarlier, type Entry, openState } from './state.ts'
 
@@ -49,11 +49,11 @@ type Header = z.output<typeof Header>
 export async function* openJob(
   ctx: Context,
   begun: Operation,
-  options: ImportOptions,
+  options: LineJobOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
-): AsyncGenerator<readonly LineResult[], ImportJob> {
-  const jobs = importJobs(ctx, begun.command)
+): AsyncGenerator<readonly LineResult[], LineJob> {
+  const jobs = lineJobs(ctx, begun.command)
   const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
   const map = await readMap(ctx.io, options, begun.lines.fields)
   if (resumed) requireSame(ctx, begun, resumed, options, map)
@@ -64,7 +64,7 @@ export async function* openJob(
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
-      if (resumed) throw usageError('only the import of a file can be resumed, not of a stream')
+      if (resumed) throw usageError('only the lines of a file can be resumed, not those of a stream')
       return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0, about: undefined }
     }
     const extent = yield* validate(ctx, reader, options, failedLines, signal)
@@ -83,12 +83,12 @@ export async function* openJob(
   }
 }
 
-async function begin(jobs: Jobs<Header, Entry>, { approve }: ImportOptions, header: Header, reader: Reader<object>) {
+async function begin(jobs: Jobs<Header, Entry>, { approve }: LineJobOptions, header: Header, reader: Reader<object>) {
   await approve?.(header.lines, reader)
   return await jobs.create(header)
 }
 
-export function importJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Entry> {
+export function lineJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Entry> {
   return jobsOf<Header, Entry>({
     get folder() {
       return join(settings.stateFolder, 'jobs') // throws without a state folder, which a stream does not need
@@ -120,7 +120,7 @@ interface JobOptions extends ReaderOptions {
 
 function toReaderOptions(
   { defaults }: Operation,
-  options: ImportOptions,
+  options: LineJobOptions,
   resumed: Header | null,
   map: ColumnMap | null,
 ): JobOptions {
@@ -153,7 +153,7 @@ function requireSame(
   { settings }: Context,
   { command, defaults }: Operation,
   header: Header,
-  { siteFlag, format }: ImportOptions,
+  { siteFlag, format }: LineJobOptions,
   map: ColumnMap | null,
 ): void {
   requireSameOrigin(settings, header, resumeCommand(header))

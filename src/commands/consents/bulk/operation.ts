@@ -1,6 +1,6 @@
 import type { Context } from '../../../context.ts'
 import type { LineKind } from './lines.ts'
-import type { ImportOptions } from './options.ts'
+import type { LineJobOptions } from './options.ts'
 import type { Entry, Extent, Reader } from './reader.ts'
 import type { How, JobState } from './state.ts'
 
@@ -41,15 +41,15 @@ export interface Operation {
   readonly requests: number
   /** True if `send` detects what an earlier run did with a line. */
   readonly isIdempotent: boolean
-  connect(ctx: Context, options: ImportOptions, job: ImportJob): Sending
+  connect(ctx: Context, options: LineJobOptions, job: LineJob): Sending
   /** Default: the line number. */
   nameOf?(entry: Entry<object>): string
-  /** Detects errors that all further lines would have, besides those that end every import. */
+  /** Detects errors that all further lines would have, besides those that end every job. */
   failsAll?(error: unknown): boolean
   /** Removes an input file made for its job alone. */
   removeFile?(ctx: Context, path: string): Promise<void>
   /** Called when every line is done or rejected, before the job is removed. */
-  complete?(ctx: Context, job: ImportJob, counts: Counts): Promise<void>
+  complete?(ctx: Context, job: LineJob, counts: Counts): Promise<void>
 }
 
 /** Line counts over all runs of a job. */
@@ -71,7 +71,7 @@ export interface Sending {
   send(items: readonly Item[]): Promise<readonly Answer[]>
 }
 
-export interface ImportJob {
+export interface LineJob {
   readonly operation: Operation
   readonly reader: Reader<object>
   readonly extent: Extent | null

@@ -23,16 +23,16 @@ export const lineFlagOptions = {
   allowEmpty: z.literal(true).optional(),
 }
 
-export const importFlagOptions = {
+export const createFlagOptions = {
   ...lineFlagOptions,
   mapInit: nonEmpty.optional(),
   batch: z.boolean().optional(),
   dryRun: z.literal(true).optional(),
 }
 
-const Flags = z.object({ site: nonEmpty.optional(), ...importFlagOptions })
+const Flags = z.object({ site: nonEmpty.optional(), ...createFlagOptions })
 
-export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>, 'format'> & {
+export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
   readonly format?: LineFormat | undefined
   /** File of ids; removed with the completed job. */
   readonly snapshot?: string | undefined
@@ -40,7 +40,7 @@ export type ImportOptions = Omit<NonNullable<ReturnType<typeof toImportOptions>>
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
-export function addImportFlags(command: Command): Command {
+export function addCreateFlags(command: Command): Command {
   return addLineFlags(command, {
     file: 'create a record for each line of a file, or of standard input',
     resume: 'resume an import that was stopped',
@@ -67,12 +67,12 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--allow-empty', 'accept an empty file')
 }
 
-/** Returns null for a single record. @throws UsageError if flags of one record and of an import are mixed */
-export function toImportOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
+/** Returns null for a single record. @throws UsageError if flags of one record and of a file are mixed */
+export function toCreateOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
   const { site, file, resume } = options
-  const isImport = file !== undefined || resume !== undefined
-  rejectMixedFlags(options, isImport)
-  if (!isImport) return null
+  const isOfFile = file !== undefined || resume !== undefined
+  rejectMixedFlags(options, isOfFile)
+  if (!isOfFile) return null
   return {
     ...toLineOptions(options),
     site: site ?? defaultSite,
@@ -102,12 +102,12 @@ export function toLineOptions(options: z.output<typeof LineFlags>) {
   }
 }
 
-function rejectMixedFlags(options: object, isImport: boolean): void {
+function rejectMixedFlags(options: object, isOfFile: boolean): void {
   for (const [name, value] of Object.entries(options)) {
     const isDefault = value === undefined || (name === 'batch' && value === true)
     const isOfBoth = name === 'site' || name === 'dryRun'
-    if (isDefault || isOfBoth || Object.hasOwn(importFlagOptions, name) === isImport) continue
-    throw isImport
+    if (isDefault || isOfBoth || Object.hasOwn(createFlagOptions, name) === isOfFile) continue
+    throw isOfFile
       ? usageError('with --file the fields come from its lines', 'only --site may be given with it')
       : usageError(`${flagName(name, value)} needs --file`)
   }

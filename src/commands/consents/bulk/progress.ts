@@ -3,8 +3,8 @@ import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report, reportsByKind } from '../../../errors/report.ts'
-import type { Counts, ImportJob, Operation } from './operation.ts'
-import type { ImportOptions } from './options.ts'
+import type { Counts, LineJob, Operation } from './operation.ts'
+import type { LineJobOptions } from './options.ts'
 import type { Reader } from './reader.ts'
 import { failsAll, type Outcome } from './sender.ts'
 
@@ -50,7 +50,7 @@ export function newProgress(ctx: Context): Progress {
   }
 }
 
-export function countOutcome(progress: Progress, { operation, state }: ImportJob, outcome: Outcome): void {
+export function countOutcome(progress: Progress, { operation, state }: LineJob, outcome: Outcome): void {
   const { entry, result, how, error } = outcome
   progress.last = entry.line.number
   progress[result in progress ? (result as 'failed') : 'done'] += 1
@@ -64,13 +64,13 @@ export function countOutcome(progress: Progress, { operation, state }: ImportJob
 }
 
 /** Counts lines that were sent, but whose results cannot be written any more. */
-export function countUntaken(progress: Progress, job: ImportJob, outcomes: readonly Outcome[]): void {
+export function countUntaken(progress: Progress, job: LineJob, outcomes: readonly Outcome[]): void {
   const { last } = progress
   for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, job, outcome)
   progress.last = last
 }
 
-/** Does not report an error that repeats the one that stopped the import. */
+/** Does not report an error that repeats the one that stopped the job. */
 export async function reportError(
   progress: Progress,
   operation: Operation,
@@ -78,12 +78,12 @@ export async function reportError(
   maxErrors: number,
 ): Promise<void> {
   const { exit: exitCode } = explain(error)
-  const endsImport = failsAll(operation, error)
+  const endsJob = failsAll(operation, error)
   if (progress.firstExit === exit.done) progress.firstExit = exitCode
   const isHinted = result !== 'unknown' || exitCode !== exit.unknown // the summary has one hint for all lost answers
-  if (progress.stop === null || !endsImport)
-    await progress.errors.add(error, nameOf(operation, entry, endsImport), { isHinted })
-  if (endsImport) {
+  if (progress.stop === null || !endsJob)
+    await progress.errors.add(error, nameOf(operation, entry, endsJob), { isHinted })
+  if (endsJob) {
     progress.stop ??= 'the lines after it would fail for the same reason'
     progress.stopExit ??= exitCode
   }
@@ -91,8 +91,8 @@ export async function reportError(
 }
 
 /** An error of all records is not attributed to the one whose id its message would show. */
-function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsImport: boolean): string {
-  if (nameOf) return endsImport ? words.work : nameOf(entry)
+function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsJob: boolean): string {
+  if (nameOf) return endsJob ? words.work : nameOf(entry)
   return `line ${entry.line.number}`
 }
 
@@ -115,7 +115,7 @@ export function exitOf(progress: Progress): Exit {
 export type ProgressLine = ReturnType<typeof showProgress>
 
 /** On a terminal, redraws a line every 300 ms; otherwise writes one every 10 s. Silent with --quiet. */
-export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
+export function showProgress(ctx: Context, progress: Progress, job: LineJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
@@ -145,7 +145,7 @@ export function showProgress(ctx: Context, progress: Progress, job: ImportJob) {
   }
 }
 
-function progressText(progress: Progress, { extent, doneBefore, operation }: ImportJob, seconds: number): string {
+function progressText(progress: Progress, { extent, doneBefore, operation }: LineJob, seconds: number): string {
   const total = progress.done + progress.unchanged + progress.failed + progress.unknown
   const sent = Math.max(0, total - doneBefore)
   const left = extent && Math.max(0, extent.lines - Math.max(total, doneBefore))
@@ -163,8 +163,8 @@ function duration(seconds: number): string {
 /** `isDone` means that no later run can complete more lines. */
 export async function printSummary(
   ctx: Context,
-  options: ImportOptions,
-  job: ImportJob,
+  options: LineJobOptions,
+  job: LineJob,
   progress: Progress,
   isDone: boolean,
 ): Promise<void> {
@@ -191,7 +191,7 @@ export async function printSummary(
 async function printStop(
   ctx: Context,
   progress: Progress,
-  { extent, operation }: ImportJob,
+  { extent, operation }: LineJob,
   isDone: boolean,
 ): Promise<void> {
   const { broken, signalExit, stop, last, unsent } = progress
@@ -218,8 +218,8 @@ function describeUnsent(last: number, unsent: readonly number[]): string {
 
 async function printResume(
   ctx: Context,
-  options: ImportOptions,
-  job: ImportJob,
+  options: LineJobOptions,
+  job: LineJob,
   { stop, broken, failed, unknown, signalExit }: Progress,
   lost: number,
 ): Promise<void> {
@@ -238,8 +238,8 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
 /** The resumed run has the results of all lines, so it replaces the file of `--out`. */
 export function resumeCommand(
   ctx: Context,
-  { resume, snapshot }: ImportOptions,
-  { state, operation }: ImportJob,
+  { resume, snapshot }: LineJobOptions,
+  { state, operation }: LineJob,
 ): string | null {
   if (!state) return null
   const { resumeFlags } = operation

@@ -9,13 +9,13 @@ import { report } from '../../../errors/report.ts'
 import { rawOf } from '../../../io/input.ts'
 import { limitHeapGrowth } from '../../../io/memory.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
-import { importView, type LineResult } from '../../../views/consent.ts'
+import { type LineResult, lineView } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
 import { type FailedLines, openFailedLines } from './failed-lines.ts'
 import { openJob } from './job.ts'
 import { toLineResult } from './lines.ts'
-import type { ImportJob, Operation } from './operation.ts'
-import type { ImportOptions } from './options.ts'
+import type { LineJob, Operation } from './operation.ts'
+import type { LineJobOptions } from './options.ts'
 import {
   countOutcome,
   countUntaken,
@@ -37,9 +37,9 @@ import { snapshotFolder } from './snapshot.ts'
  * Validates a file before sending anything. Reports a failed line and sends the others, unless all would fail or too many have.
  * Results are in line order.
  */
-export function importConsents(
+export function runLineJob(
   ctx: Context,
-  options: ImportOptions,
+  options: LineJobOptions,
   operation: Operation = creates(options.site),
 ): Output<LineResult> {
   ctx.useJsonMessages()
@@ -47,7 +47,7 @@ export function importConsents(
   if (!options.dryRun) requireApiKey(ctx.settings)
   limitHeapGrowth()
   const progress = newProgress(ctx)
-  return many(importView, sendLines(ctx, operation, options, progress), {
+  return many(lineView, sendLines(ctx, operation, options, progress), {
     mutates: true,
     resumes: true,
     exit: () => exitOf(progress),
@@ -56,8 +56,8 @@ export function importConsents(
 
 interface Run {
   readonly ctx: Context
-  readonly options: ImportOptions
-  readonly job: ImportJob
+  readonly options: LineJobOptions
+  readonly job: LineJob
   readonly progress: Progress
   readonly sender: Sender
   readonly failedLines: FailedLines | null
@@ -66,7 +66,7 @@ interface Run {
 export async function* sendLines(
   ctx: Context,
   operation: Operation,
-  options: ImportOptions,
+  options: LineJobOptions,
   progress: Progress,
 ): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
@@ -82,7 +82,7 @@ export async function* sendLines(
     if (run) void ctx.warn(`interrupted: finishing what is in flight; ${next}`).catch(() => {})
   })
   let failedLines: FailedLines | null = null
-  let job: ImportJob | null = null
+  let job: LineJob | null = null
   try {
     failedLines = options.failedOut === undefined ? null : await openFailedLines(options.failedOut)
     job = yield* openJob(ctx, operation, options, failedLines, interruption.signal)
@@ -101,7 +101,7 @@ export async function* sendLines(
   }
 }
 
-async function leaveUnsent(ctx: Context, options: ImportOptions, job: ImportJob): Promise<void> {
+async function leaveUnsent(ctx: Context, options: LineJobOptions, job: LineJob): Promise<void> {
   await job.state?.close(false)
   const command = resumeCommand(ctx, options, job)
   await ctx.warn(`interrupted: nothing was sent${command === null ? '' : `; to resume: ${command}`}`)
@@ -109,8 +109,8 @@ async function leaveUnsent(ctx: Context, options: ImportOptions, job: ImportJob)
 
 async function* preview(
   ctx: Context,
-  { operation, reader, extent, doneBefore }: ImportJob,
-  options: ImportOptions,
+  { operation, reader, extent, doneBefore }: LineJob,
+  options: LineJobOptions,
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LineResult[], void> {

@@ -6,8 +6,8 @@ import { explain } from '../../../errors/explain.ts'
 import { mapInOrder } from '../../../io/concurrency.ts'
 import { inGroups } from '../../../io/groups.ts'
 import type { LineResult } from '../../../views/consent.ts'
-import type { Answer, ImportJob, Item, Operation, Sending } from './operation.ts'
-import type { ImportOptions } from './options.ts'
+import type { Answer, Item, LineJob, Operation, Sending } from './operation.ts'
+import type { LineJobOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
@@ -25,7 +25,7 @@ const aheadPerRequest = 8
 
 export type Sender = ReturnType<typeof openSender>
 
-export function openSender(ctx: Context, options: ImportOptions, job: ImportJob) {
+export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) {
   const { operation } = job
   const { concurrency, maxErrors } = options
   const { state } = job
@@ -124,7 +124,7 @@ function inTurn(pass: (results: readonly Result[]) => Promise<void>) {
 }
 
 /** @throws CliError changed, at the end, if the file is not the validated one */
-async function* itemsOf(job: ImportJob, sending: Sending): AsyncGenerator<readonly Item[]> {
+async function* itemsOf(job: LineJob, sending: Sending): AsyncGenerator<readonly Item[]> {
   const { reader, extent, state } = job
   for await (const entries of reader.entries(extent !== null)) {
     const items: Item[] = []
@@ -142,7 +142,7 @@ async function* itemsOf(job: ImportJob, sending: Sending): AsyncGenerator<readon
   if (extent && reader.digest() !== extent.sha256) throw changedError(reader.path ?? '')
 }
 
-async function toItem({ state, operation }: ImportJob, sending: Sending, entry: Item['entry']): Promise<Item> {
+async function toItem({ state, operation }: LineJob, sending: Sending, entry: Item['entry']): Promise<Item> {
   const earlier = (await state?.earlier(entry.line.number)) ?? null
   if (earlier?.id !== null) return { entry, done: earlier, sentAt: null, maySend: true }
   const { sentAt } = earlier

@@ -6,7 +6,7 @@ import { CliError, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Kind, openKinds } from '../../../errors/kinds.ts'
 import { choose } from '../../../receipts/sentence.ts'
-import type { Answer, Counts, ImportJob, Item, Operation } from '../bulk/operation.ts'
+import type { Answer, Counts, Item, LineJob, Operation } from '../bulk/operation.ts'
 import type { How } from '../bulk/state.ts'
 import { removePrepared } from './prepare/work-folder.ts'
 import { preparedPath } from './prepared-rows.ts'
@@ -23,7 +23,7 @@ interface ImportKind {
   readonly resumeFlags: readonly string[]
   /** Unix time in milliseconds by the service's clock, before anything was sent. */
   readonly beganAt: number
-  complete(job: ImportJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
+  complete(job: LineJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
 }
 
 const { importsPerUnit: rowsPerUnit } = batchLimits

@@ -1,7 +1,7 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
 import { CliError } from '../../../errors/errors.ts'
-import { importJobs } from '../bulk/job.ts'
+import { lineJobs } from '../bulk/job.ts'
 
 export function preparedFolder({ stateFolder }: Context['settings']): string {
   return resolve(stateFolder, 'imports')
@@ -14,7 +14,7 @@ export function preparedPath(settings: Context['settings'], file: string): strin
 
 /** Returns the prepared rows that jobs need; null if the header of one cannot be read. */
 export async function preparedInUse(ctx: Context): Promise<string[] | null> {
-  const jobs = importJobs(ctx, 'import')
+  const jobs = lineJobs(ctx, 'import')
   const headers = await Promise.all((await jobs.list()).map(job => jobs.peekHeader(job).catch(ifGone)))
   if (headers.includes('unreadable')) return null
   return headers.flatMap(header => (typeof header === 'object' && header.command === 'import' ? [header.file] : []))

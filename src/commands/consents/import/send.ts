@@ -11,9 +11,9 @@ import { type OutFile, openOutFile } from '../../../io/new-file.ts'
 import { openSigner, type Signer } from '../../../receipts/signer.ts'
 import { locateImportReceipts } from '../../../receipts/store.ts'
 import { type ImportedRow, importedView } from '../../../views/import.ts'
-import { importJobs } from '../bulk/job.ts'
-import type { Counts, ImportJob } from '../bulk/operation.ts'
-import type { ImportOptions } from '../bulk/options.ts'
+import { lineJobs } from '../bulk/job.ts'
+import type { Counts, LineJob } from '../bulk/operation.ts'
+import type { LineJobOptions } from '../bulk/options.ts'
 import { exitOf, newProgress, type Progress } from '../bulk/progress.ts'
 import { sendLines } from '../bulk/run.ts'
 import type { Destination } from './destination.ts'
@@ -63,7 +63,7 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
 
 /** @throws CliError other_account (exit 10) for a key of another account */
 export async function resumeSending(ctx: Context, options: SendOptions, wanted: string): Promise<Output<ImportedRow>> {
-  const jobs = importJobs(ctx, 'import')
+  const jobs = lineJobs(ctx, 'import')
   const job = await jobs.find(wanted)
   const header = await jobs.readHeader(job)
   const { data: about } = ImportAbout.safeParse(header.about)
@@ -100,7 +100,7 @@ interface Import {
   readonly signer: Signer
   readonly site: string | undefined
   readonly about: ImportAbout
-  readonly file: Pick<ImportOptions, 'file' | 'snapshot' | 'resume' | 'approve'>
+  readonly file: Pick<LineJobOptions, 'file' | 'snapshot' | 'resume' | 'approve'>
 }
 
 async function send(ctx: Context, options: SendOptions, { signer, site, about, file }: Import) {
@@ -120,7 +120,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
       await copyReceipt(stored, copy) // before the job is removed, so that a resumed run can do it
     },
   })
-  const lineOptions: ImportOptions = {
+  const lineOptions: LineJobOptions = {
     ...file,
     ...{ format: undefined, map: undefined, true: undefined, false: undefined, csvUnguard: false, batch: true },
     ...{ site, siteFlag: undefined, concurrency, maxErrors: Number.POSITIVE_INFINITY, failedOut, ignoreQuota },
@@ -187,7 +187,7 @@ function toAbout({ signer, options, prepared, format, system, startedAt, beganAt
 }
 
 function toFinished(
-  { state, operation, extent }: ImportJob,
+  { state, operation, extent }: LineJob,
   about: ImportAbout,
   { done, unanswered, unchanged, failed }: Counts,
   refusals: readonly Refusal[],
