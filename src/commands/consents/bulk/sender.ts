@@ -21,7 +21,7 @@ export interface Outcome {
 }
 
 /** Lines that are recorded as begun at once, for each concurrent request. */
-const aheadPerRequest = 8
+const aheadPerRequest = 16
 
 export type Sender = ReturnType<typeof openSender>
 
@@ -41,16 +41,15 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
     const ahead = sending.isRepeatable() ? Math.max(concurrency * aheadPerRequest, 2 * items.length) : 0
     await state?.begin(items.at(-1)?.entry.line.number ?? 0, ahead)
   }
-  const nextTurn = inTurn(async (results: readonly Result[]) => state?.ended(results, sending.isRepeatable()))
+  const nextTurn = inTurn(results => state?.ended(results, sending.isRepeatable()))
   const send = async (items: readonly Item[]): Promise<readonly Outcome[]> => {
     if (isStopped) return []
     const record = nextTurn()
-    const { outcomes, results, isSent } = await sendItems(items)
+    const { outcomes, results } = await sendItems(items)
     untaken.add(outcomes)
     failed += outcomes.filter(({ result }) => result === 'failed').length
     if (failed >= maxErrors || outcomes.some(outcome => stopsAll(operation, outcome))) isStopped = true
-    const recorded = record(results)
-    if (!isSent) await recorded // no request slows these down
+    record(results)
     return outcomes
   }
   const sendItems = async (items: readonly Item[]) => {
@@ -59,20 +58,22 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
     try {
       if (toSend.length > 0) await begin(toSend)
     } catch (error) {
-      return { outcomes: unsentOutcomes(operation, items, error), results: [], isSent: true }
+      return { outcomes: unsentOutcomes(operation, items, error), results: [] }
     }
     const answers = toSend.length > 0 ? await sending.send(toSend) : []
     const outcomes: Outcome[] = []
     const results: Result[] = []
-    let answered = 0
     for (const item of items) {
       const known = knownOutcome(operation, item)
-      const [outcome, result] = known ?? toOutcome(operation, item, answers[answered] as Answer, sentAt)
-      if (!known) answered += 1
+      if (known) {
+        outcomes.push(known)
+        continue
+      }
+      const [outcome, result] = toOutcome(operation, item, answers[results.length] as Answer, sentAt)
       outcomes.push(outcome)
       results.push(result)
     }
-    return { outcomes, results, isSent: toSend.length > 0 }
+    return { outcomes, results }
   }
   async function* untilStopped(groups: AsyncIterable<readonly Item[]>) {
     for await (const group of groups) {
@@ -106,18 +107,18 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
 }
 
 /** Passes results on in the order in which their turns were taken. */
-function inTurn(pass: (results: readonly Result[]) => Promise<void>) {
+function inTurn(pass: (results: readonly Result[]) => void) {
   const settled = new Map<number, readonly Result[]>()
   let [taken, passed] = [0, 0]
   return () => {
     const turn = taken
     taken += 1
-    return async (results: readonly Result[]): Promise<void> => {
+    return (results: readonly Result[]): void => {
       settled.set(turn, results)
       for (let next = settled.get(passed); next; next = settled.get(passed)) {
         settled.delete(passed)
         passed += 1
-        await pass(next)
+        if (next.length > 0) pass(next)
       }
     }
   }
@@ -150,30 +151,18 @@ async function toItem({ state, operation }: LineJob, sending: Sending, entry: It
 }
 
 /** Returns null for a line that must be sent. */
-function knownOutcome(operation: Operation, { entry, done, sentAt, maySend }: Item): [Outcome, Result] | null {
-  if (done) return doneOutcome(operation, entry, done)
-  const { number } = entry.line
-  if (!maySend) return [{ entry, result: 'unknown', id: null, error: lostError() }, [number, sentAt]]
-  if (entry.draft !== null) return null
-  return [{ entry, result: 'failed', id: null, error: entry.error }, [number, null]]
+function knownOutcome({ done: word }: Operation, { entry, done, maySend }: Item): Outcome | null {
+  if (done) return doneOutcome(word, entry, done)
+  if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
+  return entry.draft === null ? { entry, result: 'failed', id: null, error: entry.error } : null
 }
 
-// Unchanged lines count as done too: a later run must not undo changes made by others.
-function doneOutcome(
-  { done }: Operation,
-  entry: Item['entry'],
-  { id, how }: NonNullable<Item['done']>,
-): [Outcome, Result] {
-  const { number } = entry.line
-  const result = how === 'unchanged' ? how : done
-  return [{ entry, result, id, error: null, how }, how ? [number, id, how] : [number, id]]
+function doneOutcome(word: Operation['done'], entry: Item['entry'], { id, how }: NonNullable<Item['done']>): Outcome {
+  return { entry, result: how === 'unchanged' ? how : word, id, error: null, how }
 }
 
 function unsentOutcomes(operation: Operation, items: readonly Item[], error: unknown): Outcome[] {
-  return items.map(item => {
-    const [known] = knownOutcome(operation, item) ?? []
-    return known ?? { entry: item.entry, result: 'unsent', id: null, error }
-  })
+  return items.map(item => knownOutcome(operation, item) ?? { entry: item.entry, result: 'unsent', id: null, error })
 }
 
 function lostError(): CliError {
@@ -184,7 +173,10 @@ function lostError(): CliError {
 function toOutcome(operation: Operation, item: Item, answer: Answer, now: number): [Outcome, Result] {
   if ('error' in answer) return toErrorOutcome(operation, item, answer.error, now)
   if (answer.id.length > longestId) return toErrorOutcome(operation, item, unusableId(), now)
-  return doneOutcome(operation, item.entry, answer)
+  const { id, how } = answer
+  const { number } = item.entry.line
+  // Unchanged lines count as done too: a later run must not undo changes made by others.
+  return [doneOutcome(operation.done, item.entry, answer), how ? [number, id, how] : [number, id]]
 }
 
 function toErrorOutcome({ isIdempotent }: Operation, item: Item, error: unknown, now: number): [Outcome, Result] {

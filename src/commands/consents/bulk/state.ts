@@ -2,9 +2,8 @@ import { parse, v5 } from 'uuid'
 import type { HeldJob, Run } from '../../../jobs/jobs.ts'
 
 /**
- * A run goes through the file from its first line. `r`: results, in line order without a gap; the last line that has
- * one is the run's watermark. `s`: lines up to `to` may be sent from `at` on (Unix time in ms). `e`: nothing after the
- * watermark was sent.
+ * `r`: results of lines that this run sent, in line order without a gap: the last is the run's watermark. `s`: lines up
+ * to `to` may be sent from `at` on (Unix time in ms). `e`: nothing after the watermark was sent.
  */
 export type Entry = readonly ['r', ...Result[]] | readonly ['s', to: number, at: number] | readonly ['e']
 
@@ -31,8 +30,8 @@ export interface JobState {
   earlier(line: number): Promise<Earlier | null>
   /** Resolves when it is on disk that the lines up to this one may be sent; `ahead` more save a write for each. */
   begin(line: number, ahead: number): Promise<void>
-  /** Resolves at once, unless many results wait for the disk. With `isRepeatable` they wait for the next `begin`. */
-  ended(results: readonly Result[], isRepeatable: boolean): Promise<void>
+  /** Records results, with the next `begin` if the lines can be sent again. */
+  ended(results: readonly Result[], isRepeatable: boolean): void
   /** @throws CliError busy (exit 7) if another process has taken over the job */
   requireHeld(): Promise<void>
   close(isDone: boolean): Promise<void>
@@ -40,9 +39,6 @@ export interface JobState {
 
 /** Maximum lines read but not yet reported, besides one request. Bounds the memory of a job. */
 export const maxLinesInFlight = 4000
-
-/** Maximum results in memory that no request follows. */
-const maxWaitingResults = maxLinesInFlight
 
 export async function openState(job: HeldJob<{ readonly job: string }, Entry>): Promise<JobState> {
   const earlier = await readEarlierRuns(job.earlierRuns)
@@ -72,12 +68,9 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>): 
       }
       if (line > recordedTo) await begun
     },
-    ended: async (results, isRepeatable) => {
+    ended: (results, isRepeatable) => {
       waiting.push(...results)
-      if (isRepeatable && waiting.length < maxWaitingResults) return
-      const written = job.append(...takeWaiting())
-      if (isRepeatable) await written
-      else written.catch(() => {}) // the next `begin` fails with the same error
+      if (!isRepeatable) void job.append(...takeWaiting()).catch(() => {}) // the next `begin` fails with the same error
     },
     requireHeld: () => job.requireHeld(),
     close: async isDone => {
@@ -89,42 +82,31 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>): 
 }
 
 interface EarlierRun {
-  readonly results: () => AsyncGenerator<Result>
-  /** The watermark: 0 before the first result. */
-  readonly last: number
-  /** The windows that end after it, in order. */
-  readonly sent: readonly { readonly to: number; readonly at: number }[]
+  /** Must be called in line order. */
+  find(line: number): Promise<Result | null>
+  /** Of a line after the watermark, in a window. */
+  mayBeSentAt(line: number): number | undefined
+  close(): Promise<void>
 }
 
 /** `runs` are in order. Reads their results along with the file's lines, so that memory does not grow with the job. */
 export async function readEarlierRuns(runs: readonly Run<Entry>[]) {
-  const earlier = await Promise.all(runs.map(readRun))
-  const results = newestResults(earlier)
-  let next: IteratorResult<readonly [run: number, Result]> | undefined
+  const newestFirst = (await Promise.all(runs.map(readRun))).reverse()
   return {
     find: async (line: number): Promise<Earlier | null> => {
-      next ??= await results.next()
-      while (!next.done && next.value[1][0] < line) next = await results.next()
-      const [run, result] = !next.done && next.value[1][0] === line ? next.value : [-1, null]
-      const [, id, how] = result ?? []
-      if (typeof id === 'string') return { id, how }
-      const times = earlier.slice(run + 1).flatMap(({ sent }) => sent.find(({ to }) => line <= to)?.at ?? [])
-      const sentAt = Math.min(id ?? Number.POSITIVE_INFINITY, ...times)
+      let sentAt = Number.POSITIVE_INFINITY
+      for (const run of newestFirst) {
+        const result = await run.find(line)
+        const [, id = run.mayBeSentAt(line), how] = result ?? []
+        if (typeof id === 'string') return { id, how }
+        if (typeof id === 'number') sentAt = Math.min(sentAt, id)
+        if (result) break
+      }
       return sentAt === Number.POSITIVE_INFINITY ? null : { id: null, sentAt }
     },
     close: async () => {
-      await results.return(undefined)
+      for (const run of newestFirst) await run.close()
     },
-  }
-}
-
-/** A line has the result of the last run that went as far. */
-async function* newestResults(runs: readonly EarlierRun[]): AsyncGenerator<readonly [run: number, Result]> {
-  let last = 0
-  for (const [index, run] of [...runs.entries()].reverse()) {
-    if (run.last <= last) continue
-    for await (const result of run.results()) if (result[0] > last) yield [index, result]
-    last = run.last
   }
 }
 
@@ -139,18 +121,33 @@ async function readRun(entries: Run<Entry>): Promise<EarlierRun> {
       sent = sent.filter(({ to }) => to > last)
     }
   }
-  async function* results(): AsyncGenerator<Result> {
-    for await (const [kind, ...rest] of entries()) if (kind === 'r') yield* rest as Result[]
+  const results = resultsOf(entries)
+  let next: IteratorResult<Result> | undefined
+  return {
+    mayBeSentAt: line => (line > last ? sent.find(({ to }) => line <= to)?.at : undefined),
+    find: async line => {
+      if (line > last) return null
+      next ??= await results.next()
+      while (!next.done && next.value[0] < line) next = await results.next()
+      return !next.done && next.value[0] === line ? next.value : null
+    },
+    close: async () => {
+      await results.return(undefined)
+    },
   }
-  return { results, last, sent }
 }
 
-/** Counts the lines that are done. */
+async function* resultsOf(entries: Run<Entry>): AsyncGenerator<Result> {
+  for await (const [kind, ...rest] of entries()) if (kind === 'r') yield* rest as Result[]
+}
+
+/** Counts the lines that are done. They are not sent again, so each has one such result. */
 export async function countEarlier(runs: readonly Run<Entry>[]): Promise<{ done: number; unchanged: number }> {
   const counts = { done: 0, unchanged: 0 }
-  for await (const [, [, id, how]] of newestResults(await Promise.all(runs.map(readRun)))) {
-    if (typeof id === 'string') counts.done += 1
-    if (how === 'unchanged') counts.unchanged += 1
-  }
+  for (const run of runs)
+    for await (const [, id, how] of resultsOf(run)) {
+      if (typeof id === 'string') counts.done += 1
+      if (how === 'unchanged') counts.unchanged += 1
+    }
   return counts
 }
