@@ -1,5 +1,4 @@
-// The administrators' log of an account is a chain of entries, each with its hash in the account's log. Replaying them from
-// the first must give the stored settings.
+// The entries of the administrators' log, replayed from the first, must give the stored settings.
 
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
@@ -11,7 +10,7 @@ import { Replay } from './replay.ts'
 
 const log = 'the administrators’ log'
 
-/** Reads one snapshot. Memory grows with the settings, not with the entries. */
+/** Reads one snapshot. Memory grows with the settings only. */
 export async function* verifyAdministration(work: Work, accountId: string): AsyncGenerator<readonly DatabaseFinding[]> {
   const findings = await reading(() =>
     work.sql.begin(async tx => {
@@ -36,7 +35,7 @@ class Verifier {
   readonly #findings: DatabaseFinding[] = []
   readonly #replay = new Replay()
   #last = 0
-  /** Hash of that entry, in hexadecimal; null before the first. */
+  /** Hash of the last entry in hexadecimal; null before the first. */
   #head: string | null = null
 
   constructor(work: Work, accountId: string) {
@@ -56,7 +55,7 @@ class Verifier {
       const found = this.#replay.compare(name, tryParse(state))
       if (found) this.#found(null, found.problem, found.detail)
     }
-    for (const name of this.#replay.remaining()) this.#found(null, 'lost', `the ${name} is missing; ${log} has it`)
+    for (const name of this.#replay.remaining()) this.#found(null, 'lost', `the ${name} is missing`)
     return this.#findings
   }
 
@@ -65,7 +64,7 @@ class Verifier {
     const next = this.#last + 1
     if (version > next) {
       const missing = next === version - 1 ? `entry ${next}` : `entries ${next} to ${version - 1}`
-      this.#found(null, 'lost', `${missing} of ${log} and of the account’s log are missing`)
+      this.#found(null, 'lost', `${log} lacks ${missing}`)
     }
     const entry = document === null ? null : (tryParse(document) as Entry | null)
     const hash = document === null ? null : sha256(document).toString('hex')
@@ -81,24 +80,24 @@ class Verifier {
     { version, created_at, logged }: EntryRow,
     { entry, hash, isNext }: { readonly entry: Entry | null; readonly hash: string | null; readonly isNext: boolean },
   ): readonly [Problem, string] | null {
-    if (hash === null) return ['lost', 'is missing; the account’s log has its hash']
+    if (hash === null) return ['lost', 'is missing']
     if (logged === null) return ['forged', 'is not in the account’s log']
-    if (logged !== hash) return ['changed', 'does not have the hash that the account’s log has']
-    if (entry?.type !== 'account_entry') return ['changed', 'is none']
-    if (entry.version !== version || entry.account_id !== this.#accountId) return ['reordered', 'is another one']
+    if (logged !== hash) return ['changed', 'has another hash in the account’s log']
+    if (entry?.type !== 'account_entry') return ['changed', 'is not an account entry']
+    if (entry.version !== version || entry.account_id !== this.#accountId)
+      return ['reordered', 'has another version or account']
     if (isNext && entry.previous !== this.#head) return ['reordered', 'does not follow the entry before it']
-    return entry.at === created_at ? null : ['changed', 'has another time in its column']
+    return entry.at === created_at ? null : ['changed', 'has another time than its column']
   }
 
   async #verifyHead(): Promise<boolean> {
     const head = await findHead(this.#work.sql, this.#accountId)
     const [entries, last] = [head?.entries ?? 0, this.#last]
-    if (!head && last > 0) this.#found(null, 'lost', `the account is missing; ${log} has entries of it`)
+    if (!head && last > 0) this.#found(null, 'lost', 'the account is missing')
     else if (head && last === 0) this.#found(null, 'forged', `${log} does not have the account`)
-    else if (entries > last)
-      this.#found(null, 'shortened', `${log} has ${last} entries, and the account says ${entries}`)
+    else if (entries > last) this.#found(null, 'shortened', `${log} has ${last} entries; the account counts ${entries}`)
     else if (head && (entries < last || head.hash !== this.#head))
-      this.#found(null, 'changed', `the account does not say the number and the hash of the last entry of ${log}`)
+      this.#found(null, 'changed', `the account’s head is not the last entry of ${log}`)
     return head !== undefined && last > 0
   }
 

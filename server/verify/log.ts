@@ -6,7 +6,14 @@ import { MerkleTree } from '../../src/evidence/merkle.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type Backdated, listBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
-import { type DatedLeafRow, type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnplaced } from './queries.ts'
+import {
+  type DatedLeafRow,
+  type LeafRow,
+  listCheckpoints,
+  listLeaves,
+  listMisplaced,
+  listUnindexed,
+} from './queries.ts'
 import { reading, type Work } from './records.ts'
 
 interface AccountLog {
@@ -22,8 +29,7 @@ type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpo
 const rowsPerPage = 200
 
 /**
- * Verifies that no leaf is missing or after the last checkpoint, and that every checkpoint is signed and has the root of its
- * leaves.
+ * Verifies that every leaf is there and covered, and that every checkpoint is signed and has the root of its leaves.
  */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   const verifier = new LogVerifier(work.sql, log)
@@ -35,6 +41,8 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<Da
     const findings = await verifier.verify(claim)
     if (findings.length > 0) yield findings
   }
+  const unindexed = await verifier.findUnindexed()
+  if (unindexed.length > 0) yield unindexed
   if (log.withTimes && verifier.before) yield* verifyUnlogged(work, log.accountId, verifier.before)
   const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
   if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
@@ -70,7 +78,7 @@ async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[]
 }
 
 function misplacedFinding(accountId: string, { leaf_index, consent_id, version }: LeafRow): DatabaseFinding {
-  const detail = `no checkpoint covers its place ${leaf_index} in the log`
+  const detail = `no checkpoint covers its leaf ${leaf_index}`
   return { account_id: accountId, consent_id, version, problem: 'forged', detail }
 }
 
@@ -86,12 +94,13 @@ class LogVerifier {
   readonly #tree = new MerkleTree()
   #covered = 0
   #next = 0
-  #previous: LeafRow | undefined
+  #missing = 0
+  #missingUntil = new Date(0)
   #complete = 0
-  /** Signed time of the last checkpoint, stored or kept, that had every entry of its time: new ones must be younger. */
+  /** Signed time of the last complete checkpoint, stored or kept: new entries must be younger. */
   #before: Date | null = null
   #unknownRoot: string | null = null
-  /** Only the first wrong checkpoint of each kind is reported, because one change makes all later ones wrong. */
+  /** One change makes all later checkpoints wrong: only the first of each kind is reported. */
   readonly #isReported = { stored: false, kept: false }
 
   constructor(sql: Sql, log: AccountLog) {
@@ -133,24 +142,41 @@ class LogVerifier {
   shortened({ checkpoint }: SignedCheckpoint): DatabaseFinding {
     return this.#found(
       'shortened',
-      `the checkpoint of ${checkpoint.tree_size} leaves that was kept is not met: the log ends at ${this.#covered}`,
+      `the log ends at ${this.#covered} leaves, before the kept checkpoint of ${checkpoint.tree_size}`,
     )
+  }
+
+  /**
+   * Names entries without a leaf, unless there are more than missing leaves: one of a slow transaction may be young.
+   */
+  async findUnindexed(): Promise<DatabaseFinding[]> {
+    const limit = Math.min(this.#missing, rowsPerPage)
+    if (limit === 0) return []
+    const { accountId } = this.#log
+    const entries = await reading(() => listUnindexed(this.#sql, accountId, this.#missingUntil, limit + 1))
+    if (entries.length > limit) return []
+    return entries.map(entry => ({
+      account_id: accountId,
+      ...entry,
+      problem: 'changed',
+      detail: 'has no leaf in the log',
+    }))
   }
 
   async #readLeaves(size: number, until: Date): Promise<DatabaseFinding[]> {
     const findings: DatabaseFinding[] = []
-    const start = this.#next
     while (this.#next < size) {
       const leaf = await this.#leaves.next(size)
       const end = leaf?.leaf_index ?? size
       if (end > this.#next) {
         this.#unknownRoot = `leaf ${this.#next} is missing`
-        const above = this.#next === start ? undefined : this.#previous
-        const gap = { from: this.#next, to: end, above, below: leaf ?? undefined, until }
-        findings.push(...(await explainGap(this.#sql, this.#log.accountId, gap)))
+        this.#missing += end - this.#next
+        this.#missingUntil = until
+        const isOne = end === this.#next + 1
+        const leaves = isOne ? `leaf ${this.#next} of the log is` : `leaves ${this.#next} to ${end - 1} of the log are`
+        findings.push(this.#found('lost', `${leaves} missing`))
       }
       if (leaf) findings.push(...this.#append(leaf))
-      this.#previous = leaf ?? undefined
       this.#next = leaf ? end + 1 : size
     }
     return findings
@@ -172,9 +198,7 @@ class LogVerifier {
       this.#findFrontierProblem(row)
     if (problem === null || this.#isReported.stored) return []
     this.#isReported.stored = true
-    const range =
-      this.#covered < row.tree_size - 1 ? `, of which ${this.#covered} to ${row.tree_size - 1} are new in it` : ''
-    return [this.#found('changed', `the checkpoint of ${row.tree_size} leaves${range}: ${problem}`)]
+    return [this.#found('changed', `the checkpoint of ${row.tree_size} leaves: ${problem}`)]
   }
 
   #verifyKept(signed: SignedCheckpoint): DatabaseFinding[] {
@@ -185,12 +209,12 @@ class LogVerifier {
       this.#findRootProblem(Buffer.from(root_hash, 'hex'))
     if (problem === null || this.#isReported.kept) return []
     this.#isReported.kept = true
-    return [this.#found('changed', `the checkpoint of ${tree_size} leaves that was kept: ${problem}`)]
+    return [this.#found('changed', `the kept checkpoint of ${tree_size} leaves: ${problem}`)]
   }
 
   #findRootProblem(root: Buffer): string | null {
     if (this.#unknownRoot !== null || root.equals(this.#tree.root)) return null
-    return 'its root is not that of the log'
+    return 'its root is not the root of the log'
   }
 
   #findFrontierProblem({ frontier }: CheckpointRow): string | null {
@@ -242,51 +266,17 @@ function findProofProblem(signed: SignedCheckpoint, { keys, documents }: KeyChai
 }
 
 function findMissing(size: number, before: number): string | null {
-  return size === before ? null : `it went on from one of ${size} leaves, which is missing`
+  return size === before ? null : `the checkpoint of ${size} leaves before it is missing`
 }
 
 function findRowProblem(row: CheckpointRow, signed: SignedCheckpoint | null, keys: KeyChain): string | null {
-  if (Object.values(row).includes(null)) return 'something of it is missing'
-  if (!signed) return 'its document is none'
+  if (Object.values(row).includes(null)) return 'a column is null'
+  if (!signed) return 'its document is not a signed checkpoint'
   const { account_id, tree_size, root_hash, created_at } = signed.checkpoint
   const isSame =
     account_id === row.account_id &&
     tree_size === row.tree_size &&
     root_hash === row.root_hash.toString('hex') &&
     Date.parse(created_at) === row.created_at.getTime()
-  return isSame ? findProofProblem(signed, keys) : 'its columns are not what its document says'
-}
-
-interface Gap {
-  readonly from: number
-  /** Exclusive. */
-  readonly to: number
-  /** Adjacent leaves, if the same checkpoint covers them: then missing entries are between them in order too. */
-  readonly above: LeafRow | undefined
-  readonly below: LeafRow | undefined
-  /** Time of the covering checkpoint: younger entries need no index yet. */
-  readonly until: Date
-}
-
-const maxExplainedGap = 100
-
-/** Reports entries that lost their index, if no more than are missing; the others as lost, with the adjacent leaves. */
-async function explainGap(sql: Sql, accountId: string, gap: Gap): Promise<DatabaseFinding[]> {
-  const { from, to } = gap
-  const width = to - from
-  const unplaced = width > maxExplainedGap ? [] : await reading(() => listUnplaced(sql, accountId, gap, width + 1))
-  const named = unplaced.length > width ? [] : unplaced
-  const leaves = width === 1 ? `leaf ${from}` : `leaves ${from} to ${to - 1}`
-  const findings = named.map(({ consent_id, version }): DatabaseFinding => {
-    const detail = `its place in the log was taken from it: ${leaves}`
-    return { account_id: accountId, consent_id, version, problem: 'changed', detail }
-  })
-  if (named.length === width) return findings
-  const beside = [describeLeaf('behind', gap.above), describeLeaf('before', gap.below)].filter(Boolean).join(', ')
-  const detail = `${leaves} of the log ${width === 1 ? 'is' : 'are'} missing${beside && `: ${beside}`}`
-  return [...findings, { account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
-}
-
-function describeLeaf(position: string, leaf: LeafRow | undefined): string {
-  return leaf ? `${position} version ${leaf.version} of ${leaf.consent_id}` : ''
+  return isSame ? findProofProblem(signed, keys) : 'its columns do not match its document'
 }

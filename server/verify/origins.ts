@@ -9,7 +9,7 @@ export interface OriginScope {
   readonly originSecret: Uint8Array | undefined
 }
 
-/** Verifies statements of an importer or a browser, and the origin: without it the record could be imported again. */
+/** Verifies an importer's or browser's statements, and the origin. */
 export function findInOrigin(
   { accountId, originSecret }: OriginScope,
   record: StoredRecord,
@@ -20,27 +20,27 @@ export function findInOrigin(
   const imported = entries.findLast(({ action }) => action === 'imported')
   const answer = entries.findLast(({ action }) => answers.includes(action))
   if ((record.given_at?.toISOString() ?? null) !== (imported?.facts?.given_at ?? null))
-    found('changed', 'its given_at is not what its history says')
-  if (record.gpc !== (answer?.facts?.gpc ?? null)) found('changed', 'its gpc is not what its history says')
+    found('changed', 'its given_at does not match its history')
+  if (record.gpc !== (answer?.facts?.gpc ?? null)) found('changed', 'its gpc does not match its history')
   if (imported) findings.push(...findInMark({ accountId, originSecret }, record, entries.at(-1)?.action === 'purged'))
-  else if (record.origin) found('forged', 'an origin leads to it, and it was not imported')
+  else if (record.origin) found('forged', 'it has an origin, but was not imported')
   return findings
 }
 
 const answers = ['created', 'imported', 'updated']
 
-/** After a purge the hash cannot be verified, because the hashed data is gone. */
+/** The hashed data of a purged record is gone. */
 function findInMark({ accountId, originSecret }: OriginScope, record: StoredRecord, isPurged: boolean): Finding[] {
   const { origin, origin_system: system, origin_id: id, has_body } = record
-  if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is not kept: it could be imported again' }]
+  if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is missing' }]
   const changed = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
-  if (!isPurged && !originSecret) return changed('its origin cannot be verified: the secret of origins is missing')
+  if (!isPurged && !originSecret) return changed('the secret that verifies its origin is missing')
   if (
     !isPurged &&
     originSecret &&
     !origin.equals(hashOrigin(originSecret, accountId, { system: system ?? '', id: id ?? '' }))
   )
-    return changed('its origin is not kept: another one leads to it')
-  if (has_body === isPurged) return changed(`the hash of what was imported is ${isPurged ? 'kept' : 'missing'}`)
+    return changed('its origin does not match its import')
+  if (has_body === isPurged) return changed(`the hash of its import is ${isPurged ? 'still there' : 'missing'}`)
   return []
 }

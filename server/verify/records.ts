@@ -23,21 +23,21 @@ import {
   type VersionRow,
 } from './queries.ts'
 
-/** Limit of one statement: each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
+/** Each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
 export const maxEntriesPerPurge = 2000
 
 export interface Stored {
   readonly id: string
-  /** From the last page read, to match the last entry. */
+  /** Of the last page read, which has the last entry. */
   record: StoredRecord | null
-  /** From the first page read. */
+  /** Of the first page read. */
   readonly isPurged: boolean
-  /** Oldest first. Verified ones lose their preferences, because a history may exceed memory. */
+  /** Oldest first. Verified ones lose their preferences: a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
   /** Leaf of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** Versions whose preferences contain a number that JavaScript cannot represent; null for the record. */
+  /** Versions with a number that JavaScript cannot represent; null for the record. */
   readonly inexact: (number | null)[]
 }
 
@@ -59,7 +59,7 @@ function add(stored: Stored, row: VersionRow): void {
   entries.push(toEntry(row, row.version, row.hash))
 }
 
-/** Returns false for numbers with more digits than JavaScript reads; PostgreSQL keeps them. */
+/** PostgreSQL keeps more digits than JavaScript reads. */
 function isExact(json: string | null): boolean {
   if (json === null) return true
   try {
@@ -70,7 +70,7 @@ function isExact(json: string | null): boolean {
   }
 }
 
-/** Replaces missing columns with empty values, which match no hash and so are reported. */
+/** Missing columns become empty values, which match no hash. */
 function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   const { accepted, preferences, policy_version, salt } = row
   return {
@@ -113,23 +113,19 @@ function verifyStored(scope: Scope, stored: Stored): Finding[] {
   ]
 }
 
-const inexactDetail = 'its preferences have a number with more digits than the service writes'
+const inexactDetail = 'its preferences have a number with more digits than a double'
 
 function findAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries' | 'log'>): Finding {
   const found = (problem: Finding['problem'], detail: string) => ({ version: null, problem, detail })
   if (record) {
     return log.size > 0
       ? found('lost', 'its history is missing')
-      : found('forged', 'it has no history, and the log knows nothing of it')
+      : found('forged', 'it has no history and no log entries')
   }
-  if (entries.length === 0) return found('lost', `it is missing with its history; the log knows ${counted(log.size)}`)
+  if (entries.length === 0) return found('lost', 'the record and its history are missing')
   return log.size > 0
-    ? found('lost', `it is missing; ${counted(entries.length)} of its history are left`)
-    : found('forged', `there is a history without it, and the log knows nothing of that`)
-}
-
-function counted(count: number): string {
-  return count === 1 ? '1 entry' : `${count} entries`
+    ? found('lost', 'the record is missing; it has a history')
+    : found('forged', 'there is a history without a record and log entries')
 }
 
 function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
@@ -142,14 +138,14 @@ function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[
     const other = known.get(hash.toString('hex'))
     if (other !== undefined) {
       findings.push({ version, problem: 'reordered', detail: `is version ${other} in the log` })
-    } else if (logged) findings.push({ version, problem: 'changed', detail: 'is another one in the log' })
-    else findings.push({ version, problem: 'forged', detail: 'the log does not have it' })
+    } else if (logged) findings.push({ version, problem: 'changed', detail: 'has another hash in the log' })
+    else findings.push({ version, problem: 'forged', detail: 'is not in the log' })
   }
   const present = new Set(entries.map(({ version }) => version))
   for (const version of log.keys()) {
     if (present.has(version)) continue
     const problem = version > last ? 'shortened' : 'lost'
-    findings.push({ version, problem, detail: 'the log has it, the history does not' })
+    findings.push({ version, problem, detail: 'is missing from the history' })
   }
   return findings
 }
@@ -161,14 +157,14 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const timeOf = (action: string) => entries.findLast(entry => entry.action === action)?.at.getTime() ?? null
   if (!last) return []
   if (record.version > last.version)
-    found('shortened', `it is at version ${record.version}, its history ends at ${last.version}`)
+    found('shortened', `its version is ${record.version}; its history ends at ${last.version}`)
   if (record.version < last.version)
-    found('changed', `it is at version ${record.version}, its history at ${last.version}`)
-  if (!record.chain_head.equals(last.hash)) found('changed', 'its head is not the hash of the last entry')
+    found('changed', `its version is ${record.version}; its history ends at ${last.version}`)
+  if (!record.chain_head.equals(last.hash)) found('changed', 'its head is not the hash of its last entry')
   const { accepted, preferences, policy_version } = record
   const isState =
     accepted === last.accepted && policy_version === last.policy_version && isSame(preferences, last.preferences)
-  if (!isState) found('changed', 'its acceptance, preferences or policy version is not that of the last entry')
+  if (!isState) found('changed', 'its state is not that of its last entry')
   const times: [string, Date | null, number | null][] = [
     ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
@@ -176,15 +172,14 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
     ['purged_at', record.purged_at, isPurging(record, last) ? null : timeOf('purged')],
   ]
   for (const [name, time, expected] of times) {
-    if ((time?.getTime() ?? null) !== expected) found('changed', `its ${name} is not what its history says`)
+    if ((time?.getTime() ?? null) !== expected) found('changed', `its ${name} does not match its history`)
   }
-  if (record.site === null) found('changed', 'its site is none of the account')
+  if (record.site === null) found('changed', 'the account does not have its site')
   return findings
 }
 
 type Publications = ReadonlyMap<number, Publication | null>
 
-/** What the records of a page are compared with. */
 interface Scope extends OriginScope {
   readonly publications: Publications
 }
@@ -200,11 +195,11 @@ function findInNotice(record: StoredRecord, { entries, firstLeaf }: Stored, publ
   const found = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
   const publication = entry === null ? undefined : publications.get(entry)
   if (entry !== null && !(publication && isNoticeOf(publication, record, firstLeaf)))
-    return found('its notice is no publication of its site and version before it in the log')
+    return found('its notice was not published for its site and policy version before it')
   const last = entries.findLast(({ action }) => action === 'created' || action === 'updated')
   const end = last?.accepted && publication ? endOfConsent(last.at, publication.manifest.valid_for) : null
   const isEnd = (expires_at?.getTime() ?? null) === (end?.getTime() ?? null)
-  return isEnd ? [] : found('its expires_at is not what its history and notice say')
+  return isEnd ? [] : found('its expires_at does not match its history and notice')
 }
 
 async function readPublications(sql: Sql, accountId: string, records: readonly Stored[]): Promise<Publications> {
@@ -227,7 +222,7 @@ function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
 }
 
-/** Returns false for values with a number that JSON lacks. */
+/** Returns false for a number that JSON lacks. */
 function isSame(one: unknown, other: unknown): boolean {
   try {
     return sameJson(one, other)
@@ -248,7 +243,7 @@ export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
-/** Skips records created while it runs, because it might never end. */
+/** Skips records created while it runs, which might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
@@ -276,7 +271,7 @@ export async function* verifyRecords(
 }
 
 const originsPerPage = 10_000
-const loose = { version: null, problem: 'lost', detail: 'an origin leads to it, and it is not there' } as const
+const loose = { version: null, problem: 'lost', detail: 'an origin refers to a missing record' } as const
 
 /** PostgreSQL's largest integer. */
 const maxVersion = 2 ** 31 - 1
@@ -291,7 +286,7 @@ interface RecordFinding extends DatabaseFinding {
   readonly consent_id: string
 }
 
-/** Verifies page by page. Reads a record again before reporting it, because it may have been written between two pages. */
+/** Verifies page by page. Reads a record again before reporting it: it may have changed between two pages. */
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
     const scope = await readScope(sql, accountId, records)
@@ -312,12 +307,12 @@ export async function* inspectRecords(sql: Sql, accountId: string, range: Range)
   }
 }
 
-/** Reports an error as a finding, so that later records are verified too. */
+/** An error becomes a finding, so that later records are verified too. */
 function inspect(scope: Scope, stored: Stored): Finding[] {
   try {
     return verifyStored(scope, stored)
   } catch {
-    return [{ version: null, problem: 'changed', detail: 'it has values that the service never writes' }]
+    return [{ version: null, problem: 'changed', detail: 'it has values that the service cannot have written' }]
   }
 }
 
@@ -330,7 +325,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
     if (end) page = readPage(sql, accountId, { ...range, after: end })
     page.catch(() => {}) // rethrown by `await page`
     for (const row of rows) {
-      if (row.record_id === null) continue // belongs to no record; the one that it was taken from is reported
+      if (row.record_id === null) continue // taken from a record, which is reported
       add(lastOf(records, row, row.record_id), row)
     }
     const incomplete = end ? records.splice(-1) : []

@@ -5,11 +5,11 @@ type Values = Readonly<Record<string, unknown>>
 
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
-/** Settings according to the entries, by kind and id: each member's JSON, or the SHA-256 of a longer one. */
+/** Settings by kind and id, as the entries state them: each member's JSON, or the SHA-256 of a longer one. */
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
-  /** Applies an entry, and returns its contradiction to earlier ones. */
+  /** Returns how an entry contradicts earlier ones, or null. */
   apply(entry: object, version: number): string | null {
     const { action, target, before, after } = entry as Values
     if (action === 'records_purged' || action === 'imported') return null
@@ -26,10 +26,10 @@ export class Replay {
 
   #findProblem(name: string, before: unknown): string | null {
     const state = this.#states.get(name)
-    if (before === null) return state ? `creates the ${name}, which was there` : null
-    if (!state) return `changes the ${name}, which was not there`
+    if (before === null) return state ? `creates the ${name}, which exists` : null
+    if (!state) return `changes the ${name}, which does not exist`
     const wrong = differences(state, toState(asValues(before)), false)
-    return wrong.length > 0 ? `says that the ${wrong.join(', ')} of the ${name} were not as they were` : null
+    return wrong.length > 0 ? `contradicts the earlier ${wrong.join(', ')} of the ${name}` : null
   }
 
   #begin(after: Values): void {
@@ -50,17 +50,17 @@ export class Replay {
     else for (const [member, value] of next) state.set(member, value)
   }
 
-  /** Compares and removes a setting. `values` is null if it is unreadable. */
+  /** Compares and removes a setting; null if it is unreadable. */
   compare(name: string, values: object | null): { readonly problem: Problem; readonly detail: string } | null {
     const state = this.#states.get(name)
     this.#states.delete(name)
     if (!state) return { problem: 'forged', detail: `the administrators’ log does not have the ${name}` }
-    if (!values) return { problem: 'changed', detail: `the ${name} has values that the service never writes` }
+    if (!values) return { problem: 'changed', detail: `the ${name} has values that the service cannot have written` }
     const wrong = differences(state, toState(values as Values), true)
     if (wrong.length === 0) return null
     return {
       problem: 'changed',
-      detail: `the ${wrong.join(', ')} of the ${name} are not what the administrators’ log has`,
+      detail: `the ${wrong.join(', ')} of the ${name} do not match the administrators’ log`,
     }
   }
 

@@ -15,7 +15,7 @@ export interface Scope {
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify only the logs. */
   readonly records: boolean
-  /** Id of the key to which all must chain; null for that of the newest kept checkpoint, else the database's. */
+  /** Key to which all must chain; null for the newest kept checkpoint's, else the database's. */
   readonly anchor?: string | null
   /** PEM file of the time-stamping authority. Default: timestamps are not verified. */
   readonly tsaCa?: string | undefined
@@ -43,7 +43,7 @@ export async function* verifyAll(
   }
   for (const [accountId, [first]] of remaining) {
     const size = first?.checkpoint.tree_size
-    const detail = `the checkpoint of ${size} leaves that was kept is of an account that is not there`
+    const detail = `the account of the kept checkpoint of ${size} leaves is missing`
     yield [{ account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
   }
   if (account !== undefined && work.inspected.accounts === 0 && remaining.size === 0) {
@@ -51,7 +51,7 @@ export async function* verifyAll(
   }
 }
 
-/** Turns an error that values in the database cause into a finding, so that everything else is verified too. */
+/** An error caused by stored values becomes a finding, so that the rest is verified too. */
 async function* reportErrors(
   { signal }: Work,
   account_id: string,
@@ -62,7 +62,7 @@ async function* reportErrors(
     yield* verification
   } catch (error) {
     if (signal.aborted || error instanceof OperatorError || dbErrorKind(error) !== null) throw error
-    const detail = `the ${what} of the account cannot all be verified, by values that the service never writes: ${(error as Error).message}`
+    const detail = `the ${what} cannot be read to the end: ${(error as Error).message}`
     yield [{ account_id, consent_id: null, version: null, problem: 'changed', detail }]
   }
 }
@@ -70,7 +70,7 @@ async function* reportErrors(
 function findWrongKeys({ foreign }: Awaited<ReturnType<typeof readKeysToVerify>>): DatabaseFinding[] {
   return foreign.map(position => ({
     ...{ account_id: null, consent_id: null, version: null, problem: 'forged' },
-    detail: `the document ${position} of the log of keys is not signed as its chain must be`,
+    detail: `document ${position} of the log of keys has no valid signature`,
   }))
 }
 

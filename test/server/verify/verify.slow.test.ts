@@ -120,7 +120,7 @@ it('a history that was rewritten with its log and new checkpoints is found only 
   await coverAll({ sql, signer: await openSigner(sql, null) }) // a node that has signed nothing of it yet
   expect(await found()).toEqual([])
   expect(await found(before)).toMatchObject([
-    { account_id: owner.accountId, consent_id: null, detail: expect.stringContaining('that was kept') },
+    { account_id: owner.accountId, consent_id: null, detail: expect.stringContaining('kept checkpoint') },
   ])
 })
 
@@ -152,12 +152,16 @@ describe('a stored checkpoint', () => {
     ['the one before it', () => sql`update checkpoints set from_size = 2 ${where()}`, /is missing/],
     ['its time', () => sql`update checkpoints set created_at = now() ${where()}`, /columns/],
     ['its frontier', () => sql`update checkpoints set frontier = ${Buffer.alloc(64)} ${where()}`, /frontier/],
-    ['its document', () => sql`update checkpoints set document = document || ' ' ${where()}`, /document is none/],
+    [
+      'its document',
+      () => sql`update checkpoints set document = document || ' ' ${where()}`,
+      /document is not a signed checkpoint/,
+    ],
     [
       'its signature',
       () => sql`
         update checkpoints set document = replace(document, '"signature":"', '"signature":"A') ${where()}`,
-      /document is none/,
+      /document is not a signed checkpoint/,
     ],
     ['its key', () => sql`delete from key_statements`, /which is unknown/],
   ])('is reported when somebody changes %s', async (_, change, detail) => {
@@ -171,7 +175,10 @@ describe('a stored checkpoint', () => {
 it('entries whose index in the log was removed or changed are named', async () => {
   await sql`update log_entries set leaf_index = null where consent_id = ${id} and version = 2`
   await owner.create() // waits for its place, as it should
-  expect(await found()).toMatchObject([{ consent_id: id, version: 2, problem: 'changed' }])
+  expect(await found()).toMatchObject([
+    { account_id: owner.accountId, consent_id: null, problem: 'lost', detail: expect.stringMatching(/^leaf \d+ /) },
+    { account_id: owner.accountId, consent_id: id, version: 2, problem: 'changed' },
+  ])
   await sql`update log_entries set leaf_index = 77 where consent_id = ${id} and version = 2`
   const findings = await found()
   expect(findings).toContainEqual(expect.objectContaining({ consent_id: id, version: 2, problem: 'forged' }))
