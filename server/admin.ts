@@ -26,7 +26,7 @@ import { explainLoss, explainLossOf, openDatabase } from './db/open.ts'
 import { checkClock } from './health/clock.ts'
 import * as purges from './purge/service.ts'
 
-/** The build puts the embedded database's thread beside this file. */
+/** Built beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
 const defaultPurgeAfterDays = 30
@@ -154,7 +154,7 @@ function noDatabase({ dataDir }: Config): OperatorError {
   })
 }
 
-/** The embedded database creates its files with mode 0666 less the umask. */
+/** The embedded database creates files with mode 0666 less the umask. */
 export function restrictFileModes(): void {
   process.umask(0o077)
 }

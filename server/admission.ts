@@ -8,7 +8,6 @@ export interface AdmissionLimits {
   readonly waiting: number
   /** Default: 1 s. */
   readonly maxWaitMs?: number
-  /** Of the error of those that are not served. */
   readonly message?: string
 }
 
@@ -27,10 +26,7 @@ interface Tenant {
   readonly waiting: Set<Waiter>
 }
 
-/**
- * Concurrency limit with a short queue per tenant, served round-robin: a busy tenant delays only itself. A full queue
- * rejects at once.
- */
+/** Concurrency limit with a short queue per tenant, served round-robin. A full queue rejects at once. */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #tenants = new Map<string, Tenant>()
@@ -49,7 +45,7 @@ export class Admission {
 
   /**
    * Returns a function that releases the slot.
-   * @throws Failure `unavailable` if the queue is full or no slot is free within `timeoutMs` (`maxWaitMs` at most)
+   * @throws Failure `unavailable` if the queue is full, or after `timeoutMs` (at most `maxWaitMs`)
    */
   async enter(name: string, timeoutMs = Number.POSITIVE_INFINITY): Promise<() => void> {
     const { maxWaitMs = defaultMaxWaitMs } = this.#limits

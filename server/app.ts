@@ -29,7 +29,7 @@ import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** Separate connections of the public flow. Default: `sql`. */
+  /** Connections of the public flow. Default: `sql`. */
   readonly publicSql?: Sql
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
@@ -55,13 +55,13 @@ export interface AppOptions {
 
 const defaultRequestTimeoutMs = 30_000
 
-/** Interval of the check for late requests. Node's default, 30 s, would double the timeout. */
+/** Node's default, 30 s, would double the timeout. */
 const timeoutCheckIntervalMs = 1000
 
-/** Fits the longest values of all fields, with each character escaped. */
+/** Fits the longest values of all fields, fully escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Four private requests in flight for each connection of the pool, and fewer public ones. */
+/** Four private requests for each connection of the pool, and fewer public ones. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   options.observer?.watchLoad('private', () => deps.admission.load)
   options.observer?.watchLoad('public', () => deps.publicAdmission.load)
   const app = fastify({
-    logger: false, // its lines contain URLs and error messages
+    logger: false, // lines contain URLs and error messages
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     exposeHeadRoutes: false,
     requestIdHeader: false,
@@ -98,7 +98,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: {
-      maxParamLength: 16_384, // as long as a URL, so that every unknown id gets the same response
+      maxParamLength: 16_384, // as long as a URL: every unknown id gets the same response
       querystringParser: () => ({}), // route() parses the query strictly
     },
     frameworkErrors: (_error, request, reply) => {
@@ -106,8 +106,8 @@ export function createApp(options: AppOptions): FastifyInstance {
       rejectUrl(deps, request).catch(error => sendError(error, request, reply))
     },
     http: {
-      requireHostHeader: false, // Node's own 400 has no body; rejectAmbiguousRequest checks it instead
-      headersTimeout: requestTimeoutMs, // Node's default, 60 s, would become the timeout of the whole request
+      requireHostHeader: false, // rejectAmbiguousRequest checks it: Node's own 400 has no body
+      headersTimeout: requestTimeoutMs, // Node's default, 60 s, would replace requestTimeout
       connectionsCheckingInterval: timeoutCheckIntervalMs,
     },
     clientErrorHandler: rejectSocket,
@@ -139,7 +139,7 @@ function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }
 
-/** Runs first, even for requests that Fastify rejects itself. */
+/** Runs first, even for requests that Fastify rejects. */
 function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(commonHeaders(request))
   onRequestEnd(request, reply, summary => {

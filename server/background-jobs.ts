@@ -4,9 +4,9 @@ import { dbErrorCode } from './db/errors.ts'
 
 export interface Job {
   readonly name: string
-  /** Pause between two runs, ± 10 %, so that nodes that start together spread out. */
+  /** Pause between runs, ± 10 %. */
   readonly intervalMs: number
-  /** Returns data to log, or null. Stops between statements once the signal is aborted. */
+  /** Returns data to log, or null. Stops between statements after an abort. */
   run(signal: AbortSignal): Promise<object | null>
 }
 
@@ -51,7 +51,7 @@ async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal
   }
 }
 
-/** Logs only codes of database errors, because their messages quote rows. */
+/** Logs only codes of database errors: their messages quote rows. */
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }

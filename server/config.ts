@@ -29,7 +29,7 @@ const Rate = z
 
 const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
 
-/** Header name (RFC 9110 section 5.1), in lower case as in Node. */
+/** RFC 9110 section 5.1, in lower case. */
 const HeaderName = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
@@ -133,12 +133,12 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
 }
 
-/** Checks MM-DD in 2024, which has a 29 February. */
+/** Checks MM-DD in a leap year. */
 function isHoliday(text: string): boolean {
   return z.iso.date().safeParse(/^\d\d-\d\d$/.test(text) ? `2024-${text}` : text).success
 }
 
-/** Reads private keys, and public keys of a signing command. The error never quotes the file. */
+/** Reads private keys, and a signing command's public keys. Errors never quote the file. */
 function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): KeyObject[] {
   try {
     const pems = readFileSync(path, 'utf8').match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? ['']
@@ -158,24 +158,24 @@ export interface Config {
   readonly dataDir: string
   readonly dashboard: boolean
   readonly logLevel: string
-  /** Stored part of a data subject's address: its network (/24, /48), all, or nothing. */
+  /** Stored part of a data subject's address: its network (/24, /48), all or nothing. */
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
   /** Absolute path of an MMDB; null for the included one. */
   readonly geoipDb: string | null
-  /** Addresses and networks (CIDR) trusted to name a client's address and place. */
+  /** Addresses and networks (CIDR) of proxies trusted to state a client's address and place. */
   readonly trustProxy: readonly string[]
-  /** Lower-case headers in which a trusted proxy names a client's place. */
+  /** Lower-case header names. */
   readonly edgeCountryHeader: string | null
   readonly edgeRegionHeader: string | null
   /** At least 32 bytes; null for the secret in the database. */
   readonly sessionSecret: string | null
   /** Ed25519, public if the command signs; null for the key in the database. */
   readonly signingKey: KeyObject | null
-  /** Previous keys. The newest can introduce the signing key. */
+  /** The newest can introduce the signing key. */
   readonly earlierSigningKeys: readonly KeyObject[]
-  /** Shell command that signs with the keys given as public ones. */
+  /** Shell command that signs for public keys. */
   readonly signingCommand: string | null
-  /** Days from a deletion to the purge; null for never. */
+  /** Null for never. */
   readonly purgeAfterDays: number | null
   /** Days that, like weekends, extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
   readonly holidays: Holidays
@@ -190,7 +190,7 @@ export interface Config {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Prefers flags, then the environment. An empty variable counts as unset. */
+/** Flags come before the environment. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
   const given = {
     ...env,

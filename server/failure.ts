@@ -1,11 +1,11 @@
 import type { ErrorCode, ErrorReason } from '../src/contract/index.ts'
 
-/** Converted to an HTTP response by http/errors.ts. */
+/** http/errors.ts converts it to a response. */
 export class Failure<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'Failure'
   readonly code: Code
   readonly reason: ErrorReason<Code> | undefined
-  /** Overrides the code's HTTP status, such as 405 for `invalid_request`. */
+  /** Overrides the code's HTTP status. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -22,7 +22,6 @@ export class Failure<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Of a record that would be new. */
 export function noSiteInUse(): Failure {
   return new Failure('not_found', 'There is no such site, or it is archived.')
 }
@@ -33,12 +32,12 @@ export function noSite(): Failure {
   return new Failure('not_found', unknownSite)
 }
 
-/** Error of a database that is down, late or busy. Clients retry after a second. */
+/** Database down, late or busy: clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
 
-/** Error of a node that only reads now. Clients retry after a second, because another node may write. */
+/** This node only reads: clients retry after a second, maybe on another. */
 export function readOnly(message: string, cause?: unknown): Failure {
   return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
 }

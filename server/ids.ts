@@ -8,18 +8,16 @@ export const noId = '00000000-0000-0000-0000-000000000000'
 let msecs = 0
 let seq = 0
 
-/** Ids stay in order if the clock is set back by less; otherwise they follow it. */
+/** Ids stay in order if the clock is set back by less. */
 const maxClockStepMs = 60_000
 
-/**
- * Returns a UUID version 7 (RFC 9562, section 5.7) above all earlier ones of this process, unless its clock was corrected.
- */
+/** Returns a UUID version 7 (RFC 9562, section 5.7), in ascending order. */
 export function newId(): string {
   const random = pooledBytes(16)
   const now = Date.now()
   if (now > msecs || now < msecs - maxClockStepMs) {
     msecs = now
-    seq = random.readUInt32BE() >>> 1 // leaves room for more in the same millisecond
+    seq = random.readUInt32BE() >>> 1 // leaves room in the millisecond
   } else if (seq === 0xffff_ffff) {
     msecs += 1
     seq = 0
@@ -33,7 +31,7 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Returns the smallest id of a Unix time in ms. Times before 1970 count as 1970. */
+/** Returns the smallest id of a Unix time in ms, at least 0. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }

@@ -46,10 +46,9 @@ export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minuteMs = 60 * 1000
 
-/** V8 would use half as much memory again for the same work, because few objects live long. */
+/** Without it V8 uses half as much memory again. */
 const memoryFlags = '--heap-growing-percent=60'
 
-/** @throws OperatorError if the operator can fix the problem */
 export async function serve(
   options: ServeOptions,
   { env, onWait, onEmbedded, signal, holdsLog }: ServerHost,
@@ -135,7 +134,7 @@ export async function serve(
   }
 }
 
-/** Runs the job once more, because a service that restarts often may never reach its interval. */
+/** A service that restarts often may never reach the job's interval. */
 async function takeLastCheckpoints({ name, run }: Job, logger: Logger): Promise<void> {
   const done = await withTimeout(run(AbortSignal.timeout(900)), 1000).catch(() => null)
   if (done) logger.info(done, name)

@@ -1,4 +1,4 @@
-// The watchdog's thread ends the process, because the main thread is blocked.
+// This thread ends the process if the main thread is blocked.
 import { write } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
@@ -8,10 +8,10 @@ const writeTimeoutMs = 500
 
 const { beats, isDebugged, tickMs, timeoutMs } = workerData as WatchdogData
 watch()
-await Promise.race([report(), delay(writeTimeoutMs)]) // nothing may read stderr
+await Promise.race([report(), delay(writeTimeoutMs)]) // stderr may have no reader
 await end()
 
-/** Reads no clock, because a suspended process or machine pauses this thread too. */
+/** Reads no clock: a suspended process pauses this thread too. */
 function watch(): void {
   let seen = 0
   for (let silentMs = 0; silentMs <= timeoutMs; silentMs += tickMs) {

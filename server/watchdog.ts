@@ -1,7 +1,7 @@
 import { url as debuggerUrl } from 'node:inspector'
 import { Worker } from 'node:worker_threads'
 
-/** Arrays of one integer in memory shared by both threads. */
+/** Arrays of one integer, shared by both threads. */
 export interface WatchdogData {
   readonly beats: Int32Array
   readonly isDebugged: Int32Array
@@ -9,15 +9,12 @@ export interface WatchdogData {
   readonly timeoutMs: number
 }
 
-/** Interval of the event loop's beats, and of the checks. */
+/** Interval of the main thread's beats, and of the checks. */
 const tickMs = 250
 
 const workerFile = new URL('./watchdog-worker.js', import.meta.url)
 
-/**
- * Ends the process if its event loop is blocked for `timeoutSeconds`, so that it is restarted, but not while a debugger can
- * pause it. 0 disables this.
- */
+/** Ends the process if its event loop is blocked for `timeoutSeconds` (0: never) and no debugger can pause it. */
 export function startWatchdog(timeoutSeconds: number): { stop(): Promise<unknown> } | null {
   if (timeoutSeconds === 0) return null
   const beats = new Int32Array(new SharedArrayBuffer(4))

@@ -75,7 +75,7 @@ export interface QuotaRow {
   created_at: Date
 }
 
-/** `month` is the first day, `2026-11-01`. Without an account, selects all. */
+/** `month` is its first day, `2026-11-01`; no account means all. */
 export async function selectQuotas(sql: Sql, month: string, accountId: string | null = null): Promise<QuotaRow[]> {
   return await sql<QuotaRow[]>`
     select a.account_id, a.plan, a.monthly_quota::float8, a.created_at, coalesce(max(u.used), 0)::float8 as used,
@@ -155,8 +155,7 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
 }
 
 /**
- * Returns false, and deletes nothing, for an unknown user and for the last owner. Removals lock the owners, so that two at
- * once cannot remove the last two.
+ * Returns false for an unknown user and the last owner. Locks the owners, so that two calls cannot remove the last two.
  */
 export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: Date): Promise<boolean> {
   const event = { accountId, actor: machine, action: 'user_removed', at } as const
@@ -179,7 +178,7 @@ export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: D
   return deleted.length === 1
 }
 
-/** By the logins, of which each account has one, because on Citus every server has them. */
+/** Every server of a Citus cluster has the logins. */
 export async function hasAccounts(sql: Sql): Promise<boolean> {
   const rows = await sql`select account_id from logins limit 1`
   return rows.length > 0

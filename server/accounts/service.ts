@@ -21,8 +21,8 @@ import { insertAccount, type QuotaRow, selectQuotas, updateQuota } from './queri
 const minPasswordLength = 8
 
 /**
- * Returns the only copy of the new secrets.
- * @throws OperatorError for an e-mail that is invalid or has an account
+ * Returns the only copy of the secrets.
+ * @throws OperatorError for an e-mail that is invalid or in use
  */
 export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewAccount> {
   const { email, plan = 'unlimited', site: siteName = 'default', password = newPassword() } = draft
@@ -52,13 +52,13 @@ export async function createAccount(sql: Sql, draft: AccountDraft): Promise<NewA
   }
 }
 
-/** Lists the oldest first: ids are UUIDs version 7. */
+/** Oldest first: ids are UUIDs version 7. */
 export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return (await selectQuotas(sql, monthOf(new Date()))).map(toAccountRow)
 }
 
 /**
- * Takes effect within a second, with a node's next lease.
+ * Takes effect within a second.
  * @throws OperatorError for an unknown account
  */
 export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder): Promise<AccountRow> {
@@ -68,7 +68,7 @@ export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder):
   return toAccountRow(row as QuotaRow)
 }
 
-/** Finds an account by a user's e-mail. Returns an id unchanged, even an unknown one. */
+/** Finds an account by a user's e-mail; an id is returned unchecked. */
 export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
   return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
 }
@@ -85,7 +85,10 @@ function toAccountRow({ created_at, ...row }: QuotaRow): AccountRow {
   return { account_id, email, plan, monthly_quota: quota, used, remaining, created_at: created_at.toISOString() }
 }
 
-/** Ends the user's sessions too. @throws OperatorError for an unknown user */
+/**
+ * Ends the user's sessions too.
+ * @throws OperatorError for an unknown user
+ */
 export async function resetPassword(
   sql: Sql,
   { email, password: given }: { readonly email: string; readonly password?: string | undefined },

@@ -14,7 +14,7 @@ import { findLogin } from '../session/queries.ts'
 import { deleteUser, insertUser, selectUsers, type UserRow } from './queries.ts'
 import { findAccount, noAccount, requireEmail, requireLength } from './service.ts'
 
-/** @throws OperatorError for an unknown account, and an e-mail that is invalid or has a user */
+/** @throws OperatorError for an unknown account, or an e-mail that is invalid or in use */
 export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   const { role, password = newPassword() } = draft
   requireEmail(draft.email)
@@ -33,14 +33,17 @@ export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   return { ...toInfo(row), password: draft.password === undefined ? password : null }
 }
 
-/** Lists the oldest first. @throws OperatorError for an unknown account */
+/**
+ * Oldest first.
+ * @throws OperatorError for an unknown account
+ */
 export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]> {
   return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(toInfo)
 }
 
 /**
- * Ends the user's sessions and, unless they are kept, the keys that the user made.
- * @throws OperatorError for an unknown user and for the last owner
+ * Ends the user's sessions and, unless `keepKeys`, the user's API keys.
+ * @throws OperatorError for an unknown user or the last owner
  */
 export async function removeUser(sql: Sql, email: string, { keepKeys = false } = {}): Promise<RemovedUser> {
   const user = await findLogin(sql, email.toLowerCase())

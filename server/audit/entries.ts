@@ -1,10 +1,7 @@
-// The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of a
-// change writes its entry, so neither exists alone.
-//
-// Concurrent changes of an account become entries N and N + 1. Each statement locks the account's row, so the second waits
-// for the first. Its snapshot is older, but READ COMMITTED re-reads locked rows, so it sees the newest number and hash. This
-// holds for locked rows only: a statement must also lock the rows that it shows as `before`, after the account. The lock
-// permits inserts of rows that refer to the account.
+// The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of
+// a change writes its entry, and locks the account's row, so concurrent changes become entries N and N + 1: READ
+// COMMITTED re-reads locked rows, and so sees the newest number and hash. A statement must also lock the rows that it
+// shows as `before`, after the account. The lock permits inserts of rows that refer to the account.
 
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
@@ -38,7 +35,7 @@ export function lockedAccount(sql: Sql, accountId: string): Fragment {
       select * from accounts where account_id = ${accountId} for no key update)`
 }
 
-/** Condition that rows are locked after the account's. Not a join, because Citus 13 cannot read rows that one locks. */
+/** Condition that rows are locked after the account's. Not a join: Citus 13 cannot read rows that one locks. */
 export const afterAccount = staticFragment(sql => sql`exists (select 1 from account)`)
 
 export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragment): Fragment {
@@ -46,9 +43,9 @@ export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragmen
 }
 
 /**
- * CTEs `document` and `entry` of a change. The caller provides `account` (`lockedAccount`) and `change`: at most one row
- * (target, before, after) with states as JSON or null. The entry contains the members that differ; without a difference
- * there is none. `entry` returns the version.
+ * CTEs `document` and `entry` of a change. The caller provides `account` (`lockedAccount`) and `change`: at most one
+ * row (target, before, after) with states as JSON or null. The entry has the members that differ; without a difference
+ * there is no entry. `entry` returns the version.
  */
 export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditEvent): Fragment {
   const time = at.toISOString()
@@ -79,8 +76,8 @@ function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
 }
 
 /**
- * CTEs of `insertedEntry`, and the update of number and hash in the account's row. `set` adds columns to it, each followed
- * by a comma, because a statement can update a row only once.
+ * CTEs of `insertedEntry`, and the update of number and hash in the account's row. `set` adds columns to it, each
+ * followed by a comma.
  */
 export function auditEntry(sql: Sql, event: AuditEvent, set: Fragment = empty(sql)): Fragment {
   return sql`${insertedEntry(sql, event)}, counted as (

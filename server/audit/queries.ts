@@ -8,7 +8,7 @@ export interface EntryRow {
 }
 
 export interface EntryRange {
-  /** Exclusive bound. */
+  /** Exclusive. */
   readonly before: number | undefined
   readonly from: string | undefined
   readonly to: string | undefined

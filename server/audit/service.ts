@@ -78,7 +78,7 @@ function isWanted({ actor, action, target }: AccountEntry, query: AuditQuery): b
   return isKnown || action === unreadable
 }
 
-/** Encodes a position as an id, because cursors contain an id's bytes. */
+/** Cursors contain an id's bytes. */
 function writePosition(version: number): string {
   return `00000000-0000-0000-0000-${version.toString(16).padStart(12, '0')}`
 }

@@ -42,7 +42,7 @@ export const keyState = staticFragment(
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
 
-/** Row `n` of the table of notices, with the stored digests of its texts. */
+/** Row `n` of notices, with the stored digests of its texts. */
 export function noticeState(sql: Sql, accountId: string): Fragment {
   return manifest(sql, noticeTexts(sql, accountId))
 }
@@ -64,7 +64,7 @@ export function noticeTexts(sql: Sql, accountId: string): Fragment {
   return texts(sql, accountId, sql`encode(t.sha256, 'hex')`)
 }
 
-/** The account is a value, because Citus would ask every shard for the texts of one that it reads in a row. */
+/** The account is a value: from a row, Citus would ask every shard. */
 function texts(sql: Sql, accountId: string, digest: Fragment): Fragment {
   return sql`(select coalesce(jsonb_agg(jsonb_build_object('language', t.language, 'media_type', t.media_type,
       'size', octet_length(t.content), 'sha256', ${digest}) order by t.language collate "C"), '[]')

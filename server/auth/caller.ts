@@ -28,12 +28,12 @@ export interface AuthDeps {
   readonly sessionSecret: Uint8Array
   readonly state: Pick<NodeState, 'now'>
   readonly keys: TtlCache<KeyRow>
-  /** Limits lookups, because anyone can make up well-formed keys. */
+  /** Anyone can make up well-formed keys. */
   readonly lookups: Admission
 }
 
 /**
- * Uses the Authorization header if there is one, else the session cookie.
+ * Uses the Authorization header, else the session cookie.
  * @throws Failure `unauthorized`, identical for a missing, malformed, unknown, revoked and expired credential (service
  * specification section 5)
  */

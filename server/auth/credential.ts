@@ -4,7 +4,7 @@ import { idBytes, idOf, sha256 } from '../../src/evidence/bytes.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Base62 digits of 16 bytes (an id), 32 bytes (a secret) and 4 bytes (a CRC-32). */
+/** Base62 digits of 16 bytes (id), 32 (secret) and 4 (CRC-32). */
 const digits = { id: 22, secret: 43, checksum: 6 } as const
 
 const id = `([\\dA-Za-z]{${digits.id}})`
@@ -37,7 +37,7 @@ export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** Returns the only form in which the database stores a credential. */
+/** Returns the only form that is stored. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }

@@ -8,18 +8,17 @@ interface Cost {
   readonly p: number
 }
 
-/** Cost of scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes, which is 128 MiB and a third of a second. */
+/** scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes are 128 MiB and a third of a second. */
 const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** A computation occupies a core and 128 MiB. Networks are served in turn, so that one does not keep the others from signing in. */
+/** Each computation takes a core and 128 MiB; networks are served in turn. */
 const admission = new Admission({
   ...{ running: 2, perTenant: 1, waiting: 20, maxWaitMs: 3000 },
   message: 'Too many people sign in at once: try again in some seconds.',
 })
 
-/** Whom a computation is for. */
 export interface PasswordSource {
   readonly network: string
   readonly timeoutMs?: number
@@ -34,8 +33,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Rejects a null hash after the same time, so that the duration does not reveal who has an account.
- * @throws Failure `unavailable` if too many sign-ins of the network are queued, or it has no turn in time
+ * A null hash takes as long, so that the duration does not reveal who has an account.
+ * @throws Failure `unavailable` if the network's queue is full, or at the timeout
  */
 export async function verifyPassword(
   password: string,
@@ -56,7 +55,7 @@ async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): P
   return await derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r })
 }
 
-/** Returns 144 random bits, in characters that need no quoting in shells and forms. */
+/** Returns 144 random bits, in characters that need no quoting. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

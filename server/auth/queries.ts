@@ -6,7 +6,7 @@ export interface KeyRow {
   id: string
   scopes: Scope[]
   expires_at: Date | null
-  /** UTC date, `2026-11-20`. */
+  /** In UTC, `2026-11-20`. */
   last_used_on: string | null
 }
 

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 
 const lifetimeSeconds = 8 * 60 * 60
 
-/** Rejects tokens that the same secret signed for another purpose. */
+/** Rejects tokens signed for another purpose. */
 const issuer = 'consentctl'
 const audience = 'consentctl/session'
 
@@ -33,7 +33,7 @@ export async function signSession(
   return { token, expiresAt: new Date((now + lifetimeSeconds) * 1000) }
 }
 
-/** Returns null if the token has expired or was signed elsewhere. */
+/** Returns null for an expired or foreign token. */
 export async function readSession(secret: Uint8Array, token: string, now: Date): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {
@@ -59,7 +59,7 @@ export function sessionToken(request: FastifyRequest): string | null {
 }
 
 /**
- * Returns a Set-Cookie value; a null token removes the cookie. Browsers send a `__Host-` cookie to this host only.
+ * Returns a Set-Cookie value; a null token removes the cookie. `__Host-` binds it to this host.
  * @throws Failure `forbidden` without TLS, except on localhost
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
@@ -79,13 +79,16 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
   })
 }
 
-/** Rejects cross-site request forgery. @throws Failure `forbidden` */
+/**
+ * Prevents cross-site request forgery.
+ * @throws Failure `forbidden`
+ */
 export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request))
     throw new Failure('forbidden', 'The request must come from the own origin.', { reason: 'foreign_origin' })
 }
 
-/** Rejects cross-site requests of browsers. Other programs send neither header. */
+/** Programs other than browsers send neither header. */
 export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** A revoked credential must stop working within 1 s; lru-cache expires entries only after the TTL. */
+/** Revoked credentials stop working within 1 s; lru-cache expires entries after the TTL. */
 const ttlMs = 999
 
 const maxEntries = 10_000
@@ -11,8 +11,8 @@ interface Lookup<T> {
 }
 
 /**
- * TTL cache (1 s, 10,000 entries) with in-flight de-duplication. Misses and errors are not cached. An entry's age counts
- * from the start of its lookup, because the value may be that old.
+ * TTL cache (1 s, 10,000 entries) with in-flight de-duplication, without misses and errors. An entry's age counts from
+ * the start of its lookup.
  */
 export class TtlCache<T> {
   readonly #lookups = new LRUCache<string, Lookup<T>>({
@@ -22,7 +22,7 @@ export class TtlCache<T> {
     perf: { now: () => performance.now() },
   })
 
-  /** Returns the cached value; undefined while its lookup runs. */
+  /** Undefined while the lookup runs. */
   peek(key: string): T | undefined {
     return this.#lookups.get(key)?.value
   }
@@ -41,7 +41,7 @@ export class TtlCache<T> {
     }
   }
 
-  /** Drops running lookups too, because they may have read old values. */
+  /** Drops running lookups too. */
   clear(): void {
     this.#lookups.clear()
   }

@@ -11,7 +11,7 @@ import { Failure, unavailable } from '../failure.ts'
 import type { RecordVersion } from './consent-token.ts'
 import { findVisitedRecord, type VisitedRecord } from './queries.ts'
 
-/** The second read decides a lost race, unless the site's policy changed in between. */
+/** The second read decides a lost race, unless the site's policy changed meanwhile. */
 const maxAttempts = 3
 
 export interface Visit {
@@ -33,11 +33,10 @@ export interface Predecessor {
 }
 
 /**
- * Changes a token's record from the version in the token to the next. Repeats the response if the same request made that
- * change, because it may have been lost. Any other request with a used token would buy the newest one.
- *
+ * Changes a token's record from the token's version to the next. Repeats the response if the same request made that
+ * change, because it may have been lost.
  * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
- * `rejectPartialAnswer` do
+ * `rejectPartialAnswer`
  */
 export async function changeByToken(
   deps: Deps,
@@ -75,7 +74,7 @@ function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean
   return accepted === row.accepted && sameJson(preferences, row.preferences)
 }
 
-/** Returns true if the visitor accepts again after the expiry: the record keeps its state, and the period starts anew. */
+/** Returns true if the visitor accepts again after the expiry: only the period starts anew. */
 function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): boolean {
   return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
 }
@@ -105,7 +104,7 @@ async function write(
   return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
 }
 
-/** @throws Failure `invalid_request` for another consent_id or subject_id: browsers can be shared */
+/** Browsers can be shared. @throws Failure `invalid_request` for another consent_id or subject_id */
 function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   for (const name of ['consent_id', 'subject_id'] as const) {
     if (draft[name] === undefined || draft[name] === row[name]) continue
@@ -113,7 +112,7 @@ function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   }
 }
 
-/** Returns false for a refusal, because it agrees to no text. */
+/** A refusal agrees to no text. */
 function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
   if (accepted === false) return false
   return (
@@ -122,7 +121,7 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
   )
 }
 
-/** @throws Failure `invalid_request` for absent fields: an answer to the old notice says nothing about a new one */
+/** An answer to the old notice says nothing about a new one. @throws Failure `invalid_request` for absent fields */
 function rejectPartialAnswer(draft: BannerDraft): void {
   const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
   if (absent.length === 0) return

@@ -8,7 +8,7 @@ const prefix = 'ct-'
 const formatVersion = 1
 const macSize = 16
 
-/** Format version, record id, record version, and expiry in milliseconds since 1970. */
+/** Format version, record id, record version, and expiry in ms since 1970. */
 const headSize = 1 + 16 + 4 + 8
 
 export interface TokenScope {
@@ -17,7 +17,7 @@ export interface TokenScope {
   readonly siteId: string
 }
 
-/** Version of a record. A later change of the record invalidates the token. */
+/** A later change of the record invalidates the token. */
 export interface RecordVersion {
   readonly id: string
   readonly version: number
@@ -33,7 +33,7 @@ export function encodeConsentToken(scope: TokenScope, { id, version }: RecordVer
   return prefix + Buffer.concat([head, mac(scope, head)]).toString('base64url')
 }
 
-/** Returns null for a token that was altered, issued for another account or site, or has expired. */
+/** Returns null for a token that was altered, is of another account or site, or has expired. */
 export function decodeConsentToken(scope: TokenScope, token: string, now: Date): RecordVersion | null {
   const bytes = Buffer.from(token.slice(prefix.length), 'base64url')
   const head = bytes.subarray(0, headSize)

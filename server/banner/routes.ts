@@ -49,7 +49,7 @@ interface Visit {
   readonly connection: Connection
 }
 
-/** The public flow (service specification section 4.7). */
+/** Service specification section 4.7. */
 export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
   const visits = new WeakMap<FastifyRequest, Visit>()
   const limitByAddress = limitRequests(app, deps.bannerLimits.address, networkKey)

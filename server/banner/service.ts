@@ -15,7 +15,7 @@ export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
   readonly place: Place | null
-  /** True for `Sec-GPC: 1` (Global Privacy Control), which does not change the answer. */
+  /** `Sec-GPC: 1` (Global Privacy Control), which does not change the answer. */
   readonly gpc: boolean
 }
 
@@ -26,8 +26,7 @@ export interface VisitDeps extends Deps {
 
 /**
  * Changes the record of the `consent_token`, or creates one.
- * @throws Failure `invalid_request` for an invalid token, without a query if it was never valid; as `createConsent` and
- * `changeByToken` do
+ * @throws Failure `invalid_request` for an invalid token; as `createConsent` and `changeByToken`
  */
 export async function recordVisit(
   deps: VisitDeps,
@@ -48,10 +47,7 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/**
- * Changes the token's record, or adds a successor for another notice. The successor keeps the person's identifiers, because
- * a withdrawal needs them.
- */
+/** Changes the token's record, or adds a successor for another notice, which keeps the identifiers for a withdrawal. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
@@ -75,12 +71,14 @@ async function continueVisit(
   })
 }
 
-/** Blames the token, because the page sent no Idempotency-Key. */
+/** The page sent no Idempotency-Key. */
 function tokenConflict(): Failure {
   return new Failure('conflict', 'Another answer was recorded by the consent_token.')
 }
 
-/** Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains. */
+/**
+ * Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains.
+ */
 async function createVisit(
   deps: Deps,
   caller: Caller,

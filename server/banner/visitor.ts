@@ -15,12 +15,12 @@ import type { Connection } from './service.ts'
 export interface VisitorDeps {
   readonly sql: Sql
   readonly tokens: TtlCache<TokenSite>
-  /** Separate, so that a flood of the public flow takes no slots of the private API. */
+  /** A flood of the public flow takes no slots of the private API. */
   readonly publicAdmission: Admission
 }
 
 /**
- * Finds a token's site, and sets the CORS headers. A token authenticates nobody, because every page contains it.
+ * Finds a token's site, and sets the CORS headers. A token authenticates nobody: every page contains it.
  * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow
  */
 export async function findTokenHolder(
@@ -33,7 +33,7 @@ export async function findTokenHolder(
   if (!ids) throw invalidToken()
   const tokenHash = hashOf(token)
   const site = await deps.tokens.get(tokenHash.toString('base64'), () =>
-    // Anyone can make up well-formed tokens, so lookups are limited.
+    // Anyone can make up well-formed tokens.
     deps.publicAdmission.run('lookups', () => findTokenSite(deps.sql, { ...ids, tokenHash })),
   )
   if (!site || (site.expires_at && site.expires_at <= new Date())) throw invalidToken()
@@ -52,7 +52,7 @@ export async function findTokenHolder(
   return { accountId, kind: 'site_token', id: siteId }
 }
 
-/** A CORS preflight (Fetch standard) carries no token, so the response is the same for every site. */
+/** A CORS preflight (Fetch standard) carries no token. */
 export const preflightHeaders = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST',
@@ -68,7 +68,7 @@ const maxUserAgent = 1024
 
 export type ConnectionConfig = Pick<Config, 'edgeCountryHeader' | 'edgeRegionHeader'>
 
-/** Call it early: a closed socket has no address. */
+/** A closed socket has no address. */
 export function readConnection(config: ConnectionConfig, request: FastifyRequest): Connection {
   const userAgent = request.headers['user-agent']?.slice(0, maxUserAgent)
   return {

@@ -15,7 +15,7 @@ import { findExpiry, findNotices, findRejection } from './notice.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
-/** Maps by the index of the create in its batch. */
+/** By index in the batch. */
 type Drafts = ReadonlyMap<number, Draft>
 type Results = Map<number, CreateResult>
 
@@ -30,7 +30,7 @@ interface Batch {
 /** The insert skips a record if its site's policy changed or its key expired meanwhile. */
 const maxAttempts = 3
 
-/** Validating and hashing a whole batch at once would block other requests. */
+/** A whole batch at once would block other requests. */
 const itemsPerTurn = 100
 
 interface Extras extends Pick<Draft, 'place' | 'gpc'> {
@@ -39,11 +39,10 @@ interface Extras extends Pick<Draft, 'place' | 'gpc'> {
 }
 
 /**
- * Creates a record, batched with the caller's other creates of this turn of the event loop. A key used in the last 24 hours
+ * Creates a record, batched with the caller's other creates of this turn of the event loop. A key of the last 24 hours
  * replays its first response.
- *
- * @throws Failure `not_found` if the account has no such site; `conflict` if the key was used with another body, if its record
- *   was purged, or if the database found a duplicate (db/errors.ts).
+ * @throws Failure `not_found` for a site; `conflict` if the key was used with another body, if its record was purged,
+ * or for a duplicate (db/errors.ts).
  */
 export function createConsent(
   deps: Deps,
@@ -53,7 +52,7 @@ export function createConsent(
   { body = draft, ...extras }: Extras = {},
 ): Promise<Created> {
   const claim = key === null ? null : claimKey(key, body)
-  // Keyed and unkeyed creates are batched separately: a keyed insert can block on another request's key.
+  // A keyed insert can block on another request's key.
   const batch = `${caller.accountId} ${caller.kind} ${caller.id} ${claim ? 'keyed' : 'unkeyed'}`
   return deps.creates.run(batch, { draft, claim, ...extras }, async items => {
     const results = await createMany(deps, caller, new Map(items.entries()))
@@ -61,7 +60,7 @@ export function createConsent(
   })
 }
 
-/** Creates one record per row like `createConsent`, all in one statement. Results are in row order. */
+/** Creates one record per row, all in one statement. Results are in row order. */
 export async function createRows(
   deps: Deps,
   caller: Caller,
@@ -76,16 +75,13 @@ export async function createRows(
     const { idempotency_key: key, ...draft } = data
     return drafts.set(index, { draft, claim: key === undefined ? null : claimKey(key, draft) })
   })
-  // Reads current policies, because records written by a second attempt would be out of order.
+  // Records of a second attempt would be out of order.
   if (drafts.size > 0) await deps.policies.read(deps.sql, caller.accountId, siteIds(drafts))
   for (const [index, result] of await createMany(deps, caller, drafts, view)) results.set(index, result)
   return rows.map((_, index) => getResult(results, index))
 }
 
-/**
- * Throws only if nothing was written. Afterwards an error becomes the result of the remaining drafts, because retrying the
- * whole batch would write the others twice.
- */
+/** Throws only if nothing was written; afterwards an error becomes the result of the remaining drafts. */
 export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, view: View = 'whole'): Promise<Results> {
   const results: Results = new Map()
   const batch: Batch = { deps, caller, drafts, results, view }
@@ -114,13 +110,12 @@ function openDrafts({ drafts, results }: Batch): Drafts {
 
 interface Built {
   readonly records: ReadonlyMap<number, NewRecord>
-  /** Drafts that do not match the site's notice, unless their key replays a response. */
+  /** Drafts that contradict the site's notice, unless their key replays a response. */
   readonly rejected: ReadonlyMap<number, Failure>
 }
 
 /**
- * Builds one record per key: later drafts with the same key replay it. Rejects a draft only by a current policy version,
- * because a cached one may since have been replaced by a version with a published notice.
+ * Builds one record per key, which later drafts with that key replay. Only a current policy version rejects a draft.
  */
 async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const { deps, caller, results } = batch
@@ -201,7 +196,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-/** Also refreshes the cached policies. */
+/** Refreshes the cached policies. */
 async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
@@ -267,7 +262,7 @@ export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, p
   }
 }
 
-/** Returns null for most identifiers, which are their own near form. */
+/** Returns null for an identifier that is its own near form. */
 function findNearSubject(subjectId: string): string | null {
   const form = toNearForm(subjectId)
   return form === subjectId ? null : form
@@ -283,7 +278,7 @@ export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: 
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
     const pending = work(item)
-    if (pending instanceof Promise) await pending // most work is synchronous, and awaiting it can take longer
+    if (pending instanceof Promise) await pending // awaiting synchronous work can take longer
   }
 }
 

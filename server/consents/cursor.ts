@@ -6,7 +6,7 @@ import { Failure } from '../failure.ts'
 const positionSizes: Readonly<Record<number, number>> = { 1: 16, 2: 24 }
 const macSize = 16
 
-/** A cursor is bound to its list, because in another one it would silently skip rows. */
+/** In another list, a cursor would silently skip rows. */
 export interface CursorScope {
   readonly secret: Buffer
   readonly accountId: string

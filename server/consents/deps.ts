@@ -10,7 +10,7 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
-  /** Key of the HMAC that identifies an origin. */
+  /** HMAC key of origins. */
   readonly originSecret: Uint8Array
   readonly policies: Policies
   readonly notices: PublishedNotices

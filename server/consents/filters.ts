@@ -7,7 +7,7 @@ type Conditions = {
   readonly [Name in FilterName]: (sql: Sql, value: NonNullable<FilterValues[Name]>) => Fragment
 }
 
-/** Of a row of `consents`. The bounds of `created_at` are those of the id, which its time begins. */
+/** Conditions on a row of `consents`. `created_at` begins the id. */
 const conditions: Conditions = {
   site_id: (sql, id) => sql`site_id = ${id}`,
   subject_id: (sql, id) => sql`subject_id = ${id}`,
@@ -26,7 +26,7 @@ export function andFilters(sql: Sql, values: FilterValues): Fragment {
   }, empty(sql))
 }
 
-/** Of an instant that the contract's schema accepted. */
+/** `instant` was validated by the contract. */
 export function milliseconds(instant: string): number {
   return parseInstant(instant) as number
 }

@@ -18,7 +18,7 @@ export function readIdempotencyKey(header: ReadHeader): string | null {
   throw new Failure('invalid_request', 'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once')
 }
 
-/** @throws Failure `invalid_request` if a batch has the header: its sender would consider retries safe */
+/** @throws Failure `invalid_request`: a batch's sender would consider retries safe */
 export function rejectIdempotencyKey(header: ReadHeader): void {
   if (header('idempotency-key') === undefined) return
   throw new Failure(
@@ -53,7 +53,7 @@ export function replay({ json, body_hash: bodyHash }: FirstAnswer, claim: Claim)
   return { json, isReplayed: true }
 }
 
-/** Only the hash is stored, because a key may contain personal data and outlives the purge of its record. */
+/** A key may contain personal data, and outlives its record's purge. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }

@@ -5,8 +5,8 @@ import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { ConsentJson, NewImport } from './rows.ts'
 
 /**
- * Inserts records with their origins, audit and log entries, and returns those inserted. Skips records whose origin is known or
- * whose site does not exist. One statement, with origins in order, for the reasons given at `insertConsents`.
+ * Inserts records with their origins, audit and log entries, and returns those inserted. Skips records whose origin is
+ * known or whose site does not exist. `insertConsents` gives the reasons for one statement and the order.
  */
 export function insertImports(
   sql: Sql,
@@ -50,7 +50,7 @@ export function insertImports(
 
 const whereClaimed = staticFragment(sql => sql`where (e.id in (select consent_id from claimed_origins)) is true`)
 
-/** Only the last entry of a record fills the record's columns, because its state is the record's. */
+/** Only a record's last entry fills its columns. */
 function entries(sql: Sql, imports: readonly NewImport[]): Fragment {
   const rows = imports.flatMap(toRows)
   const column = (value: (row: Row) => Value) => toColumn(rows.map(value))
@@ -101,13 +101,13 @@ function toRows(record: NewImport): Row[] {
 export interface KnownImport {
   readonly origin: Buffer
   readonly consent_id: string
-  /** Null after a purge, because it is a hash of personal data. */
+  /** Null after a purge. */
   readonly body_hash: Buffer | null
-  /** Record as imported; null only if it was removed outside the service. */
+  /** Record as imported; null if it was removed outside the service. */
   readonly json: string | null
 }
 
-/** Includes deleted records. `offset 0` has the same reason as in `findFirstAnswers`. */
+/** Includes deleted records. `findFirstAnswers` gives the reason for `offset 0`. */
 export function findImports(
   sql: Sql,
   accountId: string,

@@ -24,16 +24,13 @@ interface Growing extends NewImport {
 
 interface Run {
   readonly view: View
-  /**
-   * Ids from earlier attempts of the same request, by row index: a record that a lost attempt inserted is not reported as a
-   * replay.
-   */
+  /** Ids of earlier attempts by row index: a retry's own record is not a replay. */
   readonly newIds: Map<number, string>
 }
 
 /**
- * Imports records from another system, all in one statement. A known origin replays its first record. Results are in row order.
- * Idempotent without a time limit.
+ * Imports records in one statement; results are in row order. A known origin replays its first record. Idempotent
+ * without a time limit.
  */
 export async function importRows(
   deps: Deps,
@@ -75,7 +72,7 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/** If the first draft of an origin is neither inserted nor known, its site does not exist. */
+/** A draft that is neither inserted nor known has no site. */
 async function replayKnown(
   { sql }: Deps,
   { accountId }: Caller,
@@ -126,7 +123,7 @@ function conflict(message: string, reason?: ErrorReason<'conflict'>): Failure {
 function toDraft(secret: Uint8Array, accountId: string, row: Row): Draft {
   const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
   const answers = toAnswers(row)
-  // The file hashes are excluded because another file of the same system can contain the same row.
+  // Another file of the same system can contain the same row.
   const content = answers.map(({ accepted, preferences, policy_version, given_at }) => ({
     accepted,
     preferences,
@@ -137,7 +134,7 @@ function toDraft(secret: Uint8Array, accountId: string, row: Row): Draft {
   return { row, answers, claim: { origin: hashOrigin(secret, accountId, origin), bodyHash } }
 }
 
-/** A change inherits the fields it omits. */
+/** A change inherits the fields that it omits. */
 function toAnswers({
   accepted,
   preferences,
@@ -168,7 +165,7 @@ function toAnswers({
 }
 
 function toUtc(instant: string): string {
-  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // the usual form, which would come out unchanged
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // the usual form needs no conversion
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
@@ -185,7 +182,7 @@ function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, ans
   return record
 }
 
-/** All entries are dated with the import; the importer's answer time and file hash are facts. */
+/** Entries are dated with the import; the importer's time and file hash are facts. */
 function addEntry({ id, at, recordHash, entries }: Growing, actor: Actor, answer: ImportedAnswer, salt?: Buffer): void {
   const { given_at, file_sha256 } = answer
   const previous = entries.at(-1)?.link.hash ?? null

@@ -50,7 +50,7 @@ function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilter
   return { siteId: site_id, from: end && now, to: end ?? now }
 }
 
-/** Lists the soonest expiry first. @throws Failure `invalid_request` for other filters */
+/** Soonest expiry first. @throws Failure `invalid_request` for other filters */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
@@ -83,10 +83,10 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
   }
 }
 
-/** Filters by what never changes, and which find no records of one person. */
+/** Filters by what never changes and names no person. */
 const settledFilters: readonly string[] = ['site_id', 'imported', 'from', 'to'] satisfies FilterName[]
 
-/** Returns true if a lagging replica has the same list. Never for a person's, because an erased record must not reappear. */
+/** Returns true if a lagging replica has the same list. A person's may still show an erased record. */
 function isSettled({ before, include_deleted: _, ...values }: ListFilters): boolean {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   if (given.some(([name]) => !settledFilters.includes(name))) return false

@@ -14,15 +14,13 @@ export interface Answers {
 const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
- * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless an
- * imported answer was given after that record's last creation or update. An imported record counts as witnessed if an update
- * here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use the aliases `c`,
- * `h` and `i`.
- *
- * Each of the two is an index lookup. The first skips the subject's newer imported records, with a lookup in the history of
- * each that has several entries. Site and id are compared as a row, because with an equal site a generic plan prefers the
- * index without the site. For a past instant, imported records with a later answer are read too, because they may have had
- * another one then.
+ * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless
+ * an imported answer was given after that record's last creation or update. An imported record counts as witnessed if
+ * an update here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use
+ * the aliases `c`, `h` and `i`. Each of the two is an index lookup. The first skips newer imported records, with a
+ * lookup in the history of each that has several entries. Site and id are compared as a row: with an equal site, a
+ * generic plan prefers the index without the site. For a past instant, imported records with a later answer are read
+ * too.
  */
 export function newestAnswer(
   sql: Sql,

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 
-/** Name of the secret of `hashOrigin`: without it nobody can test a guess against the origins of erased records. */
+/** Without this secret, no guess can be tested against the origins of erased records. */
 export const originSecretName = 'origin'
 
-/** Returns the HMAC-SHA-256 of `account id || system || 0x00 || id`, which identifies another system's record in an account. */
+/** Returns the HMAC-SHA-256 of `account id || system || 0x00 || id`. */
 export function hashOrigin(
   secret: Uint8Array,
   accountId: string,

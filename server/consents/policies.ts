@@ -4,14 +4,11 @@ import { findPolicyVersions } from './queries.ts'
 
 const maxSites = 10_000
 
-/**
- * Caches policy versions without expiry, because the statement that writes a record writes nothing if the version has
- * changed.
- */
+/** Caches policy versions without expiry: a record is not written if its version has changed. */
 export class Policies {
   readonly #versions = new LRUCache<string, number>({ max: maxSites })
 
-  /** Returns cached, maybe outdated versions by site id, without sites of other accounts. */
+  /** Returns maybe outdated versions by site id, without other accounts' sites. */
   async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
     const guesses = new Map<string, number>()
     for (const id of siteIds) {

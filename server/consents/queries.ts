@@ -29,7 +29,7 @@ export const rareColumns = staticFragment(
   sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
 )
 
-/** Serializes in PostgreSQL, which is faster than parsing columns in the driver. Omits rare columns without a value. */
+/** PostgreSQL serializes faster than the driver parses. Omits rare columns without a value. */
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -54,7 +54,7 @@ export function viewJson(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idJson(sql) : consentJson(sql)
 }
 
-/** What `viewJson` needs of a record that a statement returns. */
+/** Columns that `viewJson` reads. */
 export function viewColumns(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idColumn(sql) : allColumns(sql)
 }
@@ -72,7 +72,7 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 
 /**
  * CTEs that write the audit and log entries of the CTE `changed`, with hashes from the CTE `links`. The join with the
- * account's row lets Citus write on one node only.
+ * account's row lets Citus write on one node.
  */
 export function auditAndLog(
   sql: Sql,
@@ -93,9 +93,8 @@ export function auditAndLog(
 }
 
 /**
- * CTEs `links`, and `locked`: ids of the records that meet `condition` and are not locked elsewhere. The order and `skip
- * locked` prevent deadlocks between batches. The update must compare versions, because Citus 13 cannot read rows that a
- * statement both locks and joins.
+ * CTEs `links`, and `locked`: ids of the records that meet `condition`. The order and `skip locked` prevent deadlocks.
+ * The update must compare versions: Citus 13 cannot read rows that a statement both locks and joins.
  */
 export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
   const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
@@ -112,14 +111,14 @@ export function linksAndLocks(sql: Sql, accountId: string, links: readonly Batch
 }
 
 /**
- * Condition that an id is in a batch. Must be repeated wherever a batch is joined with a table: without statistics the
- * planner would read the account's whole table for each record.
+ * Condition that an id is in a batch. Repeat it wherever a batch is joined: the planner may read the whole table for
+ * each record.
  */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
 }
 
-/** Lacks archived sites, which take no records. */
+/** Omits archived sites, which take no records. */
 export async function findPolicyVersions(
   sql: Sql,
   accountId: string,
@@ -131,10 +130,7 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/**
- * Returns records in any order. The subselect hides the array's length, because the planner would otherwise plan each call
- * anew.
- */
+/** In any order. The subselect hides the array's length, with which each call would be planned anew. */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -194,8 +190,8 @@ const andSitesPolicy = staticFragment(
 )
 
 /**
- * Returns undefined if the record's version has changed. One statement, because the driver's transactions
- * are not safe (db/postgres-pool/README.md).
+ * Returns undefined if the version has changed. One statement: the driver's transactions are not safe
+ * (db/postgres-pool/README.md).
  */
 export async function updateConsent(
   sql: Sql,
@@ -231,8 +227,8 @@ export async function updateConsent(
 }
 
 /**
- * Returns the deleted records, without those changed since they were read or locked elsewhere. With `erased` an erasure
- * request covers them, some of which may be deleted already.
+ * Returns the deleted records, without changed and locked ones. With `erased` an erasure request covers them, deleted
+ * earlier or now.
  */
 export function deleteRecords(
   sql: Sql,
@@ -253,10 +249,7 @@ export function deleteRecords(
     select id, site_id, deleted_at from changed`
 }
 
-/**
- * Returns one row with the first `limit` records (at most 100), because parsing fifty rows would take the driver as long as
- * the search.
- */
+/** Returns one row with the first `limit` records (at most 100), because parsing fifty takes as long as the search. */
 export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
   const runs = listRuns(sql, accountId, filters)
   return sql<PageJson[]>`
@@ -269,12 +262,10 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 }
 
 /**
- * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records, so each
- * combination is one run in index order, and the runs are merged.
- *
- * Each run needs an order and a limit, because PostgreSQL would otherwise read and sort all of it. The limit is a literal (a
- * page and one more): for a parameter the planner assumes a tenth of the table and plans each call anew. A run selects only
- * the page's columns: with more, each record is built twice.
+ * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records, so
+ * each combination is one run in index order, and the runs are merged. Without its own order and limit, a run is read
+ * and sorted whole. The limit is a literal: for a parameter the planner assumes a tenth of the table and plans each
+ * call anew. A run selects only the page's columns: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   const { accepted, include_deleted: includeDeleted = false, before, ...others } = filters
@@ -379,7 +370,7 @@ export async function findUnshown(
   return row ?? { ip_network: null, notice_entry: null }
 }
 
-/** Reads all in one statement, so that no change comes in between. */
+/** One statement, so that no change comes in between. */
 export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,

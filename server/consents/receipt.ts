@@ -22,14 +22,14 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/** Limits the memory for signing: an event has up to 16 KiB of preferences. */
+/** Limits memory: an event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
  * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a back-dated one;
- * `internal_error` if the history or the log does not verify, because the signature would vouch for it
+ * `internal_error` if the history or the log does not verify
  */
 export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
@@ -85,7 +85,7 @@ export async function issueReceipt(
   return await signer.sign(receipt)
 }
 
-/** Verifies also what the receipt does not say: a record whose deletion was undone by SQL still has its history. */
+/** Verifies more than the receipt says: a deletion undone by SQL is in the history. */
 async function requireVerified(sql: Sql, accountId: string, id: string): Promise<void> {
   for await (const { findings } of inspectRecords(sql, accountId, { ids: [id] })) {
     const [finding] = findings

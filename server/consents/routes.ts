@@ -33,7 +33,7 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such consent.'
 
-/** Adds the routes of the service specification (section 4), and batch, receipt and restore. */
+/** Service specification, section 4. */
 export function consentRoutes(
   app: FastifyInstance,
   deps: Deps &
@@ -134,7 +134,7 @@ function areImports(rows: readonly unknown[]): boolean {
   throw new Failure('invalid_request', 'records: must all have an origin, or none of them')
 }
 
-/** Checks the scope that the rows need. An owner's session has `write`. */
+/** An owner's session has `write`. */
 function requireScope(caller: Caller, scope: 'write' | 'import'): void {
   if (isKeyCaller(caller) ? caller.scopes.includes(scope) : scope === 'write') return
   throw new Failure(

@@ -2,7 +2,7 @@ import type { ConsentDraft, FilterValues } from '../../src/contract/index.ts'
 import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
 import type { Place } from '../net/geo.ts'
 
-/** Serialized record (service specification, section 2.1). */
+/** Service specification, section 2.1. */
 export interface ConsentJson {
   json: string
 }
@@ -34,7 +34,7 @@ export interface Draft {
   readonly draft: ConsentDraft
   readonly claim: Claim | null
   readonly place?: Place | undefined
-  /** True if the request had `Sec-GPC: 1`. */
+  /** True for `Sec-GPC: 1`. */
   readonly gpc?: boolean | undefined
 }
 
@@ -51,7 +51,7 @@ export interface NewRecord extends Identity, State {
   readonly gpc: true | null
 }
 
-/** Answer given elsewhere, as stated by the importer. */
+/** Answer given elsewhere, as the importer states it. */
 export interface ImportedAnswer extends State {
   /** UTC with milliseconds. */
   readonly given_at: string
@@ -75,7 +75,7 @@ export interface NewImport {
 
 export interface FirstAnswer extends ConsentJson {
   key: string
-  /** Empty after a purge, because it is a hash of personal data. */
+  /** Empty after a purge. */
   body_hash: Buffer
 }
 
@@ -98,7 +98,7 @@ export interface Entry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink
-  /** True if the request had `Sec-GPC: 1`. */
+  /** True for `Sec-GPC: 1`. */
   readonly gpc?: boolean
   /** True if an erasure request covers the record. */
   readonly erased?: boolean
@@ -113,7 +113,7 @@ export interface ChainRow {
 
 export interface StateRow extends ChainRow, State {}
 
-/** Link to append to a record that must still be at `version`. */
+/** Link for a record that must still be at `version`. */
 export interface BatchLink extends Link {
   readonly id: string
   readonly version: number
@@ -135,7 +135,7 @@ export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'recor
 
 export interface ExpiryFilters {
   readonly siteId?: string | undefined
-  /** Exclusive bound; null for none. */
+  /** Exclusive; null for none. */
   readonly from: Date | null
   readonly to: Date
   readonly after?: { readonly at: Date; readonly id: string } | undefined

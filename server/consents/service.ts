@@ -15,7 +15,7 @@ const maxAttempts = 100
 
 const maxBackoffMs = 10
 
-/** @throws Failure `not_found` if it is deleted, another account's, or unknown */
+/** @throws Failure `not_found` for a deleted, foreign or unknown record */
 export async function getConsent(
   { sql, reads }: Deps,
   { accountId }: Caller,
@@ -46,7 +46,7 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
-/** Returns audit entries even of a deleted record. @throws Failure `not_found` */
+/** Includes deleted records. @throws Failure `not_found` */
 export async function getHistory(
   { sql }: Deps,
   { accountId }: Caller,
@@ -65,7 +65,7 @@ export async function getHistory(
   return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
-/** Returns the form of the service specification, section 2.2, plus the link in the hash chain. */
+/** Service specification, section 2.2, with the link in the hash chain. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -87,7 +87,7 @@ function toAuditEntry(row: EntryRow): AuditEntry {
 }
 
 /**
- * Restores a deleted record; returns a live one unchanged.
+ * Returns a live record unchanged.
  * @throws Failure `conflict` if it is purged, or if an erasure request covers it without `despite_erasure`
  */
 export function restoreConsent(
@@ -116,11 +116,11 @@ function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
 }
 
 interface Change extends Pick<Event, 'action' | 'state'> {
-  /** ISO 8601 duration from this change, null for no end; undefined keeps the expiry. */
+  /** ISO 8601 duration, null for no end; undefined keeps the expiry. */
   readonly validFor?: string | null
 }
 
-/** Retries if the record's version has changed. `next` returns null for no change. */
+/** Retries if the version has changed. `next` returns null for no change. */
 async function applyEvent<Row extends StateRow & ConsentJson>(
   sql: Sql,
   caller: Caller,
@@ -173,7 +173,7 @@ export function deletionLinks(rows: readonly StateRow[], actor: Actor, { erased 
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row, facts }))
 }
 
-/** Deletes only records unchanged since they were read, and returns those. */
+/** Returns the records deleted, which had not changed since they were read. */
 export function deleteBatch(
   sql: Sql,
   accountId: string,

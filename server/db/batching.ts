@@ -1,20 +1,20 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, databaseTimeoutMs, dbErrorKind } from './errors.ts'
 
-/** Results must have the order of the items. An `Error` rejects its item's call. */
+/** Returns results in the order of the items. An `Error` rejects its item's call. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-/** Kinds of errors that a single item can cause; null is an error outside the database. */
+/** Errors that a single item can cause; null is one outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'conflict', 'missing'])
 
 /**
- * Combines calls of one turn of the event loop into one statement. If it fails with an error that a single item can cause,
- * each item is retried alone.
+ * Combines calls of one turn of the event loop into one statement. If an item may have made it fail, retries each
+ * alone.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** Executes `item` with others of the same key, using the first call's `execute`. */
+  /** Uses the first call's `execute` for all items of a key. */
   run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
     let loader = this.#loaders.get(key)
     if (!loader) {

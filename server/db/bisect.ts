@@ -1,7 +1,7 @@
 import { dbErrorKind } from './errors.ts'
 
 /**
- * Runs a statement on all rows, and on failure bisects down to the failing rows. Rethrows errors that do not concern a row.
+ * Runs a statement on all rows, and on failure bisects down to the failing rows. Rethrows errors that no row causes.
  */
 export async function bisect<Row extends { readonly id: string }, Result>(
   rows: readonly Row[],

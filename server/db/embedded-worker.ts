@@ -1,4 +1,4 @@
-// The embedded database's thread, so that its queries do not block HTTP.
+// The embedded database's thread: its queries do not block HTTP.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openPGlite } from './pglite.ts'
 

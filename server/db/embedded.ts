@@ -14,7 +14,7 @@ const maxSocketName = 16
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
-/** Size of the write-ahead log, about 20,000 creates, that triggers a checkpoint: a start after a power cut replays it. */
+/** About 20,000 creates, which a start after a power cut replays. */
 const maxLogBytes = 64 * 2 ** 20
 
 export interface EmbeddedOptions {
@@ -27,8 +27,7 @@ export interface EmbeddedOptions {
 
 /**
  * Starts the database's thread, and restarts it if it ends unexpectedly.
- *
- * @throws OperatorError if another process uses the folder, or the database cannot be opened
+ * @throws OperatorError if the folder is in use or the database cannot be opened
  */
 export async function startEmbedded(
   folder: string,
@@ -80,7 +79,7 @@ export async function startEmbedded(
   }
 }
 
-/** Checkpoints a long log, which PostgreSQL does in a process that PGlite lacks. */
+/** PGlite lacks PostgreSQL's checkpointer. */
 async function checkpoint(folder: string): Promise<void> {
   const sql = connect({ target: { folder }, max: 1 })
   try {
@@ -120,7 +119,7 @@ const systemHints: readonly (readonly [reason: RegExp, hint: (folder: string) =>
   [/disk is full|disk quota|no space left/i, folder => `make room on the disk of ${folder}`],
 ]
 
-/** Accepts a cause from the thread, which is a structured clone. */
+/** `cause` is a structured clone from the thread. */
 function unusable(problem: string, folder: string, cause: unknown): OperatorError {
   const { message = '', code = '', hint } = cause as { message?: string; code?: string; hint?: string }
   const reason = systemErrors[code] ?? message

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Total time that a request may wait for the database; also the longest time of a statement. */
+/** Longest wait of a request for the database, and longest statement. */
 export const databaseTimeoutMs = 5000
 
-/** Kind by code: a SQLSTATE (PostgreSQL manual, appendix A) or a code of the connection. */
+/** By SQLSTATE (PostgreSQL manual, appendix A) or code of the connection. */
 export type DbErrorKind =
-  /** The connection was lost. The statement may have been executed. */
+  /** The statement may have been executed. */
   | 'lost'
   | 'aborted'
-  /** Rejected before execution. Another connection or a new plan may succeed. */
+  /** Not executed. Another connection or a new plan may succeed. */
   | 'rejected'
   | 'unavailable'
   | 'conflict'
-  /** A foreign key that references no row. */
+  /** A foreign key without its row. */
   | 'missing'
 
 const connectionCodes =
@@ -30,15 +30,15 @@ const kinds: readonly (readonly [codes: RegExp, kind: DbErrorKind])[] = [
 ]
 
 /**
- * Returns null for errors outside the database, and for bugs: a syntax error, or a value that cannot be read or stored (22, 54),
- * which validation refuses before, so that a statement, a plan or a worker of a cluster has caused it.
+ * Returns null for errors outside the database, and for bugs: a syntax error, or a value that validation should have
+ * rejected (22, 54).
  */
 export function dbErrorKind(error: unknown): DbErrorKind | null {
   const code = dbErrorCode(error)
   return code === null ? null : (kinds.find(([codes]) => codes.test(code))?.[1] ?? null)
 }
 
-/** Returns true if the failed statement was certainly rolled back, rejected, or never sent. */
+/** Returns true if the failed statement was certainly rolled back, rejected or never sent. */
 export function wasNotExecuted(error: unknown): boolean {
   return /^(40001|40P01|25006|26000|0A000|55P03|57014|57P03|53...|ECONNREFUSED|CONNECT_TIMEOUT)$/.test(
     dbErrorCode(error) ?? '',
@@ -46,9 +46,8 @@ export function wasNotExecuted(error: unknown): boolean {
 }
 
 /**
- * Prefixes of messages with which a Citus coordinator reports a lost worker connection. It sets libpq's errors, which lack a
- * SQLSTATE, to XX000, and the message may be empty (Citus, `ReportResultError` in remote_commands.c). Only English messages
- * are recognized.
+ * A Citus coordinator reports a lost worker connection as XX000, with libpq's English message or none (Citus,
+ * `ReportResultError` in remote_commands.c).
  */
 const lostWorkerMessages = [
   'server closed the connection',
@@ -70,7 +69,7 @@ const lostWorkerMessages = [
   'postmaster was shut down',
 ] as const
 
-/** Returns true for an internal error that ended the session, such as its start with a full disk. */
+/** An internal error such as a start with a full disk. */
 function endedSession({ code, severity }: { code?: unknown; severity?: unknown }): boolean {
   return code === 'XX000' && (severity === 'FATAL' || severity === 'PANIC')
 }
@@ -98,17 +97,15 @@ const maxRetries: Partial<Record<DbErrorKind, number>> = { aborted: 3, rejected:
 const backoffStepMs = 40
 
 export interface RetryOptions {
-  /** True to retry after a lost connection too, when the first attempt may have been executed. */
+  /** True to retry even if the first attempt may have been executed. */
   readonly isIdempotent: boolean
   readonly budgetMs: number
   readonly onRetry: (code: string) => void
 }
 
 /**
- * Retries with full jitter if the kind of the error allows that.
- *
- * If the retry after a lost connection fails, throws the first error: the retry of an executed deletion would otherwise
- * report "not found".
+ * Retries with full jitter if the kind of the error allows it. If the retry after a lost connection fails, throws the
+ * first error: after an executed deletion the second is "not found".
  */
 export async function withRetry<T>(
   work: () => Promise<T>,

@@ -1,8 +1,8 @@
-// Files survive a power cut only if both their data and their folder are flushed.
+// A file survives a power cut if its data and its folder are flushed.
 import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Errors of systems that cannot flush a folder, or do not need to (Windows). */
+/** Systems that cannot flush a folder, or need not (Windows). */
 const withoutFolders = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'])
 
 export function flush(descriptor: number): void {
@@ -28,7 +28,7 @@ export function flushFolder(folder: string): void {
   }
 }
 
-/** Creates a folder with its parents. Node's `recursive` never returns on a file system that rejects folders (/proc). */
+/** Creates parents too. Node's `recursive` never returns on /proc. */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Caches a parameterless fragment per pool, because building one costs as much as building a statement. */
+/** Caches a fragment per pool, because building one costs as much as a statement. */
 export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   const built = new WeakMap<Sql, Fragment>()
   return sql => {
@@ -14,25 +14,19 @@ export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fra
 
 export const empty = staticFragment(sql => sql``)
 
-/** Formats a time as `toISOString` does, whatever the database's settings. */
+/** Formats a time as `toISOString` does. */
 export function instant(sql: Sql, time: Fragment): Fragment {
   return sql`coalesce(to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${time}::text)`
 }
 
 type Value = string | number | boolean | Date | Buffer | null
 
-/**
- * Formats an array literal (PostgreSQL manual, 8.15.2). The driver could do so only with type queries
- * (postgres-pool/README.md).
- */
+/** Formats an array literal (PostgreSQL manual, 8.15.2). The driver would query types (postgres-pool/README.md). */
 export function toArrayLiteral(values: readonly Value[]): string {
   return `{${values.map(toElement).join(',')}}`
 }
 
-/**
- * Formats a column for a multi-argument `unnest`. An all-null column becomes `{}`, because `unnest` pads shorter arrays with
- * nulls.
- */
+/** Formats a column for a multi-argument `unnest`. An all-null column becomes `{}`: `unnest` pads it with nulls. */
 export function toColumn(values: readonly Value[]): string {
   return values.every(value => value === null) ? '{}' : toArrayLiteral(values)
 }

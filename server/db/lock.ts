@@ -4,11 +4,10 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * Locks a folder for this process. Returns a function that unlocks it, or null if another process holds the lock.
- *
- * The lock is a Unix socket on which its owner listens: it ends with the process, and works between containers, where
- * process ids mean nothing. The highest number in `lock.<number>` counts. A process that finds that socket dead links its
- * own under the next number, which only one can do. Numbers are never reused.
+ * Locks a folder for this process. Returns a function that unlocks it, or null if another process holds the lock. The
+ * lock is a Unix socket on which its owner listens: it ends with the process, and works between containers. The highest
+ * number in `lock.<number>` counts. A process that finds that socket dead links its own under the next number, which
+ * only one can do. Numbers are never reused.
  */
 export async function lockFolder(folder: string): Promise<(() => Promise<void>) | null> {
   const own = join(folder, `lock-${randomUUID().slice(0, 8)}`)
@@ -24,7 +23,7 @@ export async function lockFolder(folder: string): Promise<(() => Promise<void>) 
         for (const number of lower) rmSync(lockAt(folder, number), { force: true })
         return async () => void (await stop(server))
       }
-      rmSync(lockAt(folder, mine), { force: true }) // the folder has changed since it was listed, because another process was faster
+      rmSync(lockAt(folder, mine), { force: true }) // another process was faster
     }
   } finally {
     rmSync(own, { force: true })

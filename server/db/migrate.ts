@@ -25,7 +25,7 @@ export const schemaVersion = migrations.at(-1)?.[0] ?? ''
 
 const lock = 7_266_328
 
-/** Blocks other nodes' migrations, and thus their start, until the end of the transaction. */
+/** Blocks other nodes' migrations and starts until the transaction ends. */
 export async function lockSchema(tx: ISql): Promise<void> {
   await tx`select pg_advisory_xact_lock(${lock})`
 }
@@ -35,10 +35,10 @@ interface Applied {
   readonly oldest: string | null
 }
 
-/** Longest wait for a lock that stops requests: they queue behind it. */
+/** Longest wait for a lock that stops requests. */
 const lockTimeoutMs = 300
 
-/** Longest wait for a lock that stops none. Longer than `deadlock_timeout`, after which autovacuum gives way. */
+/** Longest wait for a lock that stops none; longer than `deadlock_timeout`, after which autovacuum gives way. */
 const weakLockTimeoutMs = 1500
 
 const lockPauseMs = 2000
@@ -48,14 +48,14 @@ interface Waiting {
   readonly onWait?: ((what: string | null) => void) | undefined
   /** Ends the migration before its next step. */
   readonly signal?: AbortSignal | undefined
-  /** Those of the program, except in tests of migrations. */
+  /** Default: the program's own. */
   readonly known?: readonly Migration[]
 }
 
 /**
  * Migrates a new database in one transaction, and any other step by step beside nodes of the version before.
  * @throws PostgresError, with the step undone; the next call continues with it
- * @throws OperatorError if a newer version has migrated it and does not allow this one beside it, or if an unreleased one made it
+ * @throws OperatorError if a newer or unreleased version has migrated it and does not allow this one
  * @throws the reason of the signal
  */
 export async function migrate(sql: Sql, waiting: Waiting = {}): Promise<void> {
@@ -129,7 +129,7 @@ async function limitLocks(tx: TransactionSql, ms: number): Promise<void> {
   await tx.unsafe(`set local lock_timeout = ${ms}`)
 }
 
-/** Locks the tables that a step names, against vacuum alone: reads and writes go on. */
+/** Locks a step's tables against vacuum alone. */
 async function stopVacuum(tx: TransactionSql, step: string): Promise<void> {
   const words = step.replace(/--.*/g, '').match(/\w+/g) ?? []
   const tables = await tx<{ name: string }[]>`
@@ -142,7 +142,7 @@ async function stopVacuum(tx: TransactionSql, step: string): Promise<void> {
   await limitLocks(tx, lockTimeoutMs)
 }
 
-/** Returns true also for a deadlock with a request. */
+/** Includes deadlocks with requests. */
 function isLocked(error: unknown): boolean {
   return /^(55P03|40P01)$/.test(dbErrorCode(error) ?? '')
 }
@@ -184,7 +184,7 @@ interface Table {
   readonly hasTenant: boolean
 }
 
-/** Distributes tenants' tables on a Citus cluster by account, colocated, and copies the others to each node. */
+/** Distributes tenants' tables on a Citus cluster by account, and copies the others to each node. */
 async function distribute(tx: TransactionSql): Promise<void> {
   const citus = await tx`select 1 from pg_extension where extname = 'citus'`
   if (citus.length === 0) return
@@ -197,7 +197,7 @@ async function distribute(tx: TransactionSql): Promise<void> {
   for (const { name } of tables) await tx`select truncate_local_data_after_distributing_table(${name})`
 }
 
-/** Returns tables not distributed yet: `accounts` first, and each after those that it references. */
+/** Returns undistributed tables: `accounts` first, each after those that it references. */
 function findLocal(tx: TransactionSql): Promise<Table[]> {
   return tx<Table[]>`
     with recursive placed as (

@@ -8,12 +8,12 @@ export const partialMessage = 'the accounts of a server of the cluster that is d
 export type Accounts = Fragment
 
 /**
- * Finds accounts with work to do, by one query over all of them. When a server of a Citus cluster is down, that query fails:
- * from then on each account is asked by itself, without those of the servers that have failed.
+ * Finds accounts with work by one query. If that fails because a server of a Citus cluster is down, queries each
+ * account of the other servers.
  */
 export class NextAccount {
   readonly #sql: Sql
-  /** Servers that have failed; null until the first has. */
+  /** Null until a server has failed. */
   #down: Set<number> | null = null
   /** The rest of the page of accounts that was read last. */
   #ahead: Place[] = []
@@ -22,12 +22,11 @@ export class NextAccount {
     this.#sql = sql
   }
 
-  /** True if accounts were left out. */
   get isPartial(): boolean {
     return this.#down !== null && this.#down.size > 0
   }
 
-  /** `after` must not be less than in an earlier call. */
+  /** `after` must never decrease. */
   async find<T>(after: string, query: (accounts: Accounts) => Promise<T | undefined>): Promise<T | undefined> {
     try {
       if (!this.#down) return await query(this.#sql`> ${after}`)
@@ -81,7 +80,7 @@ interface Place {
 
 const placesPerPage = 1000
 
-/** Each account has a login, and every server has all logins. */
+/** Every server has all logins, and each account has one. */
 async function listPlaces(sql: Sql, after: string): Promise<Place[]> {
   return await sql<Place[]>`
     select account_id, p.groupid as server

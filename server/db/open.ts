@@ -12,9 +12,9 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** Separate pool, because the public flow must not block the private API; not on the embedded database. */
+  /** The public flow must not block the private API. Null with the embedded database. */
   readonly publicSql: Sql
-  /** Separate pool, because requests must not delay the monitor; not on the embedded database. */
+  /** Requests must not delay the monitor. */
   readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>
@@ -23,7 +23,7 @@ export interface Database {
 interface OpenOptions extends EmbeddedOptions {
   readonly share?: boolean
   readonly isUnlimited?: boolean
-  /** Ends a migration before its next step: its reason is thrown. */
+  /** Ends a migration before its next step. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -31,7 +31,7 @@ const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
 
-/** One for a read while a write waits. */
+/** One to read while a write waits. */
 const maxMonitorConnections = 2
 
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
@@ -39,7 +39,7 @@ export async function openDatabase(config: Config, options: OpenOptions): Promis
   const { onWait, signal, isUnlimited } = options
   if (url)
     return openMigrated({ target: { url }, max: maxConnections, isUnlimited }, { readDatabaseUrl, onWait, signal })
-  // The embedded database has one backend: a second connection would wait.
+  // The embedded database has one backend.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait, signal })
   return await openMigrated(connection, { onWait, signal, embedded: await startEmbedded(folder, options) })
@@ -80,7 +80,7 @@ async function openMigrated(
   }
 }
 
-/** @throws OperatorError if the database is lost during `work` */
+/** @throws OperatorError if the database is lost */
 export async function explainLoss<T>(config: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -89,7 +89,7 @@ export async function explainLoss<T>(config: Config, work: () => Promise<T>): Pr
   }
 }
 
-/** @throws OperatorError if the database is lost while the items are read */
+/** @throws OperatorError if the database is lost */
 export async function* explainLossOf<T>(config: Config, items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items
@@ -122,7 +122,7 @@ const otherHints = {
   },
 } as const
 
-/** Changes that all servers of a cluster must take, such as a new login, need each of them. */
+/** All servers of a cluster must take some changes, such as a new login. */
 function delayHint(cause: unknown): string | undefined {
   if (/ remote node /.test(String((cause as Error).message)))
     return 'start that server of the cluster, or take it out with citus_disable_node'

@@ -9,10 +9,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import { filesName, socketName } from './connect.ts'
 import { flush, flushFolder } from './flush.ts'
 
-/**
- * Adds the fsync that PGlite's file layer lacks, before PostgreSQL's first write: the start already relies on a flushed
- * pg_control.
- */
+/** Adds the fsync that PGlite lacks, before PostgreSQL's first write. */
 class FlushedFiles extends NodeFS {
   override async init(pg: PGlite, options: Parameters<NodeFS['init']>[1]): ReturnType<NodeFS['init']> {
     return await super.init(pg, { ...options, preRun: [...(options.preRun ?? []), flushToDisk] })
@@ -29,8 +26,8 @@ function flushToDisk({ FS }: PGlite['Module']): void {
     try {
       flush(stream.nfd)
     } catch (error) {
-      // A second fsync can succeed although data of the first is lost. So nothing more is acknowledged, and the thread ends:
-      // the next one replays the log from the disk.
+      // A second fsync can succeed although data of the first is lost, so the thread ends: the next one replays the
+      // log.
       failure = error
       setImmediate(() => {
         throw error
@@ -41,15 +38,15 @@ function flushToDisk({ FS }: PGlite['Module']): void {
   }
 }
 
-// V8 optimizes a WebAssembly function after this many bytes of its code have run. With the default (1.8 million, 13 million
-// since Node.js 22) half of a start is spent on functions that run only briefly.
+// V8 optimizes a WebAssembly function after this many bytes of its code have run. With the default half of a start is
+// spent on functions that run briefly.
 setFlagsFromString('--wasm-tiering-budget=100000000')
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
-/** Extended-protocol messages that begin or continue a sequence, which ends with Sync. */
+/** Messages that begin or continue a sequence of the extended protocol, which ends with Sync. */
 const sequenceMessages = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
 
 /** Execute of a missing portal: after its error, Sync commits nothing of the sequence. */
@@ -58,8 +55,8 @@ const executeMissing = new Uint8Array([0x45, 0, 0, 0, 10, 0x3f, 0, 0, 0, 0, 0])
 const terminate = 0x58
 
 /**
- * PGlite for many clients. pglite-socket can serve another client between two messages, so a client whose Bind and Execute
- * arrive in two reads could get another client's rows. A sequence up to its Sync therefore counts as a transaction.
+ * PGlite for many clients. A sequence up to its Sync counts as a transaction: pglite-socket could serve another client
+ * in between, and mix up their rows.
  */
 export class SharedPGlite extends PGlite {
   #unfinished = false
@@ -74,7 +71,7 @@ export class SharedPGlite extends PGlite {
     await super.execProtocolRawStream(message, options)
   }
 
-  /** Called by pglite-socket to roll back after a client that disconnected. */
+  /** pglite-socket rolls back with it after a client that disconnected. */
   override async exec(...args: Parameters<PGlite['exec']>): ReturnType<PGlite['exec']> {
     await this.#abandonSequence()
     return super.exec(...args)
@@ -92,14 +89,14 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Unpacks an empty database if there is none. The caller holds the folder's lock.
+ * Unpacks a new database into an empty folder. The caller holds the folder's lock.
  * @throws OperatorError if PostgreSQL rejects the files
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)
   if (isAbsent(data)) await initialize(data, fresh)
-  chmodSync(data, 0o700) // the folder may have existed before
-  // A killed process leaves this file; empty, after a power cut, it would prevent PostgreSQL's start.
+  chmodSync(data, 0o700) // the folder may have existed
+  // A killed process leaves this file; empty, it prevents PostgreSQL's start.
   removeProcessId(data)
   return serveOnSocket(await open(data), folder)
 }

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 const maxLagMs = 60_000
 
-/** Age beyond which lagging replicas agree with the primary: twice the lag, to allow for clocks that differ. */
+/** Data of this age is on all replicas in use; clocks may differ. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
@@ -52,7 +52,7 @@ export class Replicas {
   }
 }
 
-/** Returns false even if merely nothing was committed for a minute, because a replica that is cut off looks the same. */
+/** Returns false also if nothing was committed for a minute. */
 async function isCurrent(sql: Sql): Promise<boolean> {
   const since = new Date(Date.now() - maxLagMs)
   const [row] = await sql<{ is_current: boolean | null }[]>`

@@ -1,5 +1,5 @@
-// The log's order can contradict a date. An entry that existed when a checkpoint was made has a leaf before it, so an entry
-// after a checkpoint that is dated before it was written later than stated.
+// An entry that existed when a checkpoint was made has a leaf before it. An entry after a checkpoint that is dated
+// before it was written later than stated.
 
 import type { Sql } from 'postgres'
 import { backdatingToleranceMs, completeSize, isBackdated } from '../../src/evidence/dates.ts'
@@ -32,8 +32,8 @@ export function tryReadCheckpoint(document: string): SignedCheckpoint | null {
 }
 
 /**
- * Reads checkpoints by size, from the signed documents, because columns can be tampered with.
- * @throws Failure `internal_error` if one is not signed by a key of the chain, or of another log or size
+ * Reads checkpoints by size from the signed documents, because columns can be tampered with.
+ * @throws Failure `internal_error` if one is not signed by a key of the chain, or is of another log or size
  */
 async function needSigned(
   sql: Sql,
@@ -62,8 +62,7 @@ async function needSigned(
 }
 
 /**
- * Returns the signed time of the last checkpoint that had every entry of its time, `last` or one before it; null if there is
- * none.
+ * Returns the signed time of the last complete checkpoint up to `last`, or null.
  * @throws Failure `internal_error` if it does not verify
  */
 export async function findCompleteTime(
@@ -78,14 +77,14 @@ export async function findCompleteTime(
 }
 
 export interface Place extends PlaceRow {
-  /** The first checkpoint that has the entry; null if the log does not have it yet. */
+  /** The first checkpoint that has the entry, or null. */
   readonly after: SignedCheckpoint | null
-  /** The last complete one that does not; null if there is none. */
+  /** The last complete one that does not, or null. */
   readonly before: SignedCheckpoint | null
 }
 
 /**
- * Returns where the log got the entries of a record, oldest first.
+ * Returns where the log has a record's entries, oldest first.
  * @throws Failure `internal_error` if a checkpoint does not verify by keys that chain to the anchor
  */
 export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {
@@ -94,7 +93,7 @@ export async function findPlaces(sql: Sql, accountId: string, id: string, anchor
     statements.map(({ document }) => document),
     anchor,
   )
-  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // first, so that it is none of a later entry
+  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // read first, so that it covers no later entry
   const rows = await listPlaces(sql, accountId, id)
   const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
   const sizeBefore = ({ size }: PlaceRow) => {
@@ -119,7 +118,7 @@ export function findBackdated(places: readonly Place[]): Backdated | undefined {
     .at(0)
 }
 
-/** Returns the next entries not in the log yet that are dated before a complete checkpoint. */
+/** Returns the next unlogged entries that are dated before a complete checkpoint. */
 export async function listBackdated(
   sql: Sql,
   accountId: string,

@@ -30,13 +30,13 @@ export interface Log {
   readonly sql: Sql
   readonly signer: Signer
   readonly signal?: AbortSignal | undefined
-  /** Called with entries appended although they are dated before an earlier checkpoint. */
+  /** Called with entries dated before an earlier checkpoint. */
   readonly onBackdated?: ((accountId: string, entries: readonly Backdated[]) => void) | undefined
 }
 
 /**
- * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several nodes
- * at once. Returns null if nothing is new.
+ * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several
+ * nodes at once. Returns null if nothing is new.
  * @throws Error that names an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
@@ -63,19 +63,18 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 }
 
 /**
- * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches contain
- * entries of the account itself. Back-dated entries are appended too: the log must contain everything stored, and their
- * position shows when they came.
+ * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches
+ * contain the account's own entries. Back-dated entries are appended too: their position shows when they came.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
   let checkpoint: Date | null = null
   while (!log.signal?.aborted) {
-    const at = new Date() // before the entries are read, so that it is later than none that is missing
+    const at = new Date() // before the entries are read, so that none of its time is missing
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (after && entries.length < entriesPerCheckpoint) {
-      after = undefined // a smaller checkpoint ends a run, so no entry may be left behind it
+      after = undefined // a smaller checkpoint ends a run, so nothing may be left behind it
       continue
     }
     if (entries.length === 0) return
@@ -95,7 +94,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
 
 const shortestIntervalMs = 1000
 
-/** Covers an account's log, unless its newest checkpoint is less than a second old. */
+/** Does nothing if the newest checkpoint is less than a second old. */
 export async function coverNow(log: Log, accountId: string): Promise<void> {
   const last = await findLastCheckpoint(log.sql, accountId)
   const age = Date.now() - (last?.created_at.getTime() ?? 0)
@@ -160,10 +159,7 @@ function remember(signer: Signer, accountId: string, { size, root }: Root): void
   signedRoots.set(signer, roots.set(accountId, { size, root }))
 }
 
-/**
- * @throws Error if the last checkpoint was changed, or the log lacks what this process signed: a new signature would vouch
- * for the change
- */
+/** @throws Error if the last checkpoint was changed, or the log lacks what this process signed */
 async function openTree(
   { sql, signer }: Log,
   accountId: string,
@@ -178,7 +174,7 @@ async function openTree(
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)
   const { account_id, tree_size, root_hash, key_id } = checkpoint
   const isSame = account_id === accountId && tree_size === tree.size && root_hash === tree.root.toString('hex')
-  const key = keys.get(key_id)?.publicKey // also of a compromised key, because the log must continue under the next one
+  const key = keys.get(key_id)?.publicKey // also of a compromised key: the next one continues the log
   if (!isSame || !key || !isSignedBy(key)) throw new Error(`its last checkpoint was changed; ${hint}`)
   const problem = findKeyLogProblem(documents, checkpoint)
   if (problem) throw new Error(`its last checkpoint: ${problem}; ${hint}`)

@@ -54,8 +54,8 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Proves the places of a record's entries, of which `head` is the last one's hash. Returns that one's place; null if the log
- * does not have it yet.
+ * Proves the places of a record's entries; `head` is the last one's hash. Returns that one's place, or null before it
+ * is logged.
  * @throws Failure `internal_error` if the log was tampered with
  */
 export async function proveRecord(
@@ -143,9 +143,9 @@ function tampered(accountId: string): Failure {
 const hashBytes = 32
 
 /**
- * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left subtree
- * is in every frontier until its right sibling is full. For the others, the newest checkpoint inside them has most in its
- * frontier, so only later leaves are read: at most those of one checkpoint, for each of up to log2(size) subtrees.
+ * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left
+ * subtree is in every frontier until its right sibling is full. For the others, the newest checkpoint inside them has
+ * most in its frontier: only leaves of one checkpoint are read, for each of up to log2(size) subtrees.
  */
 async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
@@ -153,7 +153,7 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
   return rows.map(({ tree_size, frontier, leaves }, index) => {
     const { from, to } = ranges[index] as Range
     const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
-    const first = countOnes(from) * hashBytes // skips the roots of subtrees to the left
+    const first = countOnes(from) * hashBytes // skips subtrees to the left
     const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
     const rest = leaves ?? Buffer.alloc(0)
     if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)
@@ -165,8 +165,8 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
 }
 
 /**
- * Returns the largest checkpoint size whose frontier contains the subtree, or its beginning, separately. Once a right
- * subtree is full, the frontier has only the common root with its left sibling.
+ * Returns the largest checkpoint size whose frontier has the subtree, or its beginning, separately: once a right
+ * subtree is full, only the common root remains.
  */
 function findUntil({ from, to }: Range): number {
   let width = 1

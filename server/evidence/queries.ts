@@ -2,14 +2,14 @@ import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
 import type { Accounts } from '../db/next-account.ts'
 
-/** Returns the time that dates statements about keys, because a starting machine's clock may be wrong. */
+/** Dates statements about keys: a starting machine's clock may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
   if (!row) throw new Error('the database did not tell the time')
   return row.now
 }
 
-/** Returns true if there are keys, and none of them is in the database. */
+/** Returns true if there are keys, and the database holds no private one. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select 1 from key_statements) and not exists (select 1 from secrets where name = 'signing') as found`
@@ -26,7 +26,7 @@ export interface KeyStatementRow {
   readonly document: string
 }
 
-/** Appends to the log of keys. Returns false, and does nothing, if another node has appended since `read`. */
+/** Appends to the log of keys. Returns false if another node has appended since `read`. */
 export async function insertKeyStatement(
   sql: Sql,
   read: readonly KeyStatementRow[],
@@ -95,7 +95,7 @@ export async function findCheckpoint(
   return row?.document
 }
 
-/** Returns the timestamp of a checkpoint, by default of the newest that has one. */
+/** Default: the newest checkpoint that has one. */
 export async function findTimestamp(sql: Sql, accountId: string, size?: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ token: Buffer }[]>`
     select token from timestamp_tokens where account_id = ${accountId}
@@ -117,7 +117,7 @@ interface Leaf {
   readonly hash: Buffer
 }
 
-/** Returns one of the first `size` leaves, by index or entry. Without a version it is the entry's newest. */
+/** Returns one of the first `size` leaves, by index or entry (default: its newest version). */
 export async function findLeaf(
   sql: Sql,
   accountId: string,
@@ -139,7 +139,7 @@ export interface PlaceRow {
   readonly consent_id: string
   readonly version: number
   readonly at: Date
-  /** As the log has it, if it does. */
+  /** In the log; null if it lacks the entry. */
   readonly hash: Buffer | null
   /** Null until a checkpoint covers the entry. */
   readonly leaf_index: number | null
@@ -147,7 +147,7 @@ export interface PlaceRow {
   readonly size: number | null
 }
 
-/** Returns the entries of a record with their places in the log, oldest first. */
+/** Oldest first. */
 export function listPlaces(sql: Sql, accountId: string, id: string): Promise<PlaceRow[]> {
   return sql<PlaceRow[]>`
     select h.consent_id, h.version, h.created_at as at, l.hash, l.leaf_index::float8 as leaf_index,
@@ -159,16 +159,15 @@ export function listPlaces(sql: Sql, accountId: string, id: string): Promise<Pla
 }
 
 export interface SubtreeRow {
-  /** Size of the newest checkpoint inside the subtree, if any. */
+  /** Size of the newest checkpoint inside the subtree. */
   readonly tree_size: number | null
   readonly frontier: Buffer | null
-  /** Concatenated hashes of the entries after that checkpoint, if any. */
+  /** Concatenated hashes of the entries after that checkpoint. */
   readonly leaves: Buffer | null
 }
 
 /**
- * Returns rows in the order of the ranges. Runs two statements, because in one PostgreSQL would expect a large part of the
- * log, and spend longer on JIT compilation than on execution.
+ * Returns rows in the order of the ranges. Two statements, because in one JIT compilation takes longer than execution.
  */
 export async function listSubtrees(
   sql: Sql,
@@ -200,10 +199,7 @@ export async function listSubtrees(
   return inside.map((row, position) => ({ ...row, leaves: leaves.get(position) ?? null }))
 }
 
-/**
- * Joins log entries `l` with their times as `h`. `offset 0` prevents a planner without statistics from reading the whole
- * history.
- */
+/** Joins log entries `l` with their times as `h`. `offset 0` prevents a plan that reads the whole history. */
 export function withTime(sql: Sql, accountId: string): Fragment {
   return sql`left join lateral (
       (select created_at from consent_history
@@ -215,8 +211,8 @@ export function withTime(sql: Sql, accountId: string): Fragment {
 }
 
 /**
- * Returns entries not in the log yet, in the order of appending: by record, then those of the account, which `after` omits.
- * So a record behind an entry of the account was certainly written later.
+ * Returns unlogged entries in the order of appending: by record, then those of the account, which `after` omits. So a
+ * record behind an entry of the account was written later.
  */
 export function listUnloggedEntries(
   sql: Sql,
@@ -243,8 +239,8 @@ export function listUnloggedEntries(
 }
 
 /**
- * Appends entries and their checkpoint in one statement, so that no leaf lacks one. Fails with 23505 if another node has
- * continued the same checkpoint.
+ * Appends entries and their checkpoint in one statement. Fails with 23505 if another node has continued the same
+ * checkpoint.
  */
 export async function insertCheckpoint(
   sql: Sql,

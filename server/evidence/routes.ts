@@ -13,7 +13,7 @@ export function signingKeyRoutes(
   app: FastifyInstance,
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
 ): void {
-  let lookup: Promise<{ keys: ReadonlyMap<string, ChainKey> }> | undefined // shared by concurrent requests, because it is public
+  let lookup: Promise<{ keys: ReadonlyMap<string, ChainKey> }> | undefined // shared by concurrent requests
   route(app, signingKeys.list, async () => {
     lookup ??= readKeys(sql, signer.keyId).finally(() => {
       lookup = undefined

@@ -26,25 +26,25 @@ export interface Signer {
   sign(document: Omit<SignedFields, 'key_id'> & object, timeoutMs?: number): Promise<string>
   /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
   signBytes(message: Buffer, timeoutMs?: number): Promise<Buffer>
-  /** Call it before work that only a signature will prove. @throws Failure `unavailable` if signing does not work */
+  /** Call it before work that needs a signature. @throws Failure `unavailable` if signing does not work */
   requireReady(timeoutMs?: number): Promise<void>
 }
 
-/** Less than a request's deadline, so that the response can report the failure. */
+/** Less than a request's deadline, so that the response can report it. */
 const commandTimeoutMs = 4000
 
-/** Unlike every document, it does not begin with a brace. */
+/** Every document begins with a brace. */
 const probe = Buffer.from('consentctl asks if this key can sign\n')
 
 interface SignerOptions {
   readonly command?: string | null
-  /** Reads the key from the log of keys. Default: the key is not checked. */
+  /** Default: the key is not checked. */
   readonly findKey?: () => Promise<ChainKey | undefined>
 }
 
 /**
- * Signs with a private key, or for a public one with the operator's command, which reads the message from standard input and
- * writes the 64 bytes of the signature.
+ * Signs with a private key, or for a public one with the operator's command, which reads the message from standard
+ * input and writes the 64 bytes of the signature.
  */
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
@@ -61,7 +61,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
     const run = () =>
       runSigningCommand(command ?? '', { message, keyId, timeoutMs: Math.min(timeoutMs, commandTimeoutMs) })
     const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
-    // A document that cannot be verified must never be issued.
+    // Nothing is issued that cannot be verified.
     if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
     return notSigned(new Error(`wrote ${signature.length} bytes that are not a signature by the key ${keyId}`))
   }
@@ -80,7 +80,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
   }
 }
 
-/** Returns the reason why a key may not sign. Completes "the key …". */
+/** Returns why a key may not sign. Completes "the key …". */
 function findSigningProblem(key: ChainKey | undefined): string | null {
   if (!key) return 'is not in the log of keys'
   return key.revocation && `was revoked at ${key.revocation.at}`
@@ -91,10 +91,10 @@ function notSigned(error: Error): never {
 }
 
 export interface SigningSettings {
-  /** Private keys, or public keys for the command. The newest can introduce the signing key. */
+  /** Private keys, or public ones for the command. The newest can introduce the signing key. */
   readonly earlier?: readonly KeyObject[]
   readonly command?: string | null
-  /** True if a key may follow the newest one without its signature, because that one was lost. */
+  /** True if a key may follow the lost newest one without its signature. */
   readonly mayRestart?: boolean
 }
 
@@ -104,8 +104,7 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 
 /**
  * Opens the operator's key, else the database's. The newest key of the chain introduces a new one.
- * @throws OperatorError if there are keys but none is available, because a lost key is not replaced; if no key here
- * can introduce the key; or if it was revoked
+ * @throws OperatorError if no key of the chain is available, if none here can introduce the key, or if it was revoked
  */
 export async function openSigner(
   sql: Sql,
@@ -167,10 +166,9 @@ async function joinChain(
   }
 }
 
-/** Time by which validity begins before a key's statement, longer than the clocks of nodes may differ. */
+/** Validity begins earlier than a key's statement by more than nodes' clocks differ. */
 const keyMarginMs = 60_000
 
-/** Creates the key's statement. */
 async function introduce(
   sql: Sql,
   signer: Signer,
@@ -191,7 +189,7 @@ async function introduce(
   return await by.sign(fields)
 }
 
-/** @throws OperatorError unless the signer's key came later: a thief of a key must not revoke later ones */
+/** @throws OperatorError unless the signer's key came later: a thief must not revoke later keys */
 export async function revokeKey(
   sql: Sql,
   signer: Signer,
@@ -215,7 +213,7 @@ export async function revokeKey(
 }
 
 interface Published extends KeyChain {
-  /** Positions of documents in the log of keys that are not of the chain. */
+  /** Positions of documents in the log of keys outside the chain. */
   readonly foreign: readonly number[]
 }
 

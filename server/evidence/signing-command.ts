@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 
 interface CommandRun {
   readonly message: Buffer
-  /** The command's `$1`, because it may hold several keys. */
+  /** The command's `$1`. */
   readonly keyId: string
   readonly timeoutMs: number
 }
@@ -10,13 +10,13 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Runs a shell command on the message, and returns its output. The operator sees its standard error. @throws Error whose
- * message completes "the command …"
+ * Runs a shell command on the message, and returns its output. Its standard error is ours.
+ * @throws Error whose message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', command, 'sh', keyId], {
-      detached: process.platform !== 'win32', // a separate process group, so that all of it can be killed
+      detached: process.platform !== 'win32', // a process group, to kill all of it
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     const fail = (reason: string) => {
@@ -34,7 +34,7 @@ export function runSigningCommand(command: string, { message, keyId, timeoutMs }
       if (length > maxOutputBytes) fail('wrote more than a signature')
     })
     child.on('error', error => fail(`cannot be run: ${error.message}`))
-    child.stdin.on('error', () => {}) // it may ignore part of the message, because its signature is verified
+    child.stdin.on('error', () => {}) // it may ignore the message: its signature is verified
     child.on('close', (code, signal) => {
       clearTimeout(timer)
       if (code === 0) resolve(Buffer.concat(chunks))

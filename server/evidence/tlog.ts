@@ -17,13 +17,13 @@ interface Note {
   readonly size: number
   readonly root: string
   readonly text: string
-  /** Key to configure witnesses with. */
+  /** For the configuration of witnesses. */
   readonly verifierKey: string
 }
 
 /**
- * Returns a checkpoint as a signed note. Signs the content of the signed document, not the columns: a checkpoint that
- * somebody wrote into the database must not get a signature.
+ * Returns a checkpoint as a signed note. Signs the content of the signed document: a checkpoint written into the
+ * database must not get a signature.
  * @throws Failure `not_found`; `internal_error` if the checkpoint does not verify; `unavailable`
  */
 export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {
@@ -48,7 +48,7 @@ export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string
   }
 }
 
-/** @throws Failure as `getTlogCheckpoint` does */
+/** @throws Failure as `getTlogCheckpoint` */
 export async function getTlogProof(deps: Deps, accountId: string, query: InclusionQuery): Promise<string> {
   const note = await getTlogCheckpoint(deps, accountId, query.tree_size)
   const proof = await getInclusion(deps, accountId, { ...query, tree_size: note.size })

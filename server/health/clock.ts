@@ -1,16 +1,16 @@
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 
-/** Difference beyond which this machine's clock may date nothing. */
+/** With a larger offset, this machine's clock dates nothing. */
 export const clockToleranceMs = 30_000
 
-/** Number of samples. Their median counts, so that one slow round trip does no harm. */
+/** The median counts. */
 const sampleCount = 5
 
-/** The database's clock, continued by this machine's monotonic clock, which setting the time does not change. */
+/** The database's clock, continued by this machine's monotonic clock. */
 export class DatabaseClock {
   readonly #sql: Sql
-  /** The database's time minus `performance.now()`, in milliseconds. */
+  /** Database time minus `performance.now()`, in ms. */
   readonly #samples: number[] = []
   #median = 0
 
@@ -28,7 +28,7 @@ export class DatabaseClock {
     return new Date(performance.now() + this.#median)
   }
 
-  /** Milliseconds by which this machine's clock is ahead of the database's. */
+  /** Positive if this machine's clock is ahead. */
   get offsetMs(): number {
     return Date.now() - performance.now() - this.#median
   }
@@ -46,7 +46,7 @@ export class DatabaseClock {
   }
 }
 
-/** @throws OperatorError if the clock of this machine is wrong */
+/** @throws OperatorError if this machine's clock is wrong */
 export async function checkClock(sql: Sql): Promise<void> {
   const clock = await DatabaseClock.open(sql)
   const seconds = Math.round(Math.abs(clock.offsetMs) / 1000)

@@ -17,10 +17,7 @@ const clockWarningMs = 2000
 
 const warningIntervalMs = 60_000
 
-/**
- * Checks every second if the database takes writes, and its time. Keeps the state while the database is down, because then
- * every statement fails anyway.
- */
+/** Checks every second if the database takes writes, and its time. Keeps its state while the database is down. */
 export class Monitor implements NodeState {
   readonly #sql: Sql
   readonly #logger: Pick<Logger, 'info' | 'warn'>
@@ -37,7 +34,7 @@ export class Monitor implements NodeState {
     this.#logger = logger
   }
 
-  /** `sql` needs a separate pool: in that of requests, a busy node would look like a lock. */
+  /** `sql` needs an own pool: in that of requests, a busy node would look like a lock. */
   static async start(sql: Sql, logger: Pick<Logger, 'info' | 'warn'>): Promise<Monitor> {
     const monitor = new Monitor(sql, await DatabaseClock.open(sql), logger)
     void monitor.#repeat()
@@ -77,7 +74,7 @@ export class Monitor implements NodeState {
     }
   }
 
-  /** Detects a lock: a read succeeds while an earlier write waits. A slow database delays both. */
+  /** Detects a lock: a read succeeds while an earlier write waits. */
   async #read(): Promise<void> {
     const sentAt = performance.now()
     await this.#clock.sample()
@@ -115,8 +112,8 @@ function describeOffset(offsetMs: number): string {
 }
 
 /**
- * Reads and changes no row, but needs the table locks of requests that write. Fails with 25006 on a read-only database. The
- * condition is false, because on Citus an account's rows are on a server that may be down when the others are not.
+ * Changes no row, but needs the table locks of a write. Fails with 25006 on a read-only database. Its condition is
+ * false, because on Citus an account's server may be down.
  */
 async function writeNothing(sql: Sql): Promise<void> {
   await sql`

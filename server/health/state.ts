@@ -2,11 +2,11 @@ import { readOnly } from '../failure.ts'
 
 /** State of a node's database and clock, known without a query. */
 export interface NodeState {
-  /** The database's time, even if this machine's clock is wrong. */
+  /** The database's time. */
   now(): Date
   /** Returns the reason if the database takes no writes. */
   databaseProblem(): string | null
-  /** Returns the reason if this machine's clock is too wrong to date anything. */
+  /** Returns the reason if this machine's clock cannot date anything. */
   clockProblem(): string | null
 }
 
@@ -25,7 +25,10 @@ export function requireWritable(state: NodeState): void {
   throwIfProblem(readOnlyReason(state))
 }
 
-/** Checks the clock alone, for responses that state the time. @throws Failure `read_only` */
+/**
+ * For responses that state the time.
+ * @throws Failure `read_only`
+ */
 export function requireClock(state: NodeState): void {
   throwIfProblem(state.clockProblem())
 }

@@ -10,8 +10,8 @@ declare module 'fastify' {
 }
 
 /**
- * Waits within the request's remaining time, and subtracts the wait. Does not stop the work.
- * @throws Failure `unavailable` at the timeout
+ * Limits a wait to the request's remaining time, which it reduces. The work goes on.
+ * @throws Failure `unavailable`
  */
 export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   const start = performance.now()
@@ -29,13 +29,13 @@ export function retryOptions(request: FastifyRequest, isIdempotent: boolean): Re
   }
 }
 
-/** Returns the default for a request whose URL cannot be decoded: it has no decorations. */
+/** A request whose URL cannot be decoded has no decorations. */
 function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): number {
   return timeLeftMs
 }
 
 /**
- * Does not stop the work.
+ * The work goes on.
  * @throws Failure `unavailable` at the timeout
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {

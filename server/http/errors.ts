@@ -87,7 +87,7 @@ function describeIssues(error: ZodError): string {
 
 const allMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Adds routes for all other methods of each path. The gate answers them with 405 and Allow (RFC 9110 section 15.5.6). */
+/** Adds each path's other methods, which the gate answers with 405 and Allow (RFC 9110 section 15.5.6). */
 export function installWithMethodErrors(app: FastifyInstance, install: (app: FastifyInstance) => void): void {
   const paths = new Map<string, { methods: Set<string>; access: Access | undefined }>()
   app.addHook('onRoute', ({ url, method, config }) => {

@@ -20,14 +20,14 @@ import { spendForRequest, spendUnit } from './quota.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** True once its handler runs, which may change something. */
+    /** True once the handler runs. */
     isHandled: boolean
     /** Null before authentication and on public routes. */
     caller: Caller | null
     releaseSlot: (() => void) | null
   }
   interface FastifyContextConfig {
-    /** Default, even for unknown routes: `account`. */
+    /** Default: `account`, even for unknown routes. */
     access?: Access
     scope?: Endpoint['scope']
     unit?: Endpoint['unit'] | undefined
@@ -47,8 +47,8 @@ export interface GateDeps extends AuthDeps {
 }
 
 /**
- * Checks before the body is read: credential (401), route (404, 405), quota (429), permission (403), in this order. After
- * it, a read-only node rejects writes (503), and the request waits for a slot (503).
+ * Checks before the body is read: credential (401), route (404, 405), quota (429), permission (403), in this order;
+ * after it, a writable node (503) and a free slot (503).
  */
 export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('isHandled', false)
@@ -70,7 +70,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
   })
-  // Slots are held from the body's arrival to the response, so that slow clients hold none.
+  // Slow clients hold no slot while they send a body.
   app.addHook('preHandler', async request => {
     if (!request.caller) return
     requireState(deps.state, request)
@@ -82,7 +82,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
   app.addHook('onSend', (request, { statusCode }, _payload, done) => {
     request.releaseSlot?.()
     if (statusCode >= 500) request.units?.giveBack()
-    request.units = null // a response that fails while it is sent runs this hook again
+    request.units = null // this hook runs again if the response fails while it is sent
     done()
   })
 }
@@ -95,7 +95,7 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
 
 /**
  * Applies the rules of a new request: authentication, a unit, a slot and the deadline.
- * @throws Failure as for a new request
+ * @throws Failure
  */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
@@ -129,7 +129,7 @@ function lookUpCaller(deps: GateDeps, request: FastifyRequest): Promise<Caller> 
   return withinDeadline(request, lookup)
 }
 
-/** @throws Failure `read_only` if this node can neither write, nor sign a statement of the time */
+/** @throws Failure `read_only` if this node cannot write, or cannot sign a statement of the time */
 function requireState(state: NodeState, { method, body, routeOptions: { config } }: FastifyRequest): void {
   if (config.statesTime) requireClock(state)
   else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)

@@ -1,28 +1,28 @@
 import { Socket } from 'node:net'
 import { type Logger, pino } from 'pino'
 
-/** Lines are batched, because a write costs more than they do. */
+/** A write costs more than a line. */
 const flushIntervalMs = 50
 
 const maxBatchCharacters = 8192
 
-/** Limit of text not read from stderr yet, about 5,000 lines. */
+/** About 5,000 lines. */
 const maxWaitingCharacters = 2 ** 20
 
 export interface ServiceLogger {
   readonly logger: Logger
   countDropped(): number
-  /** Writes the lines that are held, and later ones as they come. */
+  /** Writes held lines, and later ones at once. */
   show(): void
 }
 
-/** Logs to stderr. Error lines are written at once, after all lines before them. `isHeld`: nothing is written before `show`. */
+/** Logs to stderr; errors are written at once. With `isHeld` nothing is written before `show`. */
 export function createLogger(level: string, isHeld = false): ServiceLogger {
   const destination = process.stderr instanceof Socket ? toReader(process.stderr) : toFile()
   const stream = Object.assign(new LogStream(destination, isHeld), {
     [Symbol.for('pino.metadata')]: true, // makes pino set lastLevel before each write
   })
-  process.once('beforeExit', () => stream.show()) // text not read yet still keeps the process alive
+  process.once('beforeExit', () => stream.show()) // unread text keeps the process alive
   process.once('exit', () => stream.show())
   return {
     logger: pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
@@ -38,8 +38,8 @@ interface Destination {
 }
 
 /**
- * Writes to a pipe, a socket or a terminal without blocking, because a stalled reader would stop every response. Node makes
- * descriptors non-blocking except terminals, but another process that shares one can undo that.
+ * Writes without blocking, because a stalled reader would stop every response. Node leaves terminals blocking, and
+ * another process that shares a descriptor can make it blocking.
  */
 function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }): Destination {
   return {
@@ -54,12 +54,12 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
-    write: text => void file.write(text), // never flushSync, which retries endlessly if stderr is closed or its disk full
+    write: text => void file.write(text), // not flushSync, which retries endlessly if stderr is closed or its disk full
     countWaiting: () => 0,
   }
 }
 
-/** Batches lines, and drops them when a bounded buffer is full. The next line that fits reports their number. */
+/** Batches lines, drops them when its buffer is full, and reports their number with the next line. */
 class LogStream {
   lastLevel = 0
   dropped = 0

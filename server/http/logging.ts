@@ -6,15 +6,12 @@ import type { Caller } from '../auth/caller.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
-/**
- * Logged and counted data. Contains nothing written by a client (no URL, header or body) and no message of another library's
- * error, because those quote rows and fields.
- */
+/** Contains no text of a client, and no message of a library's error, because those quote rows and fields. */
 export interface RequestSummary {
   readonly requestId: string
   readonly method: string
   readonly route: string | null
-  /** 499 if the client disconnected before the response was sent. */
+  /** 499 if the client disconnected first. */
   readonly status: number
   readonly milliseconds: number
   readonly accountId: string | null
@@ -29,7 +26,7 @@ export interface ServerError {
   readonly message: string
   readonly cause: string | null
   readonly code: string | null
-  /** Stack frames without the error's message. */
+  /** Without the error's message. */
   readonly stack: readonly string[]
 }
 
@@ -41,13 +38,13 @@ export interface Observer {
 interface Diagnostics {
   failure: Failure | null
   readonly retries: string[]
-  /** Work that failed without failing the request. */
+  /** Failures that the response does not report. */
   readonly problems: string[]
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created on first use; a WeakMap would cost more garbage collection than the requests. */
+    /** Created on first use, because most requests need none. */
     diagnostics: Diagnostics | null
   }
 }
@@ -83,7 +80,7 @@ export function onRequestEnd(
 
 const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'read_only'])
 
-/** Returns null for client errors, and for shed or read-only requests, which have no cause. */
+/** Returns null for client errors, and for shed and read-only requests. */
 function toServerError({ code, message, cause }: Failure): ServerError | null {
   const isShed = code !== 'internal_error' && cause === undefined
   if (isShed || !serverErrorCodes.has(code)) return null

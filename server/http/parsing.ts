@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Headers rejected if repeated, because Node would use the first. */
+/** Rejected if repeated: Node would use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -14,8 +14,8 @@ const hostPattern = /^([\w.~%!$&'()*+;=-]*|\[[\da-f:.]+\])(:\d*)?$/i
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 /**
- * Rejects requests that others may read differently: an unusual version, target or host (RFC 9112 sections 2.3, 3.2), a
- * transfer coding other than chunked (section 6.1), a repeated header.
+ * Rejects requests that proxies may read differently: version, target or host (RFC 9112 sections 2.3, 3.2), a transfer
+ * coding other than chunked (section 6.1), a repeated header.
  * @throws Failure `invalid_request`
  */
 export function rejectAmbiguousRequest(request: IncomingMessage): void {
@@ -31,7 +31,7 @@ export function rejectAmbiguousRequest(request: IncomingMessage): void {
   }
 }
 
-/** Returns true for UTF-8 and without a charset: JSON has no other (RFC 8259 section 8.1). */
+/** JSON is UTF-8 (RFC 8259 section 8.1). */
 function isUtf8(contentType: string): boolean {
   return contentType.split(/(?=;)/).every(part => /^(utf-?8)?$/i.test(charsetPattern.exec(part)?.[1] ?? ''))
 }
@@ -77,8 +77,8 @@ function decodeUtf8(bytes: Uint8Array): string {
 const noParameters: Record<string, string> = Object.freeze({})
 
 /**
- * Parses by the rules of HTML forms, strictly: a misread filter would show other people's records.
- * @throws Failure `invalid_request` for a repeated name and for escapes that are not UTF-8
+ * Parses an HTML form's encoding strictly.
+ * @throws Failure `invalid_request` for a repeated name, and for escapes that are not UTF-8
  */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?')
@@ -102,13 +102,13 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** Returns true for `return=minimal` (RFC 7240 section 4.2). The first of a repeated preference counts. */
+/** RFC 7240 section 4.2. The first of a repeated preference counts. */
 export function prefersMinimal(header: string | undefined): boolean {
   const [first] = (header ?? '').split(/[,\n]/).filter(one => /^\s*return\s*=/i.test(one))
   return first !== undefined && /=\s*(?:minimal|"minimal")\s*(?:;.*)?$/i.test(first)
 }
 
-/** Returns true if `Accept` weights application/x-ndjson above JSON (RFC 9110 section 12.5.1). */
+/** Returns true if `Accept` prefers application/x-ndjson to JSON (RFC 9110 section 12.5.1). */
 export function prefersLines(header: string | undefined): boolean {
   const weights = new Map(
     (header ?? '').split(/[,\n]/).map(range => {
@@ -123,7 +123,7 @@ export function prefersLines(header: string | undefined): boolean {
 
 const smallBodyBytes = 16 * 1024
 
-/** Returns true if a large body, or one of unknown length, is still to come: Node would read it to its end after a refusal. */
+/** Returns true if Node would read a large or endless body after the refusal. */
 export function hasLargeRest({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > smallBodyBytes

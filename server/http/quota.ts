@@ -8,14 +8,14 @@ import type { RequestContext } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Spent units, refunded if the request fails on our side. */
+    /** Refunded if the request fails on our side. */
     units: Units | null
   }
 }
 
 /**
  * Spends a unit and sets the quota's headers, except on free routes.
- * @throws Failure `quota_exceeded` if no unit is left and the route needs one
+ * @throws Failure `quota_exceeded`
  */
 export async function spendForRequest(
   quota: Quota,
@@ -31,7 +31,7 @@ export async function spendForRequest(
   request.units = unit
 }
 
-/** @throws Failure `quota_exceeded` if no unit is left */
+/** @throws Failure `quota_exceeded` */
 export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
   const unit = await findUnit(quota, caller, request)
   if (!unit) throw quotaExceeded(quota, caller)
@@ -45,7 +45,7 @@ async function findUnit(quota: Quota, { accountId }: KeyCaller, request: Fastify
   try {
     return await withinDeadline(request, spending)
   } catch (error) {
-    // A unit that arrives after the deadline would pay for a 503.
+    // A unit that arrives after the deadline is refunded.
     spending.then(late => late?.giveBack()).catch(() => {})
     throw error
   }
@@ -59,8 +59,8 @@ interface RowWork<Result> {
 }
 
 /**
- * Runs as many of the first rows as units allow; the gate has spent the first unit. Refunds a unit if all its rows fail on
- * our side.
+ * Runs the first rows for which there are units; the gate has spent one. Refunds a unit whose rows all fail on our
+ * side.
  * @throws Failure `unavailable` if the request was answered before its work began
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
@@ -84,8 +84,8 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
 }
 
 /**
- * Spends a unit for each `perUnit` of `count`; the gate has spent the first.
- * @throws Failure `quota_exceeded` if fewer are left, with none spent; `unavailable` as `spendPerRow`
+ * Spends a unit for each `perUnit` of `count`; the gate has spent one.
+ * @throws Failure `quota_exceeded` if fewer are left; `unavailable` as `spendPerRow`
  */
 export async function spendForAll(
   quota: Quota,

@@ -12,7 +12,7 @@ const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
-/** Returns a function that throws Failure `rate_limited` with Retry-After. Counts on this node alone. */
+/** Counts on this node alone. The function throws Failure `rate_limited` with Retry-After. */
 export function limitRequests(
   app: FastifyInstance,
   limit: Limit,
@@ -25,10 +25,7 @@ export function limitRequests(
   }
 }
 
-/**
- * Limits attempts that end in `unauthorized`. One counts from its begin, so that concurrency gains nothing, and any other end takes it
- * back.
- */
+/** Limits attempts that end in `unauthorized`. Each counts while it runs, so that concurrency gains nothing. */
 export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
   const ttl = seconds * 1000
   const attempts = new LRUCache<string, { count: number }>({ max: maxCounters, ttl })
@@ -51,7 +48,7 @@ export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
   }
 }
 
-/** `cache`, which the plugin's types lack, gives each limit separate counters. */
+/** `cache`, which the plugin's types lack, separates the limits' counters. */
 function pluginOptions({ max, seconds }: Limit, keyGenerator: KeyOf) {
   return { max, timeWindow: seconds * 1000, cache: maxCounters, keyGenerator }
 }

@@ -25,7 +25,7 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
-  /** Ids of new records by row index. A retry recognizes its own records by them. */
+  /** Ids of new records by row index, by which a retry recognizes them. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
@@ -42,13 +42,13 @@ export class RequestContext {
 }
 
 export interface RouteOptions extends RouteShorthandOptions {
-  /** True if a request can safely run twice. Default: reads and deletions. */
+  /** Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
   /** Returns true if the body, not validated yet, asks for a mere read. Default: by method. */
   readonly isRead?: FastifyContextConfig['isRead']
 }
 
-/** JSON sent unchanged, because signed text must arrive byte for byte. */
+/** Signed JSON, sent byte for byte. */
 export class RawJson {
   readonly text: string
 
@@ -67,11 +67,11 @@ export class Raw {
   }
 }
 
-/** Bytes sent as a file to store: displayed on a page of this origin they could act as the user. */
+/** A file to store: displayed, it could act as the user. */
 export class Download {
   readonly bytes: Buffer
   readonly type: string
-  /** Consists of letters, digits, hyphens and dots. */
+  /** Letters, digits, hyphens and dots. */
   readonly fileName: string
 
   constructor(bytes: Buffer, type: string, fileName: string) {
@@ -126,14 +126,14 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   })
 }
 
-/** @throws Failure `not_found` for text that is not a UUID, as for an unknown UUID */
+/** @throws Failure `not_found` for text that is not a UUID */
 export function pathId({ id }: { readonly id: string }, message: string): string {
   const parsed = Uuid.safeParse(id)
   if (!parsed.success) throw new Failure('not_found', message)
   return parsed.data
 }
 
-/** A change that runs twice could undo another in between. A second deletion finds nothing. */
+/** A repeated change could undo another in between. */
 function isReadOrDelete({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
 }

@@ -8,7 +8,10 @@ interface Address {
   readonly port: number
 }
 
-/** Returns the URL. @throws OperatorError if the address cannot be used */
+/**
+ * Returns the URL.
+ * @throws OperatorError if the address cannot be used
+ */
 export async function listen(app: FastifyInstance, { host, port }: Address): Promise<string> {
   try {
     return await app.listen({ host, port })
@@ -26,7 +29,7 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
   return cause
 }
 
-/** Time for a load balancer that has probed recently to notice the stop. */
+/** Time in which a load balancer notices the stop. */
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
@@ -35,11 +38,11 @@ const drainTimeoutMs = 5500
 /** Time for requests already sent to arrive. */
 const gracePeriodMs = 300
 
-/** Reports not ready, waits for requests in flight, then closes all connections: an idle one would keep the server open. */
+/** Reports not ready, waits for requests in flight, then closes all connections. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  // Closing resets connections not yet accepted, and those whose next request is already sent.
+  // Closing resets connections that are not accepted yet or whose next request is already sent.
   await delay(Date.now() - (lastProbe.get(server) ?? 0) < recentProbeMs ? noticePeriodMs : gracePeriodMs)
   const closed = app.close()
   const start = Date.now()

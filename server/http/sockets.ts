@@ -25,8 +25,8 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Answers unknown expectations and CONNECT with an error body, which Node does not. Keeps headers beyond the 2000th (their
- * size is limited anyway), and answers half-closed connections.
+ * Answers unknown expectations and CONNECT with an error body, keeps headers beyond the 2000th (their size is limited),
+ * and answers half-closed connections.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0
@@ -34,7 +34,7 @@ export function installSocketHandling(server: Server): void {
   trackRequests(server)
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('connect', (_request, socket: Socket) => {
-    socket.on('error', () => {}) // Node has detached the socket, so nothing else handles its errors
+    socket.on('error', () => {}) // Node has detached the socket
     socket.resume()
     rejectSocket(new Error('CONNECT is not supported'), socket)
   })
@@ -51,10 +51,7 @@ function trackRequests(server: Server): void {
   })
 }
 
-/**
- * Answers malformed HTTP after all complete requests before it, because a request must not be both rejected and executed.
- * Sends no second response if only the body of an answered request is malformed.
- */
+/** Answers malformed HTTP after all complete requests before it, unless it is the body of an answered request. */
 export function rejectSocket(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   respondAndClose(error, socket).catch(() => socket.destroy())

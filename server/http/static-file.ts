@@ -7,7 +7,7 @@ export interface StaticFile {
   readonly bytes: Buffer
   readonly gzip: Buffer
   readonly brotli: Buffer
-  /** Weak, because it is the same for both encodings (RFC 9110 section 8.8.3). */
+  /** Weak: it is the same for all encodings (RFC 9110 section 8.8.3). */
   readonly etag?: string
 }
 
@@ -17,7 +17,7 @@ export function createStaticFile(text: string, type: string): StaticFile {
   return { type, bytes, gzip: gzipSync(bytes, { level: 9 }), brotli: brotliCompressSync(bytes), etag }
 }
 
-/** Sends brotli or gzip to those who accept it, and 304 to those who have the file. The caller sets `vary`. */
+/** Sends a file as brotli, gzip or plain, or 304. The caller sets `vary`. */
 export function sendFile(
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -35,7 +35,7 @@ export function sendFile(
   return reply.type(type).send(body)
 }
 
-/** Returns true if a coding is listed with a weight above 0 (RFC 9110 section 12.5.3). */
+/** RFC 9110 section 12.5.3. */
 function accepts(header: string, coding: string): boolean {
   return new RegExp(`(^|[\\s,])${coding}\\b(?!\\s*;\\s*q=0(\\.0*)?\\s*(,|$))`, 'i').test(header)
 }

@@ -15,17 +15,16 @@ export class Lines {
   }
 }
 
-/** Disconnects a stalled client, because it holds memory. It can resume. */
+/** A stalled client holds memory. */
 const stallTimeoutMs = 60_000
 
 /**
- * Applies backpressure. If a line fails or the server stops, closes the connection without the end of the body, so that no
- * client takes it for complete.
+ * Applies backpressure. If a line fails or the server stops, the body has no end, so no client takes it for complete.
  */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply
   reply.hijack()
-  request.releaseSlot?.() // Fastify skips the gate's onSend hook for hijacked responses
+  request.releaseSlot?.() // Fastify skips onSend for hijacked responses
   request.units = null
   raw.writeHead(reply.statusCode, {
     ...(reply.getHeaders() as Record<string, string>),

@@ -8,7 +8,7 @@ export interface ApiKeyRow {
   name: string
   hint: string | null
   scopes: Scope[]
-  /** E-mail address of a user, else the id of one who is gone. */
+  /** A user's e-mail; the id of a removed one. */
   created_by: string | null
   created_at: Date
   expires_at: Date | null
@@ -21,7 +21,7 @@ export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
     select ${columns(sql)} from api_keys k ${withMaker(sql)} where k.account_id = ${accountId} order by k.id desc`
 }
 
-/** Inserts nothing if a user who is the actor was removed meanwhile. */
+/** Inserts nothing if the acting user was removed meanwhile. */
 export async function insertKey(
   sql: Sql,
   accountId: string,
@@ -55,7 +55,7 @@ export async function insertKey(
   return row
 }
 
-/** Returns undefined if the account has no such key, or it is revoked. */
+/** Returns undefined for an unknown or revoked key. */
 export async function revokeKey(
   sql: Sql,
   { accountId, id, at }: { readonly accountId: string; readonly id: string; readonly at: Date },
@@ -87,7 +87,6 @@ function withMaker(sql: Sql) {
   return sql`left join logins l on l.account_id = k.account_id and l.user_id = k.created_by`
 }
 
-/** Returns the valid keys of a user. */
 export function listKeysOf(
   sql: Sql,
   { accountId, userId, at }: { readonly accountId: string; readonly userId: string; readonly at: Date },

@@ -57,7 +57,10 @@ export async function createKey(
   return { ...toApiKey(row), key }
 }
 
-/** Takes effect at once on this node, within a second on others. @throws Failure `not_found` */
+/**
+ * Takes effect at once on this node, within a second on others.
+ * @throws Failure `not_found`
+ */
 export async function revokeKey({ sql, keys }: Deps, caller: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId: caller.accountId, id, at: new Date() }, administrator(caller))
   keys.clear()

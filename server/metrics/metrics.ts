@@ -14,7 +14,7 @@ interface Metrics extends TimestampCounts {
   readonly registry: Registry
   readonly observer: Observer
   watchLog(countDropped: () => number): void
-  /** Counts entries accepted although they are dated before an earlier checkpoint. */
+  /** Counts entries dated before an earlier checkpoint. */
   countBackdated(entries: number): void
   watchMonitor(monitor: Monitor): void
 }
@@ -22,7 +22,7 @@ interface Metrics extends TimestampCounts {
 /** Seconds; a request's deadline is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Uses a separate registry, without labels that identify a caller or data. */
+/** No label identifies a caller or data. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -187,11 +187,11 @@ export interface MetricsServer extends Omit<Metrics, 'registry'> {
 
 const path = '/metrics'
 
-/** Served to this machine only, because metrics need no credential. */
+/** Metrics need no credential. */
 const host = '127.0.0.1'
 
 /**
- * Serves metrics in Prometheus' text format; port 0 picks a free one.
+ * Serves Prometheus' text format; port 0 picks a free one.
  * @throws OperatorError if the port is in use
  */
 export async function startMetrics(port: number): Promise<MetricsServer> {

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
-/** Returns the first address of the network (/24, /48). An IPv4 address written as IPv6 counts as IPv4. */
+/** Returns the first address of the network (/24, /48). IPv4 in IPv6 counts as IPv4. */
 export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(address)
   const kind = parsed.kind()
@@ -21,18 +21,13 @@ export function networkOf(address: string, storage: Config['ipStorage']): string
   return `${kept.toString()}/${bits}`
 }
 
-/**
- * Returns the client's address without a port; null if a proxy names none. Call it early: a closed socket has no address.
- */
+/** Returns the client's address without a port; null if a proxy states none. A closed socket has no address. */
 export function clientAddress({ ip }: FastifyRequest): string | null {
   const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
   return isIP(address) === 0 ? null : address
 }
 
-/**
- * Returns the rate limiter's key: the address, or its /64 for IPv6, because providers assign networks of that size. Falls
- * back to the proxy's address.
- */
+/** Returns the rate limiter's key: the address, or its /64 for IPv6, else the proxy's address. */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
   if (address.kind() === 'ipv4') return address.toString()

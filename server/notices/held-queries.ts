@@ -24,7 +24,7 @@ interface HeldRow {
   readonly languages: string[]
 }
 
-/** Omits versions of sites that the account does not have. */
+/** Omits sites of other accounts. */
 export async function findHeld(
   sql: Sql,
   accountId: string,
@@ -71,7 +71,7 @@ export function findPublications(sql: Sql, accountId: string, versions: readonly
     where e.account_id = ${accountId} and e.version = any (${toArrayLiteral(versions)}::integer[])`
 }
 
-/** Returns null until a checkpoint covers the record's first entry. */
+/** Null until a checkpoint covers the record's first entry. */
 export async function findFirstLeaf(sql: Sql, accountId: string, recordId: string): Promise<number | null> {
   const [row] = await sql<{ leaf_index: number | null }[]>`
     select leaf_index::float8 as leaf_index from log_entries

@@ -10,7 +10,7 @@ const ttlMs = 999
 const maxEntries = 10_000
 
 export interface Found {
-  /** Null if not published, or until a checkpoint covers the publication. */
+  /** Null until a checkpoint covers the publication. */
   readonly notice: HeldNotice | null
   /** True if each consent needs a published notice. */
   readonly isStrict: boolean
@@ -19,8 +19,8 @@ export interface Found {
 const unheld: Found = { notice: null, isStrict: false }
 
 /**
- * Caches held notices without expiry, because a publication never changes. Caches a version without a notice for 1 s from
- * the start of its lookup; never on a strict site, which would reject consents meanwhile.
+ * Caches held notices without expiry, and a version without a notice for 1 s from the start of its lookup; never on a
+ * strict site, which would reject consents meanwhile.
  */
 export class PublishedNotices {
   readonly #held = new LRUCache<string, Found>({ max: maxEntries })
@@ -55,7 +55,7 @@ export class PublishedNotices {
     )
   }
 
-  /** Drops versions without a notice. Running lookups are not cached either. */
+  /** Drops versions without a notice, and running lookups. */
   clear(): void {
     this.#generation += 1
     this.#unheld.clear()

@@ -70,7 +70,7 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
 
 /**
  * Writes nothing for an unknown site, a published notice, or unchanged details. The first revision is random, so that a
- * draft deleted and created again repeats none.
+ * new draft repeats none.
  */
 export async function upsertDraft(
   sql: Sql,
@@ -109,7 +109,7 @@ export interface StoredText {
   readonly content: Buffer
 }
 
-/** Returns false, and writes nothing, unless there is a draft without this text that has room for it. */
+/** Returns false unless there is a draft without this text that has room for it. */
 export async function upsertText(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,
@@ -173,10 +173,7 @@ export async function findText(
   return row
 }
 
-/**
- * Returns false unless the draft has this revision. Every change of a draft or its texts increments it, so the manifest is
- * the one given.
- */
+/** Returns false unless the draft has this revision, which every change increments. */
 export async function publishDraft(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,

@@ -38,7 +38,7 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
 }
 
 export interface Publication {
-  /** Hash in hexadecimal. */
+  /** In hexadecimal. */
   readonly hash: string
   readonly leaf_index: number
   readonly manifest: NoticeManifest
@@ -53,8 +53,8 @@ export function readPublication({ document, hash, leaf_index }: PublicationRow):
 }
 
 /**
- * Returns true if the publication is of the record's site and version, and before it in the log. The record may have no leaf
- * yet.
+ * Returns true if the publication is of the record's site and version, and before it in the log. The record may have no
+ * leaf yet.
  */
 export function isNoticeOf(
   { leaf_index, manifest }: Publication,

@@ -124,11 +124,9 @@ export async function getText(
 const maxAttempts = 5
 
 /**
- * Publishes a draft: its entry, then a checkpoint over it, then the site's policy version, so that no record gets a version
- * whose notice is not held. Skips steps already done.
- *
- * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log covers
- * it
+ * Publishes a draft: its entry, then a checkpoint over it, then the site's policy version. Skips steps already done.
+ * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log
+ * covers it
  */
 export async function publish(
   deps: Deps,
@@ -176,7 +174,7 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
   return effective_from === null || effective_from.getTime() <= Date.now()
 }
 
-/** Does nothing if the version was changed since the publication: a repeated call must not undo a later decision. */
+/** Does nothing if the version was changed since the publication, by a later decision. */
 async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,
@@ -190,7 +188,7 @@ async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey,
   await updateSite(sql, { accountId: key.accountId, id: key.siteId }, change, administrator(caller), isDue)
 }
 
-/** @throws Failure `not_found` for text that is not a version, as for an unknown version */
+/** @throws Failure `not_found` for text that is not a version */
 export function parseVersion(text: string): number {
   const parsed = PolicyVersion.safeParse(/^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0)
   if (!parsed.success) throw noNotice()

@@ -12,9 +12,9 @@ export interface SubjectPage {
 }
 
 /**
- * Reads the site's live accepted records by index, newest first, and returns those of the version that are the newest answer
- * of their subject, at two more index lookups each. The number to examine (`examinedRecordsLimit`) is a literal, because the
- * planner assumes a tenth of the table for a parameter.
+ * Reads the site's live accepted records, newest first, and returns those of the version that are the newest answer of
+ * their subject. The limit (`examinedRecordsLimit`) is a literal: for a parameter the planner assumes a tenth of the
+ * table.
  */
 export async function findNoticeSubjects(
   sql: Sql,

@@ -12,7 +12,10 @@ export interface Deps {
   readonly cursorSecret: Buffer
 }
 
-/** Returns a NoticeSubjectPage as JSON. @throws Failure `not_found`; `invalid_request` for a cursor of another version */
+/**
+ * Returns a NoticeSubjectPage as JSON.
+ * @throws Failure `not_found`; `invalid_request` for a cursor of another version
+ */
 export async function getSubjects(
   { sql, cursorSecret }: Deps,
   { accountId }: Caller,

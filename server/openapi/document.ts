@@ -82,7 +82,6 @@ export function describeApi(): object {
   }
 }
 
-/** Named by resource and endpoint, such as `consents` and `create`. */
 interface Operation {
   readonly resource: string
   readonly name: string
@@ -164,7 +163,7 @@ function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {
   return { [json]: { schema, example } }
 }
 
-/** Describes media types. Binary data has no schema (https://spec.openapis.org/oas/v3.1.1#working-with-binary-data). */
+/** Binary data has no schema (https://spec.openapis.org/oas/v3.1.1#working-with-binary-data). */
 function describeMedia(media: readonly string[], example = ''): Record<string, object> {
   return Object.fromEntries(
     media.map(type => [type, type.startsWith('text/') ? { schema: { type: 'string' }, example } : {}]),

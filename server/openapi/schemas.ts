@@ -21,7 +21,7 @@ export function describeInput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'input', isStrict, keepGivenType)
 }
 
-/** Describes this service only; the contract accepts more from other instances. */
+/** Describes this service only; the contract accepts more. */
 export function describeOutput(schemas: readonly z.ZodType[]): Schemas {
   return describe(schemas, 'output', schema => !isStrict(schema), tightenOutput)
 }
@@ -57,19 +57,19 @@ function describe(
   }
 }
 
-/** In the contract, only schemas of requests are strict. */
+/** Only schemas of requests are strict. */
 function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** Removes unions with several forms for the client's callers, but one in a request. */
+/** Keeps the one form that requests have. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }
 
 /**
- * Makes fields required: this service omits only fields on request (`onRequest`), and returns null only for a missing value.
- * Removes fallbacks (`catch`, `default`, `nullable: false`), which are for other instances.
+ * Makes fields required that this service always returns, and removes fallbacks (`catch`, `default`, `nullable:
+ * false`).
  */
 const tightenOutput: Override = ({ zodSchema, jsonSchema }) => {
   const { type } = zodSchema._zod.def

@@ -7,7 +7,7 @@ export class Failures {
   #first: string | undefined
   #more = 0
 
-  /** Rethrows if the database is down, because everything else would fail too. */
+  /** Rethrows if the database is down. */
   add(subject: string, error: unknown): void {
     if (['lost', 'unavailable'].includes(dbErrorKind(error) ?? '')) throw error
     if (this.#first !== undefined) this.#more += 1

@@ -6,7 +6,7 @@ import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
-  /** Text, because a Date has fewer digits and no infinity. */
+  /** Text: a Date has fewer digits and no infinity. */
   deleted_at: string
 }
 
@@ -55,9 +55,9 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 }
 
 /**
- * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry. Idempotency
- * keys and origins stay, without body hashes, so that no retry or import creates a record again. Returns the number of
- * records, without those changed meanwhile or locked.
+ * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry.
+ * Idempotency keys and origins stay, without body hashes, so that no retry or import creates a record again. Returns
+ * the number of records, without changed and locked ones.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -105,8 +105,8 @@ export async function purgeRecords(
 }
 
 /**
- * Strips the next `reach` entries before entry `version`, which is the purge of a long history. The last call sets the time
- * of the purge. Returns their number.
+ * Strips the next `reach` entries before entry `version`, the purge of a long history; the last call sets its time.
+ * Returns their number.
  */
 export async function stripMore(
   sql: Sql,
@@ -132,10 +132,7 @@ export async function stripMore(
   return row?.count ?? 0
 }
 
-/**
- * Refreshes the planner's statistics (`pg_statistic`), because they keep sample values of purged columns until the next
- * automatic `analyze`.
- */
+/** Refreshes the planner's statistics (`pg_statistic`), which keep sample values of purged columns. */
 export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
@@ -162,21 +159,21 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
 }
 
 /**
- * SQL for the instant before which records of the site `s` must have changed to be expired, by the slower clock, the node's
- * or the database's.
+ * SQL for the instant before which expired records of the site `s` last changed, by the slower clock, the node's or the
+ * database's.
  */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
 
-/** Returns none if the site's retention was removed. */
+/** Returns no records if the site's retention was removed. */
 export function listLive(
   sql: Sql,
   { account_id, id }: SiteKey,
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
-  // The index holds accepted and refused records separately, so two runs are merged.
+  // The index holds accepted and refused records separately.
   const run = (answer: Fragment) => sql`(
     select id, updated_at from consents
     where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null

@@ -10,7 +10,7 @@ import { findExpired, listLive, listRetentionSites, type RetentionSite } from '.
 const sitesPerPage = 100
 const recordsPerPage = 200
 
-/** Deletes expired live records, as the service itself. Returns their number by account. */
+/** Deletes expired live records as the service. Returns their number by account. */
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
@@ -65,7 +65,7 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
-/** Yields pages of ids. Stops at ids too young to be expired. */
+/** Yields pages of ids, up to those too young to be expired. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
   const last = lastIdAt(Date.now() - site.retention_days * dayMs)
   let after = noId

@@ -18,7 +18,7 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
-/** Called with problems that do not end a purge. They contain no personal data. */
+/** Called with problems that do not end a purge, without personal data. */
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
@@ -37,8 +37,8 @@ interface Batch {
 }
 
 /**
- * Purges records whose history verifies; of the others it would destroy the evidence. Tampering after verification does no
- * harm: stripped data is gone in any case, and the rest is hashed as verified.
+ * Purges records whose history verifies; of the others it would destroy the evidence. Tampering after verification is
+ * harmless: the rest is hashed as verified.
  */
 async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], order: Order): Promise<Batch> {
   const versions = new Map(due.map(({ id, version }) => [id, version]))
@@ -72,7 +72,7 @@ async function purgeVerified(
 }
 
 /**
- * Counts records in the statistics. A failure is reported and does not delay the purge. Returns false if a job is stopped:
+ * Counts records in the statistics. Reports a failure without delaying the purge. Returns false if a job is stopped:
  * its next run counts them.
  */
 async function tryToCount(
@@ -93,7 +93,7 @@ async function tryToCount(
   return true
 }
 
-/** Purges a record in several statements, or continues an interrupted purge. Returns 1 if it began here. */
+/** Purges a record in several statements, or continues. Returns 1 if it began here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
   const { actor, by, ...pace } = order
   const { id, version } = long.record
@@ -130,7 +130,7 @@ interface VerifiedRecord {
   readonly entries: readonly ChainEntry[]
 }
 
-/** Hashes the rest of the record and of its history, because nothing else proves them after the purge. */
+/** Hashes the rest of the record and of its history, because nothing else proves them afterwards. */
 function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
   const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
@@ -162,15 +162,14 @@ export interface PurgeOptions extends Pace {
 }
 
 /**
- * Databases whose planner's statistics are free of purged data. Empty at first, because an earlier process may have been
- * killed.
+ * Databases without purged data in the planner's statistics. Empty at first: an earlier process may have been killed.
  */
 const refreshed = new WeakSet<Sql>()
 
-/** Includes records deleted by a node whose clock is ahead. */
+/** A clock that is ahead may have dated a deletion. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Returns the instant by which a record must have been deleted to be purged after `days`; 0 purges all. */
+/** Returns the latest deletion to purge after `days`; 0 purges all. */
 export function purgeBefore(days: number): Date {
   return days === 0 ? endOfTime : new Date(Date.now() - days * dayMs)
 }
@@ -277,8 +276,8 @@ async function purgeAccount(
 }
 
 /**
- * Purges the named records that are deleted, without pauses. Skips those that fail, do not verify, or that another node is
- * purging. The next `purge` of this process refreshes the planner's statistics.
+ * Purges those of the named records that are deleted, without pauses. Skips those that fail, do not verify, or that
+ * another node is purging.
  */
 export async function purgeNamed(
   sql: Sql,

@@ -3,17 +3,17 @@ import type { Sql } from 'postgres'
 import { dbErrorCode, wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
 
-/** Time after which unspent units are returned. */
+/** Unspent units are returned after this time. */
 export const leaseMs = 1000
 
-/** Time that other nodes wait for a lease to end and its units to be returned. */
+/** Wait for other nodes' leases to end and their units to be returned. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
 
 const pollMs = 50
 
-/** Time without new queries after no unit was left. */
+/** Pause between queries when no unit is left. */
 const refusalMs = 200
 
 export interface KnownLimit {
@@ -32,9 +32,9 @@ interface LeaseOptions {
 }
 
 /**
- * Per-node lease on an account's quota of one month. Takes units in batches, larger the faster they are spent and single
- * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end,
- * because they may return units.
+ * Per-node lease on an account's quota of one month. Takes units in batches, larger the faster they are spent and
+ * single near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to
+ * end.
  */
 export class Lease {
   readonly period: Period
@@ -46,7 +46,7 @@ export class Lease {
   /** Negative if units were spent on credit. */
   #left = 0
   #used = 0
-  /** Units spent in the last lease, which is the size of the next. */
+  /** Units spent in the last lease, and size of the next. */
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
@@ -70,7 +70,7 @@ export class Lease {
     return true
   }
 
-  /** Spends at most `wanted` units. Returns their number, 0 if none is left, or null if the database is read-only. */
+  /** Spends at most `wanted` units. Returns their number, or null if the database is read-only. */
   async spend(wanted = 1): Promise<number | null> {
     while (this.#left <= 0) {
       if (!this.#options.canWrite()) return null
@@ -127,7 +127,7 @@ export class Lease {
     return this.#left
   }
 
-  /** Resolves when all unspent units, even of earlier leases, are returned. */
+  /** Resolves when all unspent units are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -193,8 +193,8 @@ export class Lease {
   }
 
   /**
-   * Keeps unwritten units and debt for a later settlement, although debt may then be counted twice. Drops the rest, because
-   * no unit may be granted twice.
+   * Keeps unwritten units and debt for a later settlement, although debt may then be counted twice. Drops the rest: no
+   * unit may be granted twice.
    */
   #restore(error: unknown, settled: number, unspent: number): never {
     const isCertain = wasNotExecuted(error)

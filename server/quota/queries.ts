@@ -25,7 +25,7 @@ export interface UsageRow {
   held_until: Date | null
 }
 
-/** A lease takes at most 1/64 of the rest in advance, so that nodes do not compete for the last units. */
+/** A lease takes at most 1/64 of the rest in advance. */
 const share = 64
 
 const unlimited = Number.MAX_SAFE_INTEGER
@@ -37,9 +37,8 @@ export interface TakenLease {
 }
 
 /**
- * Leases `wanted` units or a share of the rest, but at least `needed` while any are left. The account's row contains the
- * limit, so all leases together never exceed it. A single unit counts as spent at once. Returns undefined if nothing is
- * left.
+ * Leases `wanted` units or a share of the rest, but at least `needed` while any are left. The limit is in the account's
+ * row, so leases never exceed it. A single unit counts as spent. Returns undefined if nothing is left.
  */
 export async function takeLease(
   sql: Sql,

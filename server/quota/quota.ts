@@ -14,7 +14,7 @@ export function resetOf(instant: Date): number {
   return Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + 1, 1) / 1000
 }
 
-/** Returns no headers if the account has no limit. */
+/** Returns no headers without a limit. */
 export function quotaHeaders(limit: number | null, used: number, now: Date): Record<string, string> {
   if (limit === null) return {}
   return {
@@ -42,7 +42,7 @@ export interface QuotaOptions {
   readonly canWrite?: () => boolean
 }
 
-/** Spends accounts' units. Usage is counted even without a limit. */
+/** Counts usage even without a limit. */
 export class Quota {
   readonly #sql: Sql
   readonly #options: Required<QuotaOptions>
@@ -56,10 +56,8 @@ export class Quota {
   }
 
   /**
-   * Spends at most `wanted` units; returns null if none is left.
-   *
-   * While the database is read-only, a limited account spends only units that this node holds. Units of other accounts are
-   * counted later.
+   * Spends at most `wanted` units; returns null if none is left. While the database is read-only, a limited account
+   * spends only held units, and those of others are counted later.
    * @throws Failure `read_only` if the lease has fewer units
    */
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
@@ -113,7 +111,7 @@ export class Quota {
     return lease?.period.month === month ? lease.unspent : 0
   }
 
-  /** Returns all unspent units when the node stops. */
+  /** Returns unspent units when the node stops. */
   async settle(): Promise<void> {
     await Promise.allSettled([...this.#live].map(lease => lease.settle()))
   }
@@ -143,7 +141,9 @@ export class Quota {
   }
 }
 
-/** Leases until it has enough units or none is left. Returns null, and spends nothing, if the rest cannot be leased now. */
+/**
+ * Leases until it has enough units or none is left. Returns null, and spends nothing, if the rest cannot be leased now.
+ */
 async function spendFrom(lease: Lease, wanted: number): Promise<number | null> {
   let count = 0
   try {

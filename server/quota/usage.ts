@@ -6,7 +6,7 @@ import { route } from '../http/route.ts'
 import { findUsage } from './queries.ts'
 import { monthOf, type Quota, quotaHeaders, resetOf } from './quota.ts'
 
-/** Counts units held by other nodes as used. */
+/** Units held by other nodes count as used. */
 export function usageRoutes(app: FastifyInstance, { sql, quota }: { readonly sql: Sql; readonly quota: Quota }): void {
   route(app, usage.get, async (_, { caller, setHeader }) => {
     const { accountId } = caller

@@ -72,7 +72,7 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
 
 export type Values = Record<string, unknown>
 
-/** Returns the changed fields, with HMACs instead of identifiers in clear. */
+/** Returns the changed fields, with HMACs of identifiers. */
 export function diff(
   before: RequestState | null,
   after: RequestState,

@@ -27,7 +27,7 @@ export interface RequestRow extends RequestState {
   updated_at: Date
 }
 
-/** Audit entry of a change. Contains no identifier in clear. */
+/** Contains no identifier in clear. */
 export interface Audit {
   readonly action: 'created' | 'updated' | 'extended' | 'closed'
   readonly caller: Caller
@@ -60,7 +60,7 @@ const columns = staticFragment(
     extended_at, outcome, outcome_reason, closed_at, receipts, version, created_at, updated_at`,
 )
 
-/** Writes the audit entry. The join with the account's row lets Citus insert it on the account's node. */
+/** The join with the account's row lets Citus insert on the account's node. */
 function entry(sql: Sql, { action, caller, at, before, after }: Audit): Fragment {
   return sql`entry as (
       insert into subject_request_entries (

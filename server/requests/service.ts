@@ -33,7 +33,7 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * Creates a request, or returns the one that the same draft created before.
+ * Creates a request, or returns the one that the same draft created.
  * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
 export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
@@ -69,7 +69,7 @@ export async function createRequest(deps: Deps, caller: Caller, draft: RequestDr
   return toJson(row)
 }
 
-/** Ignores `due_on`, which depends on the configured holidays, and the assignee if the draft names none. */
+/** Ignores `due_on`, which depends on the configured holidays, and an omitted assignee. */
 function isSameDraft(one: Values, other: Values, namesAssignee: boolean): boolean {
   const facts = ({ kind, received_on, assignee, subject_hmacs }: Values) =>
     JSON.stringify([kind, received_on, namesAssignee ? assignee : null, [...(subject_hmacs as string[])].sort()])
@@ -141,7 +141,7 @@ export async function changeRequest(
   throw unavailable('The request is being changed by too many callers at once.')
 }
 
-/** Allows tomorrow in UTC, because it has begun in some time zones. */
+/** Allows tomorrow in UTC, which has begun in some time zones. */
 function requirePast(received: string, at: Date): void {
   const tomorrow = new Date(at.getTime() + 86_400_000).toISOString().slice(0, 10)
   if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')

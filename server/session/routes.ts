@@ -8,7 +8,7 @@ import { route } from '../http/route.ts'
 import { networkKey } from '../net/address.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
-/** Limits of failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
+/** Failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
 const limits = {
   email: { max: 10, seconds: 15 * 60 },
   network: { max: 100, seconds: 15 * 60 },
@@ -25,7 +25,7 @@ export function sessionRoutes(
     rejectForeignOrigin(request)
     requireClock(deps.state) // a session states its end
     const cookie = (token: string) => sessionCookie(request, token)
-    cookie('') // throws before the password is checked
+    cookie('') // throws before the password check
     const from = { network: networkKey(request), timeoutMs: request.timeLeftMs }
     const { session, token } = await limitByNetwork(request, () =>
       limitByEmail(request, () => signIn(deps, body, from)),

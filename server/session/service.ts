@@ -11,7 +11,7 @@ interface Deps {
   readonly sessionSecret: Uint8Array
 }
 
-/** Ids to look up for an unknown e-mail, so that it takes as long as a known one. */
+/** An unknown e-mail takes as long as a known one. */
 const unknownUser = { accountId: noId, userId: noId }
 
 /** @throws Failure `unauthorized`, identical for an unknown e-mail and a wrong password */

@@ -26,7 +26,7 @@ export function listSites(sql: Sql, accountId: string, includeArchived: boolean)
     where account_id = ${accountId} and (archived_at is null or ${includeArchived}) order by id desc`
 }
 
-/** Returns true if another site in use has the name, which this one does not have yet. `name` null is the site's own. */
+/** Returns true if another site in use has a name that this site does not have yet. A null `name` is the site's own. */
 export async function isNameTaken(sql: Sql, { accountId, id }: SiteKey, name: string | null): Promise<boolean> {
   const own = sql`from sites where account_id = ${accountId} and id = ${id}`
   const rows = await sql`
@@ -75,7 +75,7 @@ export async function insertSite(
   return row
 }
 
-/** Sets `updated_at` only if something changes. Returns undefined for an unknown site. */
+/** Returns undefined for an unknown site. Sets `updated_at` only if something changes. */
 export async function updateSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -129,7 +129,7 @@ export async function updateSite(
 
 /**
  * Expires earlier tokens at `until`, and deletes expired ones. Returns false for an unknown site. One of two concurrent
- * calls fails (23505), because a site has one token without an expiry.
+ * calls fails (23505).
  */
 export async function replaceToken(
   sql: Sql,

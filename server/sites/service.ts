@@ -35,7 +35,10 @@ export async function getSites(
   return { data: (await listSites(sql, accountId, include_archived)).map(toSite) }
 }
 
-/** Two requests at once can still give a name twice. @throws Failure `conflict` */
+/**
+ * Concurrent requests can still share a name.
+ * @throws Failure `conflict`
+ */
 async function requireFreeName(sql: Sql, key: SiteKey, name: string | null): Promise<void> {
   if (await isNameTaken(sql, key, name))
     throw new Failure(
@@ -68,7 +71,10 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
   return { ...toSite(row), token }
 }
 
-/** Takes effect at once on this node, within a second on others. @throws Failure `not_found` */
+/**
+ * Takes effect at once on this node, within a second on others.
+ * @throws Failure `not_found`
+ */
 export async function changeSite(
   { sql, tokens, notices }: Deps,
   caller: Caller,
@@ -98,7 +104,10 @@ export async function changeSite(
   return toSite(row)
 }
 
-/** Issues a token; earlier ones work until the overlap ends. @throws Failure `not_found` */
+/**
+ * Earlier tokens work until the overlap ends.
+ * @throws Failure `not_found`
+ */
 export async function rotateToken(
   { sql, tokens }: Deps,
   caller: Caller,

@@ -1,19 +1,19 @@
 import type { Fragment, Sql } from 'postgres'
 import { noId } from '../ids.ts'
 
-/** Stands for all sites. No site has this id, and no filter may name it. */
+/** Stands for all sites. No site has this id. */
 export const everySite = noId
 
-/** Preferences to count: short, and unlike addresses and numbers, because no purge removes them. */
+/** Preferences to count. Addresses and numbers are not, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
-/** Of policies and preferences, which strangers name: no day of a site has more groups with a row of their own. */
+/** Limit of policies and preferences, which strangers name, with their own row a day and site. */
 export const maxGroupsPerDay = 500
 
-/** Value of the row of all other policies or preferences of a day. No policy and no preference to count is named so. */
+/** Value of the row of a day's other groups, which no policy or preference has. */
 export const otherGroups = ''
 
-/** A subject with more records is no person, such as `guest`; comparing them would take too long. */
+/** A subject with more records is not a person, such as `guest`. */
 const mostRecordsOfPerson = 1000
 
 /** True for a subject with too many records. Reads only the index by subject. */
@@ -34,8 +34,8 @@ export function isUncounted(sql: Sql): Fragment {
 }
 
 /**
- * True if the consent is given, at least for some purposes, after an entry `e` of a history: `given` and `partly` of
- * src/evidence/state.ts. Of a purged record, whose preferences are gone, it is that the entry has `accepted`.
+ * True if the consent is given, at least for some purposes, after an entry `e` of a history (src/evidence/state.ts); of
+ * a purged record if the entry has `accepted`.
  */
 function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
   return sql`(${e}.accepted and (jsonb_path_exists(${e}.preferences, 'strict $.* ? (@ == true)') or not exists (
@@ -45,18 +45,12 @@ function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
 }
 
 /**
- * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All earlier
- * entries of these records must be counted.
- *
- * A record adds its state after its last entry (sign 1) and subtracts that before its first (sign -1). Preferences of a
- * purged record are unknown and keep their count, because a purge is counted after everything else.
- *
- * A person's days in a group form a chain. A new day adds its link to the day before, and replaces the link of the day
- * after.
- *
- * A new policy or preference of a day gets a row, the most frequent first, until the day has `maxGroupsPerDay`; what comes
- * later is counted in the row `otherGroups`, without its persons. No row is ever removed, so that a group stays where it was
- * counted first.
+ * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All
+ * earlier entries of these records must be counted. A record adds its state after its last entry (sign 1) and subtracts
+ * that before its first (sign -1). A purged record's preferences keep their count: a purge is counted last. A person's
+ * days in a group form a chain. A new day adds its link to the day before, and replaces the link of the day after. A
+ * day's new policies and preferences get a row, the most frequent first, until there are `maxGroupsPerDay`; later ones
+ * are counted in the row `otherGroups`, without persons. Rows are never removed.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
   const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),

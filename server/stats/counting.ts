@@ -10,12 +10,12 @@ import { type BehindRow, countLeaves, countRecords, findBehind, findUncounted } 
 
 const maxLeavesPerBatch = 1000
 
-/** PostgreSQL's code for a statement that took too long. */
+/** PostgreSQL's code of a timeout. */
 const timeoutCode = '57014'
 
 /**
  * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once.
- * @throws OperatorError at the end if an account failed; the others are counted
+ * @throws OperatorError at the end if an account failed
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
@@ -44,7 +44,7 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   return counted
 }
 
-/** Counts at most `most` leaves, and half as many each time that takes too long. Returns the end of what it counted. */
+/** Counts at most `most` leaves, and half as many after each timeout. Returns the end of what it counted. */
 async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; entries: number }> {
   const to = Math.min(behind.leaves + most, behind.size)
   const leaves = to - behind.leaves
@@ -60,7 +60,7 @@ const maxAttempts = 20
 const maxMs = 5000
 
 /**
- * Counts all entries of the persons whose records a purge will empty, because the records do not name them afterwards.
+ * Counts all entries of the persons whose records a purge will empty.
  * @throws Failure `unavailable` if other nodes count all the time, or it is aborted
  */
 export async function countBeforePurge(

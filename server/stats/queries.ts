@@ -6,7 +6,7 @@ import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, otherGroups, progress } from './changes.ts'
 
 export interface Progress {
-  /** Leaves counted, from the log's first. */
+  /** Counted from the log's first. */
   readonly leaves: number
   readonly revision: number
 }
@@ -30,7 +30,7 @@ export async function findBehind(sql: Sql, accounts: Accounts): Promise<BehindRo
   return row
 }
 
-/** Returns the progress, and those records of the persons of `ids` that have uncounted entries. */
+/** Returns the progress, and the records of the persons of `ids` with uncounted entries. */
 export async function findUncounted(
   sql: Sql,
   accountId: string,
@@ -93,7 +93,7 @@ export async function countRecords(
   return row?.is_moved === true
 }
 
-/** CTE `moved`: no row if another statement, whose rows this one cannot see, has counted since the revision was read. */
+/** CTE `moved`: no row if another statement has counted since the revision was read. */
 function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fragment {
   return sql`moved as (
     insert into statistics_progress as p (account_id, leaves, revision) values (${accountId}, ${leaves}, 1)
@@ -146,7 +146,7 @@ function stored(sql: Sql, accountId: string): Fragment {
 
 export interface GroupRow {
   readonly is_total: boolean
-  /** True for the sum of the groups that the others leave out. */
+  /** True for the sum of the other groups. */
   readonly is_rest: boolean
   readonly site_id: string
   /** First day of a period, policy version, country or '', or key of a preference. */
@@ -161,10 +161,10 @@ export interface GroupRow {
   readonly imported: number
 }
 
-/** Limit of uncounted entries that a response includes. With more, it shows the job's state. */
+/** With more uncounted entries, a response shows the job's state. */
 const maxUncounted = 10_000
 
-/** Limit of their keys, which take longest, if they are to be counted by preference. */
+/** Limit of their keys, if counted by preference. */
 const maxUncountedKeys = 30_000
 
 /** Limit of groups in a response. */
@@ -175,8 +175,8 @@ type By = NonNullable<StatsQuery['by']>
 const kinds = { site: 'all', policy: 'policy', country: 'country', preference: 'preference' } as const
 
 /**
- * Returns the total, the largest groups by name, and the sum of the others. `uncounted` is the number of uncounted entries
- * that the sums leave out: none, or all if there are too many. One statement, because entries move from uncounted to counted.
+ * Returns the total, the largest groups by name, and the sum of the others. `uncounted` is the number of entries that
+ * the sums omit: none, or all if there are too many. One statement, because entries move from uncounted to counted.
  */
 export function findGroups(
   sql: Sql,
@@ -215,7 +215,7 @@ export function findGroups(
     from places group by 1, 2, 3, 4 order by is_total desc, is_rest, value, site_id`
 }
 
-/** True for the groups that are not among the largest with a row of their own. */
+/** True for groups outside the largest with their own row. */
 function isRest(sql: Sql): Fragment {
   return sql`not is_total and (value = ${otherGroups} or row_number() over (
     partition by is_total order by value = ${otherGroups}, records desc, value, site_id) > ${maxGroups})`
@@ -283,7 +283,7 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
-/** Returns the time of the last counted checkpoint that ended a run of the checkpointer: no earlier entry is uncounted. */
+/** Returns the time of the last counted checkpoint that ended a run: no earlier entry is uncounted. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

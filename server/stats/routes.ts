@@ -6,7 +6,7 @@ import { countList } from '../consents/list.ts'
 import { route } from '../http/route.ts'
 import { getStats } from './service.ts'
 
-/** Statistics with many uncounted entries take long: no account may keep the connections of the others busy. */
+/** Statistics with many uncounted entries take long. */
 const admission = new Admission({
   ...{ running: 3, perTenant: 1, waiting: 20, maxWaitMs: 4000 },
   message: 'Too many statistics are asked for at once: try again in some seconds.',

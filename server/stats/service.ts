@@ -40,7 +40,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   }
 }
 
-/** Counts each record without a subject as one person, because their number is unknown. */
+/** Counts each record without a subject as one person. */
 function sizeOf({ persons, anonymous }: GroupRow): number {
   return persons + anonymous
 }

@@ -3,7 +3,7 @@ import { leastPersons } from '../../src/contract/index.ts'
 /** `small`: fewer than ten persons. `remainder`: its numbers would reveal those of a small group. */
 export type Hidden = 'small' | 'remainder'
 
-/** Hides at least two groups with ten persons together, because the total less the visible groups reveals their sum. */
+/** Hides at least two groups with ten persons together, because the total reveals their sum. */
 export function hideSmallGroups(sizes: readonly number[], total: number): (Hidden | null)[] {
   const isSmall = (size: number) => size < leastPersons
   const hidden = sizes.map((size): Hidden | null => (isSmall(size) || isSmall(total) ? 'small' : null))
@@ -21,7 +21,7 @@ export function hideSmallGroups(sizes: readonly number[], total: number): (Hidde
   return hidden
 }
 
-/** Hides small groups of which a record can be in several, such as preferences. */
+/** Hides small groups that can share records, such as preferences. */
 export function hideSmall(sizes: readonly number[]): (Hidden | null)[] {
   return sizes.map(size => (size < leastPersons ? 'small' : null))
 }

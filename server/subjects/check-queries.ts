@@ -21,7 +21,7 @@ export interface DecidingRow {
   policy_version: number
   version: number
   created_at: Date
-  /** Stated by the importer for an imported answer. */
+  /** The importer's time for an imported answer. */
   stated_at: Date
   /** True if the answer for the purpose was given to this service. */
   witnessed: boolean

@@ -57,7 +57,7 @@ function allowedBy(reason: CheckReason): boolean | null {
   return reason === 'no_record' || reason === 'purpose_not_answered' ? null : false
 }
 
-/** Computes the expiry of an earlier state, because only that of the current one is stored. */
+/** Only the current state's expiry is stored. */
 function expiryOf({ accepted, stated_at, valid_for }: DecidingRow): Date | null {
   return accepted ? endOfConsent(stated_at, valid_for) : null
 }

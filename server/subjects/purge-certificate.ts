@@ -9,7 +9,7 @@ import { inspectRecords } from '../verify/records.ts'
 import { type Deps, signingTime } from './service.ts'
 
 /**
- * Certifies the records that are purged and verify with their histories. `until` is a deadline (`performance.now()`).
+ * Certifies the records that are purged and verify. `until` is a deadline (`performance.now()`).
  * @throws Failure `unavailable` at the deadline
  */
 export async function certifyPurge(
@@ -50,7 +50,7 @@ export async function certifyPurge(
 
 const purgeShare = 0.4
 
-/** Purges deleted records until the time is over, and certifies the purged ones. Can be retried. */
+/** Purges deleted records until the deadline, and certifies the purged ones. Can be retried. */
 export async function purgeSubject(
   deps: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
@@ -72,7 +72,7 @@ export async function purgeSubject(
   return { records, certificate, complete, dry_run }
 }
 
-/** A long purge strips the oldest entries first, and sets its time at the end. */
+/** A long purge sets its time at the end. */
 function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' | 'deleted' | 'purged' {
   const { subject_id, consent_id, user_agent, ip_network, notice_locale } = record
   const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)

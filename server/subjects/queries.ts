@@ -43,7 +43,7 @@ export function listLive(sql: Sql, accountId: string, selection: Selection, limi
     order by id limit ${limit}`
 }
 
-/** Returns those of the records that are deleted and still have the subject: they are not purged. */
+/** Returns the deleted records that are not purged. */
 export function findDeleted(
   sql: Sql,
   accountId: string,
@@ -66,7 +66,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Returns records deleted earlier, and not by an erasure request, in the order of their ids. */
+/** Returns records deleted otherwise than by an erasure request, in the order of their ids. */
 export function findUnmarked(
   sql: Sql,
   accountId: string,
@@ -88,7 +88,7 @@ export function findUnmarked(
     order by c.id limit ${limit}`
 }
 
-/** Returns the records of a batch whose audit entries were written, including purged ones. */
+/** Returns the batch's records whose audit entries were written, including purged ones. */
 export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     select c.id, c.site_id, h.created_at as deleted_at

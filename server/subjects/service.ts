@@ -36,17 +36,17 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'purgeAfterDays'>
   readonly signer: Signer
-  /** Key of the HMAC that stands for a subject. */
+  /** HMAC key of subjects. */
   readonly subjectSecret: Uint8Array
 }
 
 /** Shared by a request's retries, so that the response names all their deletions. */
 export interface Progress {
   readonly requestId: string
-  /** Deadline of the response (`performance.now()`). */
+  /** Deadline (`performance.now()`). */
   readonly until: number
   readonly erased: Map<string, DeletedRow>
-  /** Batches that may or may not have been written. */
+  /** Batches that may have been written. */
   readonly unanswered: Set<readonly BatchLink[]>
   /** Records deleted earlier and marked now. */
   readonly marked: Set<string>
@@ -68,12 +68,12 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the time left for the check that signing works, then for deletion, marks and verification. */
+/** Shares of the remaining time: to check signing, then to delete, mark and verify. */
 const shares = { readiness: 0.4, deletion: 0.3, marks: 0.3, verification: 0.5 } as const
 
 /**
- * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over; then
- * certifies the result. Can be retried with the same progress.
+ * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over;
+ * then certifies the result. Can be retried with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
@@ -144,9 +144,9 @@ async function deleteSelected(
     const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
-    if (deleted.length === 0) await delay(20 * Math.random()) // other transactions have locked all of them
+    if (deleted.length === 0) await delay(20 * Math.random()) // others have locked all of them
   }
-  // A deletion that may have been written counts too, because the response may have to name it.
+  // A deletion that may have been written counts too.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
   while (performance.now() < until && room() > 0) {
     const limit = Math.min(batchSize, room())
@@ -159,10 +159,7 @@ async function deleteSelected(
   }
 }
 
-/**
- * Marks records that were deleted earlier, because the request covers them and a restore must show it. Returns false if some
- * are left.
- */
+/** Marks records deleted earlier, so that a restore shows the request. Returns false if some are left. */
 async function markDeleted(
   sql: Sql,
   caller: Caller,
@@ -199,7 +196,7 @@ async function findErased(sql: Sql, accountId: string, { erased, unanswered }: P
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the records that a purge would not take: those that do not verify, or not until the deadline. */
+/** Returns the records that a purge would skip: those that do not verify, or not until the deadline. */
 async function findUnverified(
   sql: Sql,
   accountId: string,
@@ -245,12 +242,12 @@ interface Done {
   readonly counts: readonly SiteCount[]
 }
 
-/** Returns milliseconds, less a reserve for the response if signing fails. */
+/** Returns milliseconds, less a reserve for the response. */
 export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns an HMAC by which only the service, and its responses to erasures, can test a guess. */
+/** Returns an HMAC, so that only the service and its responses to erasures can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

@@ -3,7 +3,7 @@ import { createQuery, TimestampError, verifyTimestamp } from './openssl.ts'
 
 export interface Tsa {
   readonly url: string
-  /** PEM file of the trusted certificates in which the authority's chain must end. */
+  /** PEM file of the authority's trusted root certificates. */
   readonly caFile: string
 }
 
@@ -11,12 +11,12 @@ const requestTimeoutMs = 10_000
 
 const maxBytes = 64 * 1024
 
-/** Largest difference accepted between the timestamp and this node's clock. */
+/** Accepted between the timestamp and this node's clock. */
 const maxOffsetMs = backdatingToleranceMs
 
 /**
- * Requests a timestamp (RFC 3161) of a SHA-256. Verifies that it fits the query and its nonce, and that the certificate is
- * valid now.
+ * Requests a timestamp (RFC 3161) of a SHA-256. Verifies that it fits the query and its nonce, and that the certificate
+ * is valid now.
  * @throws TimestampError
  */
 export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, signal: AbortSignal): Promise<Buffer> {
@@ -53,7 +53,7 @@ async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Bu
   }
 }
 
-/** Moves credentials from the URL to `authorization`, because `fetch` rejects such URLs. */
+/** `fetch` rejects URLs with credentials. */
 function splitCredentials(url: string): { target: string; authorization: string | null } {
   const target = new URL(url)
   const credentials = [target.username, target.password].map(decodeURIComponent).join(':')

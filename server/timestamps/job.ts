@@ -23,17 +23,17 @@ const intervalMs = 15_000
 
 const maxPerRun = 100
 
-/** Age beyond which a starting node requests no timestamps of checkpoints. */
+/** A starting node requests no timestamps of older checkpoints. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
-/** Margin for a checkpoint stored after it was dated, by another node's clock. */
+/** Another node may store a checkpoint later than it is dated. */
 const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000
 
 /**
- * Requests timestamps of checkpoints, newest first: the newest covers all entries, each earlier one adds less. Stops at a
- * failure, and retries with exponential backoff.
+ * Requests timestamps of checkpoints, newest first, because that covers all entries. Stops at a failure, and retries
+ * with exponential backoff.
  */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)

@@ -1,4 +1,4 @@
-// Timestamps (RFC 3161) with `openssl ts`, in separate processes, because the event loop must not wait.
+// Timestamps (RFC 3161) with `openssl ts` in separate processes.
 
 import { type ExecFileException, execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ const timeoutMs = 5000
 
 export type FailureReason = 'openssl' | 'unreachable' | 'status' | 'invalid'
 
-/** A timestamp could not be obtained or verified. The message completes "the timestamp …". */
+/** The message completes "the timestamp …". */
 export class TimestampError extends Error {
   override readonly name = 'TimestampError'
   readonly reason: FailureReason
@@ -41,7 +41,7 @@ function openssl(args: readonly string[], signal?: AbortSignal): Promise<Ended> 
   })
 }
 
-/** @throws OperatorError if openssl is missing or makes no queries */
+/** @throws OperatorError if openssl is missing or creates no queries */
 export async function requireOpenssl(): Promise<void> {
   const isThere = await createQuery(Buffer.alloc(32)).then(
     () => true,
@@ -63,13 +63,13 @@ export async function createQuery(digest: Buffer, signal?: AbortSignal): Promise
   throw new TimestampError('openssl', 'cannot be asked for: openssl makes no query')
 }
 
-/** Content that a timestamp must match: the query that it answers, or a SHA-256. */
+/** What a timestamp must match: its query, or a SHA-256. */
 export type Subject = { readonly query: Buffer } | { readonly digest: Buffer }
 
 interface Verification {
-  /** PEM file of trusted certificates in which the authority's chain must end. */
+  /** PEM file of the authority's trusted root certificates. */
   readonly caFile: string
-  /** Instant at which the certificates must be valid: now, or the time of the timestamp. */
+  /** When the certificates must be valid: now, or at the time of the timestamp. */
   readonly valid: 'now' | 'then'
   readonly signal?: AbortSignal
 }

@@ -41,7 +41,7 @@ export interface TimestampRow {
 /** PostgreSQL's smallest integer. */
 export const minPosition = -(2 ** 31)
 
-/** Replaces missing values, which are reported. */
+/** Missing values are replaced, and reported. */
 export function listTimestamps(sql: Sql, accountId: string, from: number, limit: number): Promise<TimestampRow[]> {
   return sql<TimestampRow[]>`
     select coalesce(t.position, ${minPosition}) as position, t.tree_size::float8 as tree_size,

@@ -12,8 +12,8 @@ const rowsPerPage = 100
 const processes = 4
 
 /**
- * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two others.
- * The removal of the last ones cannot be detected.
+ * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two
+ * others. Removed last ones cannot be detected.
  */
 export async function* verifyTimestamps(
   { sql, signal, inspected }: Work,

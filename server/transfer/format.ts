@@ -1,12 +1,12 @@
-// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the SHA-256 of all lines before. Rows are
-// PostgreSQL's JSON and are never parsed here, so that no number or time changes.
+// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the SHA-256 of all lines before.
+// Rows are PostgreSQL's JSON, never parsed here, so that no number or time changes.
 
 import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
- * All tables except `migrations`, each after those it references, with an order that does not depend on the collation. A
- * test compares them with the schema.
+ * All tables except `migrations`, each after those it references, with an order that does not depend on the collation.
+ * A test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -99,12 +99,12 @@ function parse(line: string): unknown {
   }
 }
 
-/** Longer than any row, and short enough for memory. */
+/** Longer than any row. */
 const maxLineBytes = 16 * 1024 * 1024
 
 export interface Line {
   readonly number: number
-  /** Includes the line feed, if any. */
+  /** With the line feed, if any. */
   readonly bytes: Buffer
 }
 

@@ -25,7 +25,7 @@ type Entry =
 type Row = Extract<Entry, { kind: 'row' }>
 
 /**
- * Yields the end only if it is the last line and the hash matches: nothing may be committed before.
+ * Yields the end only if it is the last line and the hash matches.
  * @throws OperatorError for an invalid export
  */
 async function* readEntries(source: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Entry> {
@@ -98,13 +98,13 @@ const maxRows = 1000
 const maxText = 1024 * 1024
 
 /**
- * Uses one transaction, committed only if the counts and the hash match.
+ * Uses one transaction.
  * @throws OperatorError if nothing was imported
  */
 export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
   await sql.begin(async tx => {
     await configure(tx)
-    await lockSchema(tx) // a node that starts now waits for this transaction
+    await lockSchema(tx) // a node that starts now waits
     await requireEmpty(tx)
     const known = await listColumns(tx)
     let exportedAt = ''
@@ -175,7 +175,7 @@ async function requireEmpty(tx: ISql): Promise<void> {
 
 type Columns = Readonly<Record<string, readonly string[]>>
 
-/** Returns the export's columns. @throws OperatorError if this database lacks one of them */
+/** Returns the export's columns. @throws OperatorError if this database lacks one */
 function requireSchema({ schema, columns }: Header, known: Record<TableName, string[]>, name: string): Columns {
   const hint =
     'import it with the version of consentctl that exported it, then upgrade; or export it again with this one'

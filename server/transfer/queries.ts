@@ -3,14 +3,14 @@ import { auditEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { schemaVersion } from '../db/migrate.ts'
 import { type TableName, tableNames, tables } from './format.ts'
 
-/** Removes a transaction's timeouts, and fixes value formats whatever the database's settings. */
+/** Removes a transaction's timeouts, and fixes value formats. */
 export async function configure(tx: ISql): Promise<void> {
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
       set_config('timezone', 'UTC', true), set_config('bytea_output', 'hex', true)`
 }
 
-/** Returns the name of a migration that only a later version knows. */
+/** Returns a migration that only a later version knows. */
 export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   const [row] = await tx<{ name: string }[]>`select name from migrations where name > ${schemaVersion} limit 1`
   return row?.name
@@ -39,7 +39,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
   await tx`close exported`
 }
 
-/** Names every column, because their order differs between databases. */
+/** Names every column: their order differs between databases. */
 export async function insertRows(
   tx: ISql,
   table: TableName,
@@ -69,7 +69,7 @@ export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   return undefined
 }
 
-/** Records in each account's log the export that it comes from. */
+/** Records the import in each account's log. */
 export async function recordImport(
   tx: ISql,
   { exportedAt, sha256 }: { readonly exportedAt: string; readonly sha256: string },

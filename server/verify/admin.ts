@@ -38,7 +38,7 @@ export function verifyDatabase(
       const anchor = config.signingKey && keyIdOf(config.signingKey)
       const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
       for await (const found of explainLossOf(config, verifyAll({ sql, signal, inspected }, scope))) {
-        host.onWait?.(null) // clears the spinner before the findings are printed
+        host.onWait?.(null) // clears the spinner before findings are printed
         yield found
       }
     } finally {
@@ -49,7 +49,7 @@ export function verifyDatabase(
   return { findings: findings(), inspected }
 }
 
-/** Signs checkpoints of new entries only if the log matches the kept ones, and checks those again afterwards. */
+/** Signs new entries only if the log matches the kept checkpoints, and verifies it again afterwards. */
 export async function takeCheckpoints(
   options: DatabaseOptions,
   { account, kept, signal }: Inspection,

@@ -3,7 +3,7 @@ import { accountState, keyState, siteState, tokensState, userState, verifiedNoti
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
 
-/** Columns are null if the table or the log lacks the entry. */
+/** Null if the table or the log lacks the entry. */
 export interface EntryRow {
   readonly version: number
   readonly document: string | null
@@ -95,7 +95,7 @@ async function* paged(kind: string, listPage: (after: string) => Promise<StateRo
   }
 }
 
-/** Low, because each text of up to 1 MiB is hashed. */
+/** Each text of up to 1 MiB is hashed. */
 const noticesPerPage = 20
 
 async function* listNotices(sql: Sql, accountId: string): AsyncGenerator<SettingRow> {

@@ -1,7 +1,7 @@
 import postgres, { type Options, type PostgresType } from 'postgres'
 import type { Open } from './hosts.ts'
 
-/** Serializers that can be applied twice, as the driver does when it prepares a statement again (README.md, #1197). */
+/** Serializers that can be applied twice (README.md, #1197). */
 const types: Record<string, PostgresType> = {
   boolean: {
     to: 16,
@@ -9,7 +9,7 @@ const types: Record<string, PostgresType> = {
     serialize: (value: unknown) => (value === true || value === 't' ? 't' : 'f'),
     parse: (text: string) => text === 't',
   },
-  // `2026-11-20`, which the driver would turn into an instant.
+  // `2026-11-20`; the driver would make an instant of it.
   date: {
     to: 1082,
     from: [1082],
@@ -44,7 +44,7 @@ export const driverOptions = {
 
 type DriverOptions = Options<Record<string, PostgresType>>
 
-/** Reads a URL and its options once, for all connections to it. Each gets what the driver changes during a connection anew. */
+/** Reads a URL and its options once. Each connection gets its own copy of what the driver changes. */
 export function prepareDriver(url: string, options: DriverOptions): Open {
   // With `shared`, the driver takes its own options as they are.
   const own = { ...(postgres(url, options).options as unknown as DriverOptions), no_subscribe: true }

@@ -8,10 +8,10 @@ export interface Connection {
 
 export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
-/** Divided equally among the hosts. */
+/** Divided among the hosts. */
 const connectTimeoutMs = 5000
 
-/** Hosts of a database, one of which accepts connections at a time: a primary among its standbys. */
+/** Hosts of a database, one of which accepts connections: a primary among its standbys. */
 export class Hosts {
   readonly #opens: [Open, ...Open[]]
   readonly #isReplica: boolean
@@ -27,7 +27,7 @@ export class Hosts {
   }
 
   /**
-   * Tries the host of the last connection first. Calls `discard` with each connection that fails or closes. Throws the last
+   * Tries the last connection's host first. Calls `discard` with each connection that fails or closes. Throws the last
    * host's error.
    */
   async connect(discard: (connection: Connection) => void, prepare: boolean): Promise<Connection> {
@@ -53,10 +53,7 @@ export class Hosts {
   }
 }
 
-/**
- * Replaces the driver's `target_session_attrs`, which ends the process if the connection is lost during the check
- * (README.md).
- */
+/** Replaces the driver's `target_session_attrs`, which can end the process (README.md). */
 async function requireRole(sql: Sql, isReplica: boolean): Promise<void> {
   const [row] = await sql<{ is_standby: boolean }[]>`select pg_is_in_recovery() as is_standby`
   if (row?.is_standby === isReplica) return

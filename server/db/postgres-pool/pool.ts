@@ -9,14 +9,12 @@ interface Waiting {
 
 const queueTimeoutMs = 5000
 
-/** Time after which a connection is discarded; the statement timeout is 5 s. */
+/** A connection without a response is discarded; the statement timeout is 5 s. */
 const answerTimeoutMs = 5500
 
 /**
- * Replaces the driver's pool (README.md gives the reasons). A connection that has failed is never used again.
- *
- * Statements are prepared until the database does not recognize one. Then a pooler assigns a backend per transaction, and
- * the driver would leave another copy of each statement in each backend.
+ * Replaces the driver's pool (README.md gives the reasons). A failed connection is never used again. Statements are
+ * prepared until a backend does not recognize one: a pooler assigns backends per transaction.
  */
 export class Pool {
   readonly #hosts: Hosts
@@ -29,7 +27,7 @@ export class Pool {
   #isEnded = false
   #isPrepared = true
 
-  /** `isUnlimited` is true if nothing is waited for with a timeout but a connection. */
+  /** `isUnlimited`: only connecting has a timeout. */
   constructor(hosts: Hosts, { max, isUnlimited = false }: { readonly max: number; readonly isUnlimited?: boolean }) {
     this.#hosts = hosts
     this.#max = max
@@ -66,7 +64,7 @@ export class Pool {
     connection = await this.#hosts.connect(discard, this.#isPrepared)
     const { sql } = connection
     try {
-      // The driver may never settle a statement during which the connection is lost.
+      // The driver may never settle a statement whose connection is lost.
       return await Promise.race([inTransaction(sql, work, () => connection?.isClosed === true), lost])
     } finally {
       this.#discard(connection)
@@ -134,7 +132,7 @@ export class Pool {
       await statement
     } catch (error) {
       if (endsConnection(error)) this.#discard(connection)
-      // The driver adds the rows of a failed statement to the next one, until one completes.
+      // The driver adds the rows of a failed statement to the next one.
       else await connection.sql`select 1`.catch(() => this.#discard(connection))
     } finally {
       clearTimeout(timer)
@@ -162,7 +160,7 @@ function handlerOf(sql: Sql): Statement['handler'] {
   return (sql`` as unknown as Statement).handler
 }
 
-/** Returns true if the backend did not know a statement prepared on its connection. */
+/** Returns true if the backend did not recognize a prepared statement. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

@@ -1,17 +1,14 @@
 import type { ReservedSql, Sql } from 'postgres'
 
-/** A driver's statement, passed to its handler when first awaited. */
+/** The driver passes it to its handler when first awaited. */
 export interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
-  /** Error after which the driver prepared and sent it again. */
+  /** Error after which the driver sent it again. */
   readonly retried?: { readonly code?: unknown }
 }
 
-/**
- * Replaces the driver's `begin`, which needs pipelining; not for requests (README.md). Sends nothing once the connection is
- * lost, because the driver would end the process or hang.
- */
+/** Replaces the driver's `begin`, which needs pipelining (README.md). Sends nothing once the connection is lost. */
 export async function inTransaction<T>(
   sql: Sql,
   work: (tx: ReservedSql) => Promise<T>,
@@ -55,7 +52,7 @@ export function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** Returns true even for a backend's last message. */
+/** Includes a backend's last message. */
 export function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
