@@ -77,13 +77,13 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     const page = await dashboard.open(importer, `records/${id}`)
     expect(await text('dl')).toContain('usercentrics')
     expect(await text('.timeline')).toContain(
-      'The person answered at 2021-03-04 05:06:07 UTC, by the word of the importer.',
+      'The person answered at 2021-03-04 05:06:07 UTC, as reported by the importer.',
     )
 
     await page.getByLabel('Time (UTC)').fill('2021-06-01T10:00')
     await press('Enter')
     expect(await text('.moment')).toMatch(
-      /2021-06-01 10:00:59 UTC, by the word of the importer.*imported from usercentrics.*marketing: true/s,
+      /2021-06-01 10:00:59 UTC, as reported by the importer.*imported from usercentrics.*marketing: true/s,
     )
     expect(await command()).toBe(`get ${id} --at 2021-06-01T10:00:59.999Z --include-deleted`)
     await page.getByLabel('Time (UTC)').fill('2020-06-01T10:00')

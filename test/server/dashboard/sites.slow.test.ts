@@ -78,7 +78,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     await page.getByLabel('Name').fill('Shop 2')
     await call(account, 'PATCH', path, { name: 'Boutique' })
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('dialog').getByText('Somebody has changed this since').waitFor()
+    await page.getByRole('dialog').getByText('Another user has changed this since').waitFor()
     expect((await readSites(account))[0].name).toBe('Boutique')
     await page.getByRole('button', { name: 'Cancel' }).click()
     expect(await page.getByLabel('Name').inputValue()).toBe('Shop 2')

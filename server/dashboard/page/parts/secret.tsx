@@ -8,7 +8,7 @@ interface SecretProps {
   readonly onHidden: () => void
 }
 
-/** A secret that the service shows once. The page drops it when hidden, so that nobody finds it there later. */
+/** A secret that the service shows once. The page drops it when hidden, so that it cannot be found there later. */
 export function Secret({ label, value, onHidden }: SecretProps) {
   const box = useRef<HTMLDivElement>(null)
   const drop = useRef(onHidden)
@@ -32,7 +32,7 @@ export function Secret({ label, value, onHidden }: SecretProps) {
       <p>
         <strong>{label}</strong>{' '}
         {value === null
-          ? 'It has left this page. If nobody copied it, make another one.'
+          ? 'It has left this page. If it was not copied, make another one.'
           : 'Copy it now: it is shown once, and leaves this page as soon as that is hidden.'}
       </p>
       {value !== null && (

@@ -118,7 +118,7 @@ export function risksOf(change: SettingsChange, base: Site, present: Site, isNot
   )
   const replaced = foreign.map(name => `${name.replace('_', ' ')} (now ${present[name] ?? 'never'})`)
   if (replaced.length > 0)
-    risks.push(`Somebody has changed this since you opened the page, and you replace it: ${replaced.join(', ')}`)
+    risks.push(`Another user has changed this since you opened the page, and you replace it: ${replaced.join(', ')}`)
   return risks
 }
 

@@ -128,15 +128,15 @@ export function NoticeSubjects({ site, version }: NoticeProps) {
       links={<Link to={['notices', site, version]}>Notice {version}</Link>}
     >
       <p>
-        Each person whose newest answer on the site is accepted and of this version, once, newest first: whom to ask
+        Each person whose newest answer on the site is accepted and of this version, once, newest first: those to ask
         again when a newer notice requires it. Not held: the service did not hold the notice when it wrote the record.
       </p>
       <PagedTable
         label="Persons, newest record first"
         columns={subjectColumns}
         pages={pages}
-        empty="Nobody."
-        emptyPage="Nobody on this page. Older records may have somebody."
+        empty="No persons."
+        emptyPage="No persons on this page. Older records may have some."
       />
     </Screen>
   )

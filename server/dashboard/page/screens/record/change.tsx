@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
-import type { Consent } from '../../../../../src/contract/consents.ts'
 import { isJson, toSource } from '../../../../../src/output/parts.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
@@ -10,15 +9,10 @@ import { FormDialog } from '../../parts/dialog.tsx'
 import { Field, Select } from '../../parts/form.tsx'
 import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
-
-interface ChangeProps {
-  readonly record: Consent
-  readonly onDone: (message: string) => void
-  readonly onClose: () => void
-}
+import type { QuestionProps } from './removal.tsx'
 
 /** Changes acceptance and preferences. Merges the edits into the record as it is when they are sent. */
-export function Change({ record, onDone, onClose }: ChangeProps) {
+export function Change({ record, onDone, onClose }: QuestionProps) {
   const shown = record.preferences ?? {}
   const names = Object.keys(shown)
   const [isAccepted, setAccepted] = useState(record.accepted)

@@ -63,7 +63,7 @@ function Row({
     <>
       <p>
         <strong>{formatTime(at)}</strong>
-        {word === 'importer' && ', by the word of the importer'}
+        {word === 'importer' && ', as reported by the importer'}
       </p>
       {notes.map(note => (
         <p class="hint" key={note}>

@@ -8,7 +8,7 @@ import { Check } from '../../parts/form.tsx'
 import { Id, Text } from '../../parts/text.tsx'
 import { client } from '../../session.ts'
 
-interface QuestionProps {
+export interface QuestionProps {
   readonly record: Consent
   readonly onDone: (message: string) => void
   readonly onClose: () => void

@@ -46,7 +46,7 @@ function Event({ entry, changes, onMoment }: EventProps) {
       </p>
       {entry.given_at !== undefined && (
         <p>
-          The person answered at <Time at={entry.given_at} />, by the word of the importer.
+          The person answered at <Time at={entry.given_at} />, as reported by the importer.
         </p>
       )}
       {changes.length > 0 && (
