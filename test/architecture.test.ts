@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useFolder } from './support/cli.ts'
@@ -17,6 +17,7 @@ const cases = [
   ['src/evidence/e.ts', "import { a } from '../cli/output.ts'\na()", 'noRestrictedImports'],
   ['src/output/f.ts', "import { a } from '../contract/index.ts'\na()", 'noRestrictedImports'],
   ['src/erasure/g.ts', "import { a } from '../commands/usage.ts'\na()", 'noRestrictedImports'],
+  ['src/domain/s.ts', "import { a } from '../cli/output.ts'\na()", 'noRestrictedImports'],
   ['src/commands/h.ts', "import type { A } from '../../server/ids.ts'\nexport const a: A = 1", 'noRestrictedImports'],
   ['src/commands/a/i.ts', "const a = await import('../../command-tree.ts')\na()", 'noRestrictedImports'],
   ['server/a/j.ts', "import { a } from '../../src/client/client.ts'\na()", 'noRestrictedImports'],
@@ -62,5 +63,35 @@ describe('the lint configuration', () => {
 
   it('accepts what the layers allow', () => {
     expect(findings.filter(({ file }) => file === allowed[0])).toEqual([])
+  })
+})
+
+describe('a command', () => {
+  const commands = 'src/commands/'
+  const tree = join(root, 'src/command-tree.ts')
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
+    .map(file => join(root, 'src', file))
+  const arrows = sources.flatMap(from =>
+    [...readFileSync(from, 'utf8').matchAll(/(?:from |import\()'(\.{1,2}\/[^']+)'/g)].map(([, path = '']) => ({
+      from: relative(root, from),
+      to: relative(root, join(dirname(from), path)),
+    })),
+  )
+  const isVerb = ({ from, to }: (typeof arrows)[number]) => from === relative(root, tree) && to.startsWith(commands)
+  const verbs = new Set(arrows.filter(isVerb).map(({ to }) => to))
+  const nounOf = (file: string) => file.slice(commands.length).split('/')[0]
+
+  it('is imported by nothing but the tree', () => {
+    expect(verbs.size).toBeGreaterThan(70)
+    expect(arrows.filter(({ from, to }) => verbs.has(to) && from !== relative(root, tree))).toEqual([])
+  })
+
+  it('imports nothing of another noun, but how documents are verified and which imports can be resumed', () => {
+    const shared = /^src\/commands\/(verify\/(keys|log|pack)|consents\/bulk\/job)\.ts$/
+    const foreign = arrows.filter(
+      ({ from, to }) => from.startsWith(commands) && to.startsWith(commands) && nounOf(from) !== nounOf(to),
+    )
+    expect(foreign.filter(({ to }) => !shared.test(to))).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { AccountEntry, type AuditPage, type AuditQuery } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { type EntryRow, findActors, listEntries } from './queries.ts'
 
 export interface Deps {

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { NoticeSubjectQuery } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { noSite } from '../failure.ts'
 import { findNoticeSubjects } from './subject-queries.ts'
 

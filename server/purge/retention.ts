@@ -4,7 +4,7 @@ import { deleteBatch } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { lastIdAt, noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
-import { dayMs, Failures } from './batches.ts'
+import { dayMs, Failures } from './failures.ts'
 import { findExpired, listLive, listRetentionSites, type RetentionSite } from './queries.ts'
 
 const sitesPerPage = 100

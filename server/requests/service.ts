@@ -10,7 +10,7 @@ import type {
 import { dueAfter } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
-import { type CursorScope, decodeCursor, encodeCursor } from '../consents/cursor.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { standInOf } from '../subjects/service.ts'

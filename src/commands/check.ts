@@ -4,6 +4,7 @@ import { action, nonEmpty } from '../cli/action.ts'
 import { callOptional, instanceLabel } from '../cli/messages.ts'
 import { one } from '../cli/output.ts'
 import { siteIdOf } from '../cli/sites.ts'
+import { readSubjects, Subject } from '../cli/subjects.ts'
 import { pastInstant } from '../cli/time.ts'
 import type { Context } from '../context.ts'
 import { type CheckAnswer, check as route } from '../contract/check.ts'
@@ -11,7 +12,6 @@ import { text } from '../contract/values.ts'
 import { CliError, type Exit, exit, usageError } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
 import { checkView, describeCheck } from '../views/check.ts'
-import { readSubjects, Subject } from './subject/subjects.ts'
 
 const Options = z.strictObject({
   operands: z.array(Subject).length(1, 'is missing'),

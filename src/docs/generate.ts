@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { snippetParts } from '../commands/sites/snippets.ts'
 import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
+import { snippetParts } from '../domain/snippets.ts'
 import { fileNames, scripts } from './completion/scripts.ts'
 import { shellNames } from './completion/shells.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'

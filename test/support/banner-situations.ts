@@ -1,5 +1,5 @@
 import type { BrowserContext, Page, Route } from 'playwright-core'
-import type { BannerName } from '../../src/commands/sites/snippets.ts'
+import type { BannerName } from '../../src/domain/snippets.ts'
 import { type Banner, banners } from './banners.ts'
 import type { VisitorProxy } from './visitor-proxy.ts'
 

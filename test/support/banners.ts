@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
-import { type BannerName, scriptElement } from '../../src/commands/sites/snippets.ts'
+import { type BannerName, scriptElement } from '../../src/domain/snippets.ts'
 
 type Choice = Readonly<Record<string, boolean>>
 

@@ -28,7 +28,7 @@ Examples:
     )
     .action(
       action(ctx, Options, checkpointView, async (_, { account, file, ...options }) => {
-        const { addKept, readKept } = await import('./kept.ts')
+        const { addKept, readKept } = await import('../../receipts/kept-checkpoints.ts')
         const { readCheckpoint } = await import('../../evidence/signed.ts')
         const before = readKept(file)
         const { takeCheckpoints } = await ctx.loadServer()

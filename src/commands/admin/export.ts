@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
-import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { Transferred } from '../../contract/server.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
+import { formatTransferred } from './transferred.ts'
 
 const Options = z.strictObject({
   ...databaseOptions,
@@ -73,8 +73,4 @@ async function toOutput(
     if (out.closed) throw new CliError('io', exit.failure, 'the reader of the export closed it before its end')
   })
   await say(`exported ${formatTransferred(done)}`)
-}
-
-export function formatTransferred({ records, rows }: Transferred): string {
-  return `${formatCount(records)}, ${rows} ${rows === 1 ? 'row' : 'rows'} in all`
 }

@@ -4,7 +4,7 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import type { Context } from '../../context.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
-import { formatTransferred } from './export.ts'
+import { formatTransferred } from './transferred.ts'
 
 const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty).length(1) })
 

@@ -67,7 +67,7 @@ Examples:
 }
 
 async function readKeptFile(file: string): Promise<string[]> {
-  const { readKept } = await import('./kept.ts')
+  const { readKept } = await import('../../receipts/kept-checkpoints.ts')
   const { text, checkpoints } = readKept(file)
   if (text === null) throw dataError(`there is no file ${file}`, 'consentctl admin checkpoint creates one')
   return checkpoints.map(checkpoint => checkpoint.text)

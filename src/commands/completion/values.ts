@@ -2,13 +2,13 @@ import { Argument, type Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { many, pagesOf } from '../../cli/output.ts'
+import { profileKeys } from '../../cli/profile-keys.ts'
 import type { Context } from '../../context.ts'
 import { type LocalKind, localKinds } from '../../docs/completion/kinds.ts'
 import { CliError } from '../../errors/errors.ts'
 import type { View } from '../../output/index.ts'
 import { knownSites } from '../../settings/known-sites.ts'
 import { readConfig } from '../../settings/store.ts'
-import { profileKeys } from '../config/keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([z.enum(localKinds)]) })
 

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
+import { unknownKey } from '../../cli/profile-keys.ts'
 import type { Context } from '../../context.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { valueView } from '../../views/program.ts'
-import { unknownKey } from './keys.ts'
-import { settingRows } from './list.ts'
+import { settingRows } from './rows.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
+import { keyNamed, type ProfileKey, profileKeys } from '../../cli/profile-keys.ts'
 import { knownSiteId } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { isUuid } from '../../contract/uuid.ts'
@@ -17,7 +18,6 @@ import {
   unknownProfile,
 } from '../../settings/settings.ts'
 import { type Config, changeConfig, own, type Profile, readCredentials } from '../../settings/store.ts'
-import { keyNamed, type ProfileKey, profileKeys } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty, nonEmpty]) })
 

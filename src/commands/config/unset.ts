@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
+import { keyNamed, type ProfileKey } from '../../cli/profile-keys.ts'
 import type { Context } from '../../context.ts'
 import type { Sourced } from '../../settings/folders.ts'
 import { isExplicit, readConfiguration, requireConfigFolder, unknownProfile } from '../../settings/settings.ts'
 import { type Config, changeConfig, own, type Profile } from '../../settings/store.ts'
-import { keyNamed, type ProfileKey } from './keys.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 

@@ -3,13 +3,13 @@ import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import type { Consent, ConsentQuery } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/instant.ts'
+import { type At, absence, type Moment, momentOf } from '../../domain/moment.ts'
 import { showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { mapInOrder } from '../../io/concurrency.ts'
 import type { ConsentRow } from '../../views/consent.ts'
-import { type At, absence, type Moment, momentOf } from './moment.ts'
 
 interface AtFlag extends At {
   /** RFC 3339. */

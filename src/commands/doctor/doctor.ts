@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { many, type Output } from '../../cli/output.ts'
+import { checksOutput } from '../../cli/checks.ts'
 import type { Context } from '../../context.ts'
-import { exit } from '../../errors/errors.ts'
-import { type CheckRow, checkView } from '../../views/program.ts'
-import type { Checked } from './check.ts'
+import { checkView } from '../../views/program.ts'
 import { checkInstance } from './instance.ts'
 import { checkHere } from './local.ts'
 
@@ -25,18 +23,7 @@ Examples:
     )
     .action(
       action(ctx, z.strictObject({}), checkView, async () =>
-        toOutput(ctx, [...(await checkHere(ctx)), ...(await checkInstance(ctx))]),
+        checksOutput(ctx, [...(await checkHere(ctx)), ...(await checkInstance(ctx))]),
       ),
     )
-}
-
-/** Exits with the code of the first failure. */
-export function toOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
-  const first = checks.find(({ row }) => row.result === 'fail')
-  async function* pages() {
-    yield checks.map(({ row }) => row)
-    if (!ctx.io.out.isTerminal) return
-    for (const { row } of checks) if (row.remedy) await ctx.say(`${row.check}: try ${row.remedy}`)
-  }
-  return many(checkView, pages(), { exit: () => first?.exit ?? exit.done })
 }

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { type Checked, fail, ok, skip, tried, warn } from '../../cli/checks.ts'
 import { formatCount } from '../../cli/messages.ts'
 import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
@@ -10,7 +11,6 @@ import { maskKey } from '../../settings/key.ts'
 import { proxyFor } from '../../settings/proxy.ts'
 import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { describeUsage } from '../../views/account.ts'
-import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 import { checkAuthorities } from './local.ts'
 
 function checkService({ status, text }: RawResponse, version: string | null): Checked {

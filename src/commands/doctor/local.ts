@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { type Checked, fail, ok, skip, tried, warn } from '../../cli/checks.ts'
 import { formatCount } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { exit } from '../../errors/errors.ts'
 import { configFolder, stateFolder } from '../../settings/folders.ts'
 import { configFile, credentialsFile, isOpenToOthers, readConfig, readCredentials } from '../../settings/store.ts'
-import { type Checked, fail, ok, skip, tried, warn } from './check.ts'
 
 export async function checkHere(ctx: Context): Promise<Checked[]> {
   const folder = configFolder(ctx.host.env, ctx.host.platform)?.value

@@ -5,8 +5,8 @@ import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import type { Notice } from '../../contract/notices.ts'
+import { describeChanges } from '../../domain/notice-changes.ts'
 import { visible } from '../../output/index.ts'
-import { describeChanges } from './changes.ts'
 import {
   addSiteFlag,
   downloadText,

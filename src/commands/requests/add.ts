@@ -5,12 +5,12 @@ import { action, nonEmpty } from '../../cli/action.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { callRegister, describeDue, isOverdue, today } from '../../cli/register.ts'
+import { addAlsoFlag, alsoOption, readSubjects, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { requestKinds, requests } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
 import { registerView } from '../../views/register.ts'
-import { addAlsoFlag, alsoOption, readSubjects, Subject } from '../subject/subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,

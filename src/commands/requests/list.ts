@@ -4,23 +4,13 @@ import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { formatCount } from '../../cli/messages.ts'
 import { many, pagesOf } from '../../cli/output.ts'
-import { isOverdue, listRequests } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
-import { type RequestQuery, requestKinds } from '../../contract/requests.ts'
-import { text } from '../../contract/values.ts'
-import { exit, usageError } from '../../errors/errors.ts'
-import { type RegisterRow, registerView } from '../../views/register.ts'
-import { Subject } from '../subject/subjects.ts'
+import { requestKinds } from '../../contract/requests.ts'
+import { exit } from '../../errors/errors.ts'
+import { registerView } from '../../views/register.ts'
+import { findRows, requestFilters } from './rows.ts'
 
-const Options = z.strictObject({
-  closed: z.literal(true).optional(),
-  all: z.literal(true).optional(),
-  kind: z.enum(requestKinds).optional(),
-  assignee: text(1, 100).optional(),
-  subject: Subject.optional(),
-  check: z.literal(true).optional(),
-})
-type Options = z.output<typeof Options>
+const Options = z.strictObject({ ...requestFilters, check: z.literal(true).optional() })
 
 export function list(command: Command, ctx: Context): void {
   command
@@ -52,31 +42,4 @@ Examples:
         return many(registerView, pagesOf(rows), { footer, exit: () => code })
       }),
     )
-}
-
-/** Returns rows sorted by due day. */
-export async function findRows(ctx: Context, options: Options): Promise<RegisterRow[]> {
-  const { kind, assignee, check } = options
-  const rows: RegisterRow[] = []
-  for await (const page of listRequests(ctx.api, toQuery(options)))
-    for (const request of page) rows.push({ ...request, overdue: isOverdue(request) })
-  return rows
-    .filter(row => kind === undefined || row.kind === kind)
-    .filter(row => assignee === undefined || row.assignee === assignee)
-    .filter(row => !check || row.overdue)
-    .sort(byDueDay)
-}
-
-function toQuery({ closed, all, subject, check }: Options): Omit<RequestQuery, 'cursor' | 'limit'> {
-  if ([closed, all, check].filter(Boolean).length > 1)
-    throw usageError('--closed, --all and --check cannot be combined')
-  return {
-    ...(!all && { state: closed ? ('closed' as const) : ('open' as const) }),
-    ...(subject !== undefined && { subject_id: subject }),
-  }
-}
-
-function byDueDay(a: RegisterRow, b: RegisterRow): number {
-  const key = ({ due_on, received_on, id }: RegisterRow) => `${due_on} ${received_on} ${id}`
-  return key(a) < key(b) ? -1 : 1
 }

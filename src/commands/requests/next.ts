@@ -9,7 +9,7 @@ import type { DataSubjectRequest, RequestKind } from '../../contract/requests.ts
 import { text } from '../../contract/values.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 import { registerView } from '../../views/register.ts'
-import { findRows } from './list.ts'
+import { findRows } from './rows.ts'
 
 const Options = z.strictObject({ assignee: text(1, 100).optional() })
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
 import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import { readSubjects, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { proofTypes, type RequestChange, requestKinds } from '../../contract/requests.ts'
@@ -13,7 +14,6 @@ import { dataError, usageError } from '../../errors/errors.ts'
 import { readSigned } from '../../evidence/signed.ts'
 import { sha256 } from '../../receipts/store.ts'
 import { registerView } from '../../views/register.ts'
-import { readSubjects, Subject } from '../subject/subjects.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([text(1, 100)]),

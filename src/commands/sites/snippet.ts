@@ -6,9 +6,9 @@ import { addSignInFlags, keyOrSignIn, signInOptions } from '../../cli/sign-in.ts
 import { findSite } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import type { Site } from '../../contract/sites.ts'
+import { bannerNames, placeholders, scriptElement, snippetFor } from '../../domain/snippets.ts'
 import { visible } from '../../output/index.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
-import { bannerNames, placeholders, scriptElement, snippetFor } from './snippets.ts'
 
 const Options = z.strictObject({
   ...signInOptions,

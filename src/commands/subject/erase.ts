@@ -11,6 +11,16 @@ import {
 } from '../../cli/confirm.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
+import {
+  addAlsoFlag,
+  addRequestFlag,
+  alsoOption,
+  readPerson,
+  readsStdin,
+  requestOption,
+  Subject,
+  tellSites,
+} from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
@@ -42,16 +52,6 @@ import {
 } from './found.ts'
 import { rejectOnlyNear, tellLeftOut } from './near.ts'
 import { explainQuota, runJob, tellReceipt } from './run.ts'
-import {
-  addAlsoFlag,
-  addRequestFlag,
-  alsoOption,
-  readPerson,
-  readsStdin,
-  requestOption,
-  Subject,
-  tellSites,
-} from './subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { fileAction } from '../../cli/action.ts'
 import { formatCount, instanceLabel, quoteForShell } from '../../cli/messages.ts'
 import { changeRequest, closeCommand } from '../../cli/register.ts'
+import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import { abandonExport, openExport, writeExport } from '../../erasure/export.ts'
@@ -12,7 +13,6 @@ import { report } from '../../errors/report.ts'
 import { openSigner } from '../../receipts/signer.ts'
 import { warnOfNear } from './found.ts'
 import { tellLeftOut } from './near.ts'
-import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject } from './subjects.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
 

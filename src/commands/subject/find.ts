@@ -4,6 +4,15 @@ import { action } from '../../cli/action.ts'
 import { overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
+import {
+  addAlsoFlag,
+  addRequestFlag,
+  alsoOption,
+  readPerson,
+  requestOption,
+  Subject,
+  tellSites,
+} from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import { countNearMatches, findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
@@ -13,7 +22,6 @@ import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundViewWith } from '../../views/subject.ts'
 import { formatNear, tellNearMatches } from './near.ts'
-import { addAlsoFlag, addRequestFlag, alsoOption, readPerson, requestOption, Subject, tellSites } from './subjects.ts'
 
 const Options = z.strictObject({
   ...alsoOption,

@@ -1,3 +1,4 @@
+import { readPerson, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
@@ -7,7 +8,6 @@ import { openTable, type Table } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
 import { toSubjectRequest } from './found.ts'
-import { readPerson, Subject } from './subjects.ts'
 
 const Ticket = text(1, 100)
 const Reason = text(1, 500)

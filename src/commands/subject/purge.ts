@@ -22,7 +22,7 @@ import { choose } from '../../receipts/sentence.ts'
 import { openSigner } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { type PurgeRow, purgeView } from '../../views/subject.ts'
-import { publishedKeys, requireSameInstance } from './verify.ts'
+import { publishedKeys, requireSameInstance } from './receipt-instance.ts'
 
 const Options = z.strictObject({
   ...confirmOptionsFromZero,

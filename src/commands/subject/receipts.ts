@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts'
+import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { unfinishedBatches } from '../../erasure/batch.ts'
@@ -16,7 +17,6 @@ import { withoutEntities } from '../../output/markdown.ts'
 import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
-import { Subject } from './subjects.ts'
 
 const Options = z.strictObject({
   operands: z.array(nonEmpty).max(1).default([]),

@@ -2,8 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
+import { type Checked, checksOutput, fail, ok, skip, tried } from '../../cli/checks.ts'
 import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import type { Output } from '../../cli/output.ts'
+import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
@@ -13,9 +15,7 @@ import { findReceiptOrFile, loadReceipt, type StoredReceipt } from '../../erasur
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
 import { certificateSentences, type LiveSeen, liveSentences, purgeSentences } from '../../erasure/sentences.ts'
 import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
-import { dataError, exit, usageError } from '../../errors/errors.ts'
-import { explain } from '../../errors/explain.ts'
-import type { TrustedKey } from '../../evidence/key-chain.ts'
+import { exit, usageError } from '../../errors/errors.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
@@ -24,12 +24,8 @@ import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts
 import { choose } from '../../receipts/sentence.ts'
 import { type Identity, identify } from '../../receipts/signer.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
-import { requireBaseUrl } from '../../settings/settings.ts'
 import { checkView } from '../../views/program.ts'
-import { type Checked, fail, ok, skip, tried } from '../doctor/check.ts'
-import { toOutput } from '../doctor/doctor.ts'
-import { instanceKeys } from '../verify/keys.ts'
-import { Subject } from './subjects.ts'
+import { publishedKeys, requireSameInstance } from './receipt-instance.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
@@ -80,7 +76,7 @@ async function runChecks(
     const what = purge ? `receipt ${number} of a purge,` : `erasure receipt ${number}`
     return ok('form', `${what} for ${ticket}, job ${job}`)
   })
-  if (!stored) return toOutput(ctx, [form]) as Output<unknown>
+  if (!stored) return checksOutput(ctx, [form]) as Output<unknown>
   const found = stored
   const chain = await tried('chain', () => checkChain(store, found, keys, key))
   const checks = [form, checkSignature(found, keys), chain]
@@ -91,7 +87,7 @@ async function runChecks(
     checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, scope)))
   if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, scope)))
   if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
-  const output = toOutput(ctx, checks) as Output<unknown>
+  const output = checksOutput(ctx, checks) as Output<unknown>
   if (!live || purged || found.receipt.records.length === 0) return output
   const command = subjectCommand(ctx, 'verify', wanted, '--purged')
   return { ...output, footer: () => ctx.say(`to see if their personal data is purged: ${command}`) }
@@ -144,12 +140,6 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
   return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
 }
 
-export function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt): void {
-  const here = requireBaseUrl(settings)
-  if (here === instance) return
-  throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
-}
-
 interface LiveScope {
   readonly subject: string | undefined
   /** Asks the instance at most once. */
@@ -168,15 +158,6 @@ async function checkCertificates(
   const fault = findCertificateFault(receipt, byId, subjectHmac)
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
   return ok('certificates', certificateSentences.named.text({ count: receipt.certificates.length }))
-}
-
-export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
-  try {
-    return (await instanceKeys(ctx)('service')).byId
-  } catch (error) {
-    const { message, exit: code } = explain(error)
-    throw code === exit.usage ? dataError(message) : error // missing keys are not the caller's mistake
-  }
 }
 
 /** Verifies that each record is certified as purged, and writes the certificates. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/consents/cursor.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../../../server/cursor.ts'
 import { Failure } from '../../../server/failure.ts'
 import { newId } from '../../../server/ids.ts'
 import { idOf } from '../../../src/evidence/bytes.ts'

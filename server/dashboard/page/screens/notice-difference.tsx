@@ -1,7 +1,7 @@
 import { structuredPatch } from 'diff'
-import { describeChanges } from '../../../../src/commands/notices/changes.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice } from '../../../../src/contract/notices.ts'
+import { describeChanges } from '../../../../src/domain/notice-changes.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
 import { options } from '../parts/command.tsx'

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { bannerNames, placeholders, scriptElement, snippetFor } from '../../../../src/commands/sites/snippets.ts'
 import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
+import { bannerNames, placeholders, scriptElement, snippetFor } from '../../../../src/domain/snippets.ts'
 import { Command, Copy, options } from '../parts/command.tsx'
 import { Select } from '../parts/form.tsx'
 import { baseUrl } from '../transport.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { oldestFirst, stateAt, timeOf } from '../../../../src/commands/consents/moment.ts'
 import type { AuditEntry } from '../../../../src/contract/index.ts'
+import { oldestFirst, stateAt, timeOf } from '../../../../src/domain/moment.ts'
 import { entry, uuid } from '../../support.ts'
 
 /** Milliseconds since 1970 of the first entry of a history. */

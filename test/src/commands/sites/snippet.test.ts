@@ -2,13 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  bannerNames,
-  placeholders,
-  scriptElement,
-  snippetFor,
-  snippetParts,
-} from '../../../../src/commands/sites/snippets.ts'
+import { bannerNames, placeholders, scriptElement, snippetFor, snippetParts } from '../../../../src/domain/snippets.ts'
 import { useFolder } from '../../../support/cli.ts'
 import { newToken, siteOf, sitesPath } from '../../session-fixtures.ts'
 import { answers, expectUnsent, useCli } from '../../support.ts'

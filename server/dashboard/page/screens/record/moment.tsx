@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type Moment, momentOf } from '../../../../../src/commands/consents/moment.ts'
 import { parseInstant } from '../../../../../src/contract/instant.ts'
+import { type Moment, momentOf } from '../../../../../src/domain/moment.ts'
 import { visible } from '../../../../../src/output/safe.ts'
 import { useAction } from '../../call.ts'
 import { Field, Form } from '../../parts/form.tsx'

@@ -1,4 +1,4 @@
-import type { Notice, NoticeManifest, NoticePurpose, NoticeText } from '../../contract/notices.ts'
+import type { Notice, NoticeManifest, NoticePurpose, NoticeText } from '../contract/notices.ts'
 
 export type Manifest = Pick<
   NoticeManifest,

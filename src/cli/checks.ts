@@ -1,6 +1,8 @@
-import { type Exit, exit } from '../../errors/errors.ts'
-import { explain } from '../../errors/explain.ts'
-import type { CheckRow } from '../../views/program.ts'
+import type { Context } from '../context.ts'
+import { type Exit, exit } from '../errors/errors.ts'
+import { explain } from '../errors/explain.ts'
+import { type CheckRow, checkView } from '../views/program.ts'
+import { many, type Output } from './output.ts'
 
 export interface Checked {
   readonly row: CheckRow
@@ -30,4 +32,15 @@ export async function tried(check: string, work: () => Checked | Promise<Checked
     const { message, hint, exit: code } = explain(error)
     return fail(check, code, message, hint ?? null)
   }
+}
+
+/** Exits with the code of the first failure. */
+export function checksOutput(ctx: Context, checks: readonly Checked[]): Output<CheckRow> {
+  const first = checks.find(({ row }) => row.result === 'fail')
+  async function* pages() {
+    yield checks.map(({ row }) => row)
+    if (!ctx.io.out.isTerminal) return
+    for (const { row } of checks) if (row.remedy) await ctx.say(`${row.check}: try ${row.remedy}`)
+  }
+  return many(checkView, pages(), { exit: () => first?.exit ?? exit.done })
 }

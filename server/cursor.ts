@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import { idBytes, idOf } from '../../src/evidence/bytes.ts'
-import { Failure } from '../failure.ts'
+import { idBytes, idOf } from '../src/evidence/bytes.ts'
+import { Failure } from './failure.ts'
 
 const positionSizes: Readonly<Record<number, number>> = { 1: 16, 2: 24 }
 const macSize = 16

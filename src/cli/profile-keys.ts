@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { editDistance } from '../../cli/edit-distance.ts'
-import { type CliError, usageError } from '../../errors/errors.ts'
-import { parseBaseUrl } from '../../settings/settings.ts'
-import type { Profile } from '../../settings/store.ts'
+import { type CliError, usageError } from '../errors/errors.ts'
+import { parseBaseUrl } from '../settings/settings.ts'
+import type { Profile } from '../settings/store.ts'
+import { editDistance } from './edit-distance.ts'
 
 function nearest(text: string, known: readonly string[]): string | null {
   const plain = text.replace(/[^a-z]/gi, '').toLowerCase()

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { collect } from '../../cli/action.ts'
-import { formatCount, quoteForShell } from '../../cli/messages.ts'
-import { findRequest } from '../../cli/register.ts'
-import type { Context } from '../../context.ts'
-import type { DataSubjectRequest } from '../../contract/requests.ts'
-import { text } from '../../contract/values.ts'
-import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
-import { decode, readLines } from '../../io/input.ts'
-import { visible } from '../../output/index.ts'
+import type { Context } from '../context.ts'
+import type { DataSubjectRequest } from '../contract/requests.ts'
+import { text } from '../contract/values.ts'
+import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
+import { decode, readLines } from '../io/input.ts'
+import { visible } from '../output/index.ts'
+import { collect } from './action.ts'
+import { formatCount, quoteForShell } from './messages.ts'
+import { findRequest } from './register.ts'
 
 export const Subject = text(1, 255)
 

@@ -1,7 +1,7 @@
-import type { AuditEntry, Consent } from '../../contract/index.ts'
-import { parseInstant } from '../../contract/instant.ts'
-import { CliError, exit } from '../../errors/errors.ts'
-import type { ConsentRow } from '../../views/consent.ts'
+import type { AuditEntry, Consent } from '../contract/index.ts'
+import { parseInstant } from '../contract/instant.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import type { ConsentRow } from '../views/consent.ts'
 
 interface StateAt {
   /** Last entry until then. */

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError, dataError, exit } from '../../errors/errors.ts'
-import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../../evidence/signed.ts'
-import { unreadable } from '../../io/input.ts'
-import { syncFolder } from '../../io/new-file.ts'
+import { CliError, dataError, exit } from '../errors/errors.ts'
+import { readCheckpoint, type SignedCheckpoint, splitDocuments } from '../evidence/signed.ts'
+import { unreadable } from '../io/input.ts'
+import { syncFolder } from '../io/new-file.ts'
 
 export interface Kept {
   /** Null if there is no file. */
