@@ -12,7 +12,7 @@ import { countsOf, linesOf, siteId, start, useImportInstance } from './import-in
 const folder = useFolder()
 const records = useImportInstance()
 const kills = killsOf(isLongRun ? 20 : 3)
-const lines = isLongRun ? 5000 : 600
+const lines = Math.max(isLongRun ? 5000 : 600, 50 * kills)
 
 type Env = Record<string, string | undefined>
 
