@@ -145,8 +145,14 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     }
   }
   return {
-    find: wanted => findJob(kind, wanted, peekHeader),
-    list: () => listJobs(kind.folder),
+    find: async wanted => {
+      await removeLeftOver(kind.folder)
+      return await findJob(kind, wanted, peekHeader)
+    },
+    list: async () => {
+      await removeLeftOver(kind.folder)
+      return await listJobs(kind.folder)
+    },
     readHeader: async job => {
       const header = await peekHeader(job)
       await requireIdle((await filesOf(job)).at(-1), host)
@@ -156,6 +162,7 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     runs: async job => (await filesOf(job)).map(toRun),
     create: async header => {
       await explained(makeFolder(kind.folder).then(() => removeStale(kind.folder)))
+      await removeLeftOver(kind.folder)
       return await start(header, [])
     },
     resume: async job => {
@@ -217,15 +224,20 @@ async function remove(files: readonly RunFile[], folder: string): Promise<void> 
 
 const staleMs = 60_000
 
-/** Killed processes leave drafts, and files of removed jobs, which may contain personal data. */
+/** Drafts of killed processes may contain personal data. */
 async function removeStale(folder: string): Promise<void> {
-  const jobs = new Set(await listJobs(folder))
-  const leftOver = (await stored(folder)).filter(({ job }) => !jobs.has(job)).map(({ name }) => name)
-  const drafts = (await readdir(folder)).filter(name => name.endsWith('.part'))
-  for (const name of [...leftOver, ...drafts]) {
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith('.part')) continue
     const changedAt = await changeOf(join(folder, name))
     if (Date.now() - changedAt > staleMs) await rm(join(folder, name), { force: true })
   }
+}
+
+/** A process that was killed when it removed a job leaves later runs of it. */
+async function removeLeftOver(folder: string): Promise<void> {
+  const files = await stored(folder)
+  const jobs = new Set(files.flatMap(({ job, number }) => (number === 1 ? job : [])))
+  for (const { name, job } of files) if (!jobs.has(job)) await rm(join(folder, name), { force: true })
 }
 
 async function changeOf(path: string): Promise<number> {

@@ -34,9 +34,12 @@ beforeAll(async () => {
 })
 afterAll(() => server?.end('SIGTERM'))
 
-const namesIn = (...path: string[]) => {
+const namesIn = (...path: string[]) => allIn(...path).filter(name => /\.(job|json)$/.test(name))
+
+/** With all runs of each job. */
+const allIn = (...path: string[]) => {
   try {
-    return readdirSync(join(folder.path, 'state', ...path)).filter(name => /\.(job(\.\d+)?|json)$/.test(name))
+    return readdirSync(join(folder.path, 'state', ...path))
   } catch {
     return []
   }
@@ -45,7 +48,7 @@ const namesIn = (...path: string[]) => {
 /** A text that changes when a run writes a job or a receipt. */
 function progress(): string {
   const sizes = ['erasures', 'erasure-batches'].flatMap(kind =>
-    namesIn(kind).map(
+    allIn(kind).map(
       name => `${name} ${statSync(join(folder.path, 'state', kind, name), { throwIfNoEntry: false })?.size}`,
     ),
   )
