@@ -75,7 +75,7 @@ export async function buildProgram(
     .addOption(
       new InlineValueOption('--json', 'fields', 'same as -o json; with a comma-separated list, only these fields'),
     )
-    .option('-q, --quiet', 'print only ids, and no messages but warnings')
+    .option('-q, --quiet', 'print only ids and warnings')
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
     .option('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column')
@@ -89,7 +89,7 @@ export async function buildProgram(
     )
     .option('--out <file>', 'write the records to a new file, readable only by you')
     .option('--force', 'overwrite the file of --out')
-    .option('--pager', 'show the records in a pager (PAGER, else less)')
+    .option('--pager', 'show the records in a pager (PAGER, or less)')
     .option('-p, --profile <name>', 'stored instance to use')
     .option('--base-url <url>', 'address of the instance')
     .addOption(new Option('--color <when>', 'when to use colour').choices(colorChoices))
@@ -110,7 +110,7 @@ Start here:
 function addRequestFlags(program: Command): void {
   program
     .option('--timeout <seconds>', 'timeout of a request with its retries')
-    .option('--max-wait <seconds>', 'longest of the waits before retries (60), not their sum')
+    .option('--max-wait <seconds>', 'longest single wait before a retry (60)')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')
     .option('--debug', 'also log headers and bodies; without secrets and personal data')

@@ -27,7 +27,7 @@ export interface ConfirmOptions {
 export function addConfirmFlags(command: Command, noun: string): Command {
   return command
     .option('-y, --yes', 'skip the confirmation prompt')
-    .option('--confirm <n>', `skip the prompt, but stop unless exactly n ${noun}s match`)
+    .option('--confirm <n>', `skip the prompt, but only if exactly n ${noun}s match`)
 }
 
 interface Confirmation {

@@ -33,8 +33,8 @@ export function addSignInFlags(command: Command): Command {
 
 export const signInHelp = `
 API keys cannot do this: you sign in with your password, at a prompt or with --password-stdin. The
-session is kept in memory only and expires after some hours. It is not signed out, because that would
-end your other sessions too, such as the dashboard's.`
+session is kept only in memory and expires after some hours. It is not signed out, because that would
+also end your other sessions, such as the dashboard's.`
 
 /** @throws CliError (usage) without an email, or if the password cannot be prompted for */
 export async function signIn(

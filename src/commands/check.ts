@@ -27,19 +27,19 @@ export function check(command: Command, ctx: Context): void {
     .requiredOption('--purpose <name>', 'the purpose: a key of the preferences, such as marketing')
     .option('--site <site>', 'only records of this site')
     .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
-    .option('--only-witnessed', 'imported answers do not count')
+    .option('--only-witnessed', 'ignore imported answers')
     .addHelpText(
       'after',
       `
-Exit codes: 0 yes, 10 no, 3 nothing is known (no record, or none that answers for the purpose). Every error has
-another one. The reason and the record are on standard output, and in a sentence on standard error.
+Exit codes: 0 yes, 10 no, 3 unknown (no record, or none with an answer for the purpose); errors have other codes.
+The reason and the record go to standard output, a sentence to standard error.
 
 On each site the person's newest live record counts; without --site, the newest of these that names the purpose.
-Yes takes that it is accepted, with true for the purpose, has not expired, and that no newer notice requires a
-renewal. Not every instance can check (exit 2, not_offered).
+The answer is yes if the record is accepted, with true for the purpose, has not expired, and no newer notice requires
+a renewal. Not every instance can check (exit 2, not_offered).
 
-An imported record counts if its answer was given after the newest other record was last created or updated: by
-its importer's word, which the sentence and the field witnessed say. Once its acceptance or its answer for the
+An imported record counts if its answer was given, as reported by the importer, after the newest other record was
+last created or updated; the sentence and the field witnessed say so. Once its acceptance or its answer for the
 purpose was changed here, it counts like the others.
 
 Examples:

@@ -25,15 +25,15 @@ export function stats(command: Command, ctx: Context): void {
     .option('--from <day>', 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago')
     .option('--to <day>', 'created on this day (UTC) or earlier')
     .addOption(new Option('--by <group>', 'a row for each of these').choices(groupings))
-    .option('--exact', 'show groups of fewer than ten persons too')
+    .option('--exact', 'also show groups of fewer than ten persons')
   addSignInFlags(command)
     .addHelpText(
       'after',
       `
-Counts the records created in these days, deleted ones included: no number changes by a purge. Accepted
-is given now, for one purpose at least if any was named; withdrawn was accepted once. A person is a subject id.
-Imported records count on the day of their import, whenever their persons answered; imported is their number.
-Groups of fewer than ten persons are shown as <10, and others as hidden where the total would tell them.
+Counts the records created in these days, deleted ones included, so a purge changes no number. Accepted: consent
+is given now, for at least one purpose if the record names any; withdrawn: it was accepted once. A person is a subject
+id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten persons are shown
+as <10; other groups are hidden if a total would reveal a small one.
 
 Examples:
   $ consentctl stats

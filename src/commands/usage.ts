@@ -12,8 +12,8 @@ export function usage(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Exit code 0 also when the quota is used up: reading the usage takes no request of it, unless the instance
-has an older version. With --email or --password-stdin you sign in instead, which never counts.
+The exit code is 0 even if the quota is used up: reading the usage does not count against it. With --email or
+--password-stdin you sign in instead.
 
 Examples:
   $ consentctl usage

@@ -41,13 +41,13 @@ export function accountCreate(command: Command, ctx: Context): void {
       .requiredOption('--email <address>', 'e-mail address that the owner signs in with')
       .option('--site <name>', 'name of the first site (default)')
       .option('--plan <plan>', `${plans.join(', ')} (unlimited)`)
-      .option('--monthly-quota <n>', 'requests with API keys per month, instead of the plan’s')
+      .option('--monthly-quota <n>', 'monthly quota of API requests, instead of the plan’s')
       .option('--password-stdin', 'read the owner’s password from standard input instead of generating one'),
   )
     .addHelpText(
       'after',
       `
-The password (if generated), the site token and the API key are shown only once: the database has only hashes.
+The password (if generated), the site token and the API key are shown only once: the database stores only hashes.
 
 Examples:
   $ consentctl admin account create --email privacy@example.com --site Shop

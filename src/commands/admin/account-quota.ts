@@ -32,8 +32,8 @@ export function accountList(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Shows every account with its owner, its monthly quota and what is used of it this month (UTC), oldest first. What
-the nodes of a running server hold counts as used.
+Shows every account with its owner, its monthly quota and its usage this month (UTC), oldest first. Requests that
+the nodes of a running server have reserved count as used.
 
 Examples:
   $ consentctl admin account list
@@ -62,13 +62,13 @@ export function accountQuota(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<account>', 'id of the account, or the e-mail address of its owner')
-      .argument('<n>', 'requests with API keys per month, or none for no limit'),
+      .argument('<n>', 'monthly quota of API requests, or none for no limit'),
   )
     .addHelpText(
       'after',
       `
-Running nodes follow within two seconds. What is used this month stays used: with a quota of less than that, requests
-are rejected until the month ends (UTC).
+Running nodes follow within two seconds. The usage of this month stays: with a lower quota, requests are rejected
+until the month ends (UTC).
 
 Examples:
   $ consentctl admin account quota privacy@example.com 50000

@@ -19,8 +19,7 @@ export function checkpoint(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The log must agree with every checkpoint that is in the file already; otherwise the file stays as it is, and the
-exit code is 5. Signs with the key of the environment (SIGNING_KEY_FILE), as the server does.
+The log must agree with every checkpoint in the file; otherwise the file is not changed and the exit code is 5. Signs with the key of the environment (SIGNING_KEY_FILE), as the server does.
 
 Examples:
   $ consentctl admin checkpoint --file checkpoints.txt

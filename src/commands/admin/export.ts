@@ -24,13 +24,13 @@ export function exportDatabase(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The file has every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
-keys that sign sessions and documents. Only its owner can read it; keep it as safe as the database. "admin import"
-fills another database with it: the embedded one, or PostgreSQL of any version.
+The file contains every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
+keys that sign sessions and documents. Only its owner can read it; protect it like the database. "admin import"
+loads it into another database: the embedded one, or PostgreSQL of any version.
 
 On PostgreSQL it runs beside the server, in one read-only transaction (repeatable read). Later writes are not in
 the file, so stop the server first if you are moving the service, and always on a Citus cluster. The embedded
-database serves nobody else meanwhile.
+database cannot be used meanwhile.
 
 Examples:
   $ consentctl admin export consents.ndjson

@@ -13,9 +13,9 @@ export function importDatabase(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The database must be empty: no server was ever started on it. Either everything is imported, with the counts and
-the SHA-256 that the export names, or nothing: a file that was cut off or changed, or of a later schema, is
-rejected with exit code 5. Afterwards, "admin verify" verifies the histories.
+The database must be empty: no server was ever started on it. Either everything is imported, or nothing: a file that
+was truncated or changed, or has a later schema, is rejected with exit code 5. Afterwards, run "admin verify" to
+verify the histories.
 
 Start the servers on the new database with their old settings: keys, passwords and sessions keep working.
 

@@ -59,13 +59,13 @@ export function purge(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-First deletes the records that have not changed for longer than their sites keep them (retention_days). Then
-permanently removes, from every record that was deleted that long ago and from its history, the subject, the label,
-the address, the user agent and the preferences. What was accepted, when and by whom stays, with an entry about the
-purge, and the hash chain still verifies: it is pseudonymous, not anonymous.
+First deletes the records that have not changed for longer than the retention of their site (retention_days). Then
+permanently removes the subject, label, IP address, user agent and preferences from every record deleted that long
+ago, and from its history. The rest stays (accepted or refused, when, changed by whom), with an entry about the purge,
+and the hash chain still verifies. It is pseudonymous, not anonymous.
 
-A record whose history does not verify is left as it is and named on stderr, because a purge would destroy the
-evidence; the exit code is then 8. See consentctl admin verify. --dry-run and --confirm count such records too.
+A record whose history does not verify is not purged, because that would destroy the evidence: it is named on stderr,
+and the exit code is 8. See consentctl admin verify. --dry-run and --confirm count such records too.
 
 It can run beside a server and other purges. Ctrl-C stops it after the current batch; run it again to continue.
 --older-than 0 purges everything that is deleted.

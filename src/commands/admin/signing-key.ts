@@ -27,15 +27,15 @@ const RevokeOptions = z.strictObject({
 export function revokeSigningKey(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
-      .argument('<key-id>', 'key_id of documents that it signed')
+      .argument('<key-id>', 'key_id in the documents signed with the key')
       .requiredOption('--reason <reason>', signingKeyReasons.join(' or ')),
   )
     .addHelpText(
       'after',
       `
-The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must have come after the revoked one. What a
-superseded key signed until now stays valid. Nothing that a compromised key signed is valid any more, because
-a holder of the key can sign with any date. It cannot be undone. Prints the keys that the service publishes.
+The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must be newer than the revoked one. Documents
+that a superseded key signed until now stay valid. Documents of a compromised key become invalid, because a holder of
+the key can sign with any date. A revocation cannot be undone. Prints the keys that the service publishes.
 
 Examples:
   $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded
@@ -57,9 +57,9 @@ export function restartSigningKeys(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and start the
-server. The key of the environment follows the newest one without its signature: whoever kept an earlier key has to get
-the new one from you. First delete the documents that "admin verify" names. Prints the keys that the service publishes.
+Use it only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and
+start the server. The key of the environment follows the newest one without its signature: send the new key to all
+who keep an earlier one. First delete the documents that "admin verify" names. Prints the keys that the service publishes.
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart

@@ -46,13 +46,13 @@ export function userAdd(command: Command, ctx: Context): void {
           .choices([...roles])
           .makeOptionMandatory(),
       )
-      .option('--account <account>', 'its id, or the e-mail of another user; needed if there are several')
+      .option('--account <account>', 'id of the account, or a user’s e-mail; required if there are several')
       .option('--password-stdin', 'read the password from standard input instead of generating one'),
   )
     .addHelpText(
       'after',
       `
-A reader signs in, sees everything of the account, and can change nothing; signing out works. All nodes of the
+A reader can sign in and see everything in the account, but change nothing. All nodes of the
 server must have this version before the first reader is added. A generated password is shown only once.
 
 Examples:
@@ -75,7 +75,7 @@ Examples:
 }
 
 export function userList(command: Command, ctx: Context): void {
-  addDatabaseFlags(command.option('--account <account>', 'only of this account: its id, or the e-mail of a user'))
+  addDatabaseFlags(command.option('--account <account>', 'only users of this account: its id, or a user’s e-mail'))
     .addHelpText(
       'after',
       `
@@ -112,15 +112,15 @@ export function userRemove(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')
-      .option('--keep-keys', 'leave the API keys that the user made valid, and name them')
+      .option('--keep-keys', 'keep the API keys that the user created, and list them')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
       `
-Ends every session of the user, and revokes the API keys that the user made, which it names: what uses them stops.
---keep-keys leaves them valid. A key created with the account belongs to no user and stays valid. What the user
-changed stays in the histories, by the id of the user. The last owner of an account cannot be removed.
+Ends every session of the user, and revokes and lists the API keys that the user created; --keep-keys keeps them
+valid. A key created with the account belongs to no user and stays valid. The histories keep the user's changes under
+the id of the user. The last owner of an account cannot be removed.
 
 Examples:
   $ consentctl admin user remove --email auditor@example.com

@@ -21,17 +21,16 @@ export function verify(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .option('--account <id>', 'only this account')
-      .option('--checkpoint <file>', 'also compare with the checkpoints in a file of admin checkpoint')
-      .option('--tsa-ca <file>', 'also verify the timestamps, by the certificate of their authority'),
+      .option('--checkpoint <file>', 'also compare with the checkpoints in a file written by admin checkpoint')
+      .option('--tsa-ca <file>', 'also verify the timestamps with this certificate of their authority'),
   )
     .addHelpText(
       'after',
       `
-Works on the database itself, with or without a running server. Names records that were changed, shortened,
-reordered, lost or forged. Where a record and its log were rewritten together, only the checkpoint shows it: then
-the account and the range of entries are named, and not the record. A rewrite of the whole database is only found
-with checkpoints that were kept elsewhere. A log has the entries of records and those of the administrators, and
-admin checkpoint counts both. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.
+Reads the database itself, with or without a running server. Names records that were changed, shortened,
+reordered, lost or forged. If a record and its log were rewritten together, only the checkpoint shows it: the account
+and the range of entries are named instead of the record. Only checkpoints kept elsewhere reveal a rewrite of the
+whole database. A log contains the entries of records and of administrators; admin checkpoint counts both. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.
 
 Examples:
   $ consentctl admin verify

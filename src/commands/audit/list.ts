@@ -22,7 +22,7 @@ export function list(command: Command, ctx: Context): void {
   command
     .option('--actor <actor>', 'only changes by this user (e-mail), API key (name), id, or kind: admin, system')
     .addOption(new Option('--action <action>', 'only changes of a kind').choices(auditActions))
-    .option('--target <target>', 'only changes of what has this id, or of a kind: site, api_key, user, notice, account')
+    .option('--target <target>', 'only changes to this id, or to a kind: site, api_key, user, notice, account')
     .option('--from <time>', 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
     .option('--to <time>', 'made at this time or earlier; a date includes its whole day')
     .option('--limit <n>', 'list at most n entries')
@@ -30,9 +30,9 @@ export function list(command: Command, ctx: Context): void {
       'after',
       `
 Lists who changed which site, key, user, password, quota or notice, each purge, and each "admin import" of an account,
-newest first. Records that "import" took over from another tool are not in it: their histories have the key and the
-digest of the file. Entries are part of the account's log: consentctl admin verify checks them against the settings. One
-that was changed so that nobody can read it is "unreadable".
+newest first. Records imported from another tool are not listed: their histories have the key and the digest of the
+file. Entries are part of the account's log: consentctl admin verify checks them against the settings. An entry that
+was altered and cannot be read is "unreadable".
 
 Examples:
   $ consentctl audit list --from 30d

@@ -9,7 +9,7 @@ export function logout(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The key is only removed from this machine. To end it everywhere: consentctl keys revoke.
+The key is only removed from this machine. To revoke it: consentctl keys revoke.
 
 Examples:
   $ consentctl auth logout

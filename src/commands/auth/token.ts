@@ -11,8 +11,7 @@ export function token(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The whole key is printed: be careful where it goes. It is the key that would be sent to the instance in
-use; a profile's key is not printed for another address. No request is sent.
+Prints the whole key: be careful where it goes. It is the key that requests to the current instance use; a profile's key is not printed for another address. No request is sent.
 
 Examples:
   $ consentctl auth token

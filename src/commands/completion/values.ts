@@ -23,8 +23,8 @@ export function values(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The completion scripts call this. It reads local files and sends no request: the names of sites are those of the
-last sites list.
+The completion scripts call this. It reads local files and sends no request: site names come from the last
+sites list.
 
 Examples:
   $ consentctl completion values profiles

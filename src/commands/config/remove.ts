@@ -14,7 +14,7 @@ export function remove(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The stored key is removed too, but stays valid: to end it everywhere, first run consentctl keys revoke.
+The stored key is removed too, but stays valid: to revoke it, first run consentctl keys revoke.
 A protected profile must be unprotected first: consentctl config unset protected -p NAME.
 
 Examples:

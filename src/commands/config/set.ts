@@ -31,7 +31,7 @@ export function set(command: Command, ctx: Context): void {
 Changes the profile of -p or CONSENTCTL_PROFILE, else the default one. Setting base_url creates a profile.
 To store an API key use auth login, or set key_command to a shell command that prints it. The command runs
 when a request needs the key, and its key is sent only to the address of its profile. A site is stored by its id,
-which is asked of the instance; a UUID is stored unchecked if that cannot tell.
+looked up on the instance; if that fails, a UUID is stored unchecked.
 
 Examples:
   $ consentctl config set base_url https://staging.example.com -p staging

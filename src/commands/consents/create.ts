@@ -33,19 +33,18 @@ const Options = z.strictObject({
 type Fields = z.output<typeof Options>
 
 const help = `
-Without --accepted or --refused the record says "not accepted". Without any option it asks for the subject and
-the answer, on a terminal.
+Without --accepted or --refused the record says "not accepted". Without any option, on a terminal, it prompts for the
+subject and the answer.
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
-accepted, preferences, policy_version, ip_address, user_agent, notice_locale. In CSV they are the columns:
-preferences has a JSON object, and pref.NAME one preference, typed as with --pref. An empty cell is a field
-that is not given. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
+accepted, preferences, policy_version, ip_address, user_agent, notice_locale. A CSV has these columns:
+preferences contains a JSON object, pref.NAME one preference, typed as with --pref; an empty cell is a missing
+field. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
 
-A file is validated before anything is sent. Each line has a result, in the order of the lines. --resume
-continues an import of a file that was stopped or killed: it retries failed lines, and creates no record
-twice. "--resume last" is the newest unfinished import of the profile and instance in use, and names its
-file first. Standard input cannot be resumed. Exit code 8: some lines were rejected, or some created and some
-not yet. 11: none was rejected, but some answers were lost.
+A file is validated before anything is sent. Results are printed in the order of the lines. --resume continues
+a job that was stopped or killed: it retries failed lines, and creates no record twice. "--resume last" is the
+newest unfinished job of the current profile and instance. Standard input cannot be resumed. Exit code 8: some
+lines were rejected, or not all are created yet. 11: none was rejected, but some responses were lost.
 
 Examples:
   $ consentctl create --site Shop --subject maria@example.com --accepted --pref marketing=true
@@ -58,14 +57,14 @@ const viewOf = ({ file, resume, dryRun }: Fields) =>
 
 export function create(command: Command, ctx: Context): void {
   const first = command
-    .option('--site <site>', 'the site the record belongs to, by its name or id')
-    .option('--subject <id>', 'whose consent it is')
+    .option('--site <site>', 'site of the record, by name or id')
+    .option('--subject <id>', 'identifier of the data subject')
   const flags = acceptanceFlags(first)
-    .option('--consent-id <label>', 'your own label for it')
-    .option('--policy-version <n>', 'the version of the policy; the site’s current one if not given')
-    .option('--ip-address <address>', 'the address it came from; never shown again')
-    .option('--user-agent <text>', 'the browser it came from')
-    .option('--notice-locale <tag>', 'the language of the notice that was shown, such as de')
+    .option('--consent-id <label>', 'your own label for the record')
+    .option('--policy-version <n>', 'policy version (the site’s current one)')
+    .option('--ip-address <address>', 'IP address of the subject; stored, but never shown again')
+    .option('--user-agent <text>', 'user agent of the subject’s browser')
+    .option('--notice-locale <tag>', 'language of the notice that was shown, such as de')
   addCreateFlags(flags)
     .addHelpText('after', help)
     .action(action(ctx, Options, viewOf, run))

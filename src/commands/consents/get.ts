@@ -20,7 +20,7 @@ export function get(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-With --at, what a record was before it was imported is the word of its importer: there is a warning, and in JSON the
+With --at, the state of a record before its import is as reported by the importer: a warning says so, and in JSON the
 field word is importer instead of service.
 
 Examples:

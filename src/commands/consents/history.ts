@@ -18,21 +18,21 @@ export function history(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--verify', 'verify the history of each record instead of showing it')
-    .option('--checkpoint <file>', 'with --verify, prove that it is in the log under a checkpoint that was kept')
+    .option('--checkpoint <file>', 'with --verify, also prove that the log of a saved checkpoint includes it')
     .addHelpText(
       'after',
       `
-The entries of a record are shown oldest first; each is the state after the event.
+Shows the entries of a record, oldest first; each is the state after the event.
 
 --verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
-removed or inserted. That shows that the history is consistent in itself: anyone who can write to the database
-could have made all of it anew. With --checkpoint the instance must prove that it was in the log under the newest
-checkpoint of the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log only grew since;
-versions that it does not prove are named, and must not be dated before it. A record that is newer than the
-checkpoint is "not_covered": consistent in itself, and not proved to be in the log.
-Entries after the checkpoint that were cut off at the end are found only in the instance's own database: see
-consentctl admin verify. The exit code is 5 unless every history verifies, as far as the checkpoint is not older;
-one without hashes does not. -q prints the ids of the records that do not verify.
+removed or inserted. This proves only that the history is consistent: anyone who can write to the database could
+have rewritten all of it. With --checkpoint the instance must also prove that the history is in the log of the
+newest checkpoint in the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log has only
+grown since; versions without proof are named, and must not be dated before the checkpoint. A record newer than the
+checkpoint is "not_covered": consistent, but not proved to be in the log.
+Entries removed from the end after the checkpoint can only be found in the instance's database: see consentctl
+admin verify. The exit code is 5 unless every history that the checkpoint covers verifies; a history without hashes
+does not. -q prints the ids of the records that do not verify.
 
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

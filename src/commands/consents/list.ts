@@ -44,20 +44,20 @@ export function list(command: Command, ctx: Context): void {
     .option('--include-deleted', 'include deleted records')
   addFilterFlags(command, { isRare: true })
     .option('--at <time>', 'show records as they were at this time; needs --subject or --consent-id')
-    .option('--expiring <time>', 'accepted records that end within this time, such as 30d, 4w or P1M; soonest first')
-    .option('--expired', 'accepted records that have ended by the validity of their notice')
+    .option('--expiring <time>', 'accepted records that expire within this time (30d, 4w, P1M), soonest first')
+    .option('--expired', 'accepted records that have expired')
     .option('--cursor <cursor>', 'continue where an earlier list ended')
     .option('--max-requests <n>', 'send at most n requests')
-    .option('--concurrency <n>', 'from 1 to 64; with 1 a page is requested only when the one before is printed')
+    .option('--concurrency <n>', 'concurrent page requests, 1 to 64; with 1, each page waits for the one before')
     .addHelpText(
       'after',
       `
-With --at, --accepted and --refused are about the state at that time. It takes a request for each record.
-A record that was purged since then is found by its id only: get ID --at TIME
+With --at, --accepted and --refused filter by the state at that time; each record takes a request. A record
+purged since then can only be found by its id: get ID --at TIME
 
---expiring and --expired list records, also one that its person has answered anew since: check SUBJECT says
-what counts. They go with --site alone, and show expires_at: notices publish --valid-for sets how long a
-consent is valid. A withdrawn, refused or deleted record is in neither.
+--expiring and --expired list records even if the person has given a newer answer: check SUBJECT says what
+counts. They can be combined only with --site, and show expires_at: notices publish --valid-for sets how long
+a consent is valid. They never list withdrawn, refused or deleted records.
 
 Examples:
   $ consentctl list --subject maria@example.com

@@ -15,8 +15,8 @@ export function receipt(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-The receipt is printed exactly as the instance signed it. Keep every byte: a changed line end invalidates it. It has
-the data subject and the preferences in clear. Verify it with "consentctl verify" or openssl.
+The receipt is printed exactly as the instance signed it. Keep every byte: a changed line end invalidates it. It
+contains the data subject and the preferences in clear text. Verify it with "consentctl verify" or openssl.
 
 Examples:
   $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out receipt.json

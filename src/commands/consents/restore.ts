@@ -15,15 +15,15 @@ const Options = z.strictObject({ ...dryRunOption, operands: Ids, despiteErasure:
 
 export function restore(command: Command, ctx: Context): void {
   addDryRunFlag(command.argument('<id...>', 'ids of deleted records; - reads them from standard input'))
-    .option('--despite-erasure', 'restore records that an erasure request covers, too')
+    .option('--despite-erasure', 'also restore records that an erasure request covers')
     .addHelpText(
       'after',
       `
 A deleted record can be restored until its personal data is purged (by default 30 days after the deletion). Its history
-keeps the deletion and the restore. A live record stays as it is. Retention counts from the restore.
+keeps the deletion and the restore. A live record is not changed. Retention counts from the restore.
 
-A person who asked for erasure must not come back by mistake: a record that "subject erase" covers is restored only with
---despite-erasure, and its history says so from then on.
+A record that "subject erase" covers is restored only with --despite-erasure, so that an erasure is not undone by
+mistake; its history then says so.
 
 Examples:
   $ consentctl restore 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

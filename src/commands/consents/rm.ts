@@ -46,14 +46,15 @@ export function rm(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A deleted record is in lists and reads only with --include-deleted; its history stays. Without --yes the records
-are shown and you confirm with y, or for several records by typing their number. For a prompt about the results of a list,
-pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
+list and get show a deleted record only with --include-deleted; its history stays. Without --yes the records are
+shown and you confirm with y, or for several records by typing their number. To be prompted about the results of a
+list, pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
 
 With --confirm N each record is read first, and none is deleted unless exactly N exist.
 
---file reads an id a line (or a column "id" of CSV, as list prints it), and deletes as a job that can be resumed; you see
-the first records and confirm the number of lines, of which no two may name one record. Its results and exit codes are those of create --file.
+--file reads one id per line (or the column "id" of a CSV, as printed by list), and deletes as a job that can be
+resumed. You see the first records and confirm the number of lines; ids must not repeat. Results and exit codes are
+those of create --file.
 
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11

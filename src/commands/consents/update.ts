@@ -30,7 +30,7 @@ type Options = z.output<typeof Options>
 export function update(command: Command, ctx: Context): void {
   const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one a line'))
     .option('--replace-preferences', 'remove preferences that are not given')
-    .option('--where <filters>', 'change every record that these filters of list find', collect)
+    .option('--where <filters>', 'change every record that matches these filters of list', collect)
   addConfirmFlags(single, 'record')
   addDryRunFlag(
     addLineFlags(single, {
@@ -42,12 +42,12 @@ export function update(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with such columns; preferences are merged into what
-is there. With a change in flags, lines are ids, and lines that have a field of their own keep it. A record that is already
-as wanted is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
+A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with these columns; preferences are merged into
+the existing ones. With a change in flags, lines are ids; a field in a line overrides the flag. A record that already
+has the values is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
 
---where takes ${flagNames(false)} with a value, and ${flagNames(true)} without:
-what is found, not what is changed. You confirm the number of records, or pass --confirm N.
+--where selects records: it takes ${flagNames(false)} with a value, and ${flagNames(true)}
+without. You confirm the number of records, or pass --confirm N.
 
 Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused

@@ -13,8 +13,8 @@ export function doctor(command: Command, ctx: Context): void {
       'after',
       `
 Checks the files, the address, the connection to the instance, its clock, the key and the quota. Only the
-instance in use gets requests; checking the key takes one request of the quota. Permissions that let others
-read the keys are corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings,
+current instance gets requests; checking the key counts as one request of the quota. Permissions that let
+others read the keys are corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings,
 4 key, 6 quota, 7 connection. -q prints the names of failed checks.
 
 Examples:

@@ -29,20 +29,20 @@ const Options = z
 export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
-    .option('--subject <id>', 'instead, all records of a data subject, each in a folder of its id')
+    .option('--subject <id>', 'all records of a data subject, each in a folder named by its id')
     .addHelpText(
       'after',
       `
-Writes a folder, or with --out FILE.tar an archive of one, that proves the record without the instance and without
-a network: the record with its history and signed receipt, the notice that was published before it with its texts
-byte for byte, the signed checkpoint of the log with proofs that it has both, the administrators' entries about
-the site and whoever changed the record, and the public keys. README.txt in it says in plain words what each file
-shows and what it does not, with the commands to check it by hand; index.html is to print.
+Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
+record with its history and signed receipt, the notice published before it with its exact texts, the signed
+checkpoint of the log with inclusion proofs for both, the administrators' entries about the site and those who
+changed the record, and the public keys. README.txt explains what each file proves and what it does not, with the
+commands to check it by hand; index.html is for printing.
 
-All of it is verified before it is written, and it appears complete or not at all; nothing is overwritten. For a
-record that the log does not have yet a checkpoint is made; on an instance that makes none on demand it is waited for,
-for 5 s, and then the exit code is 7: run it again after the next checkpoint (every CHECKPOINT_MINUTES). The files have
-personal data in clear, and a later purge does not reach them. Only you can read them.
+Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
+log does not have the record yet, a checkpoint is made. If the instance makes none on demand, it waits 5 s and exits
+with 7: run it again after the next checkpoint (every CHECKPOINT_MINUTES). The files contain personal data in clear
+text, and a later purge does not reach them. Only you can read them.
 
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case

@@ -31,7 +31,7 @@ export function create(command: Command, ctx: Context): void {
       'after',
       `${signInHelp}
 
-The key is printed only once: the instance keeps just a hash of it.
+The key is printed only once: the instance stores only its hash.
 
 Examples:
   $ consentctl keys create --email privacy@example.com --name backend --scope read,write

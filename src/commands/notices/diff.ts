@@ -27,14 +27,14 @@ const Options = z.strictObject({
 export function diff(command: Command, ctx: Context): void {
   addSignInFlags(
     addSiteFlag(
-      command.argument('<version>', 'the policy version to compare with').argument('<newer>', 'the other one'),
-    ).option('--lang <tag>', 'the text in this language alone'),
+      command.argument('<version>', 'the policy version to compare with').argument('<newer>', 'the policy version to compare it with'),
+    ).option('--lang <tag>', 'compare only the text in this language'),
   )
     .addHelpText(
       'after',
       `
-First what differs in the details and the digests, on stderr, then the lines of each text, in unified format. It
-exits with 0 whether they differ or not.
+Prints the differences of details and digests on stderr, then those of each text in unified format. The exit code
+is 0 whether they differ or not.
 
 Examples:
   $ consentctl notices diff 1 2 --site Shop

@@ -14,8 +14,8 @@ export function list(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A key with the scope read or notices is enough. -o json has the digest of each text, and the place of the
-publication in the signed log.
+A key with the scope read or notices is enough. -o json includes the digest of each text and the position of
+the publication in the signed log.
 
 Examples:
   $ consentctl notices list --site Shop

@@ -42,32 +42,32 @@ export function publish(command: Command, ctx: Context): void {
     addDryRunFlag(
       addSiteFlag(command)
         .requiredOption('--file <path>', 'a text: .txt, .md, .html or .pdf; repeatable', collect)
-        .option('--lang <tag>', 'its language, if its name is not such as policy.de.md; for each file', collect)
+        .option('--lang <tag>', 'language of a file not named like policy.de.md; once for each file', collect)
         .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)
-        .option('--purpose-iri <key=iri>', 'its term of the Data Privacy Vocabulary; repeatable', collect)
-        .option('--controller <text>', 'who is responsible, and how to reach them')
-        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y, or none (as before)')
-        .option('--renewal', 'consents to earlier versions count no longer')
-        .option('--no-renewal', 'they still count (the default)')
+        .option('--purpose-iri <key=iri>', 'IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable', collect)
+        .option('--controller <text>', 'name and contact details of the data controller')
+        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y, or none (as the version before)')
+        .option('--renewal', 'invalidate consents to earlier versions')
+        .option('--no-renewal', 'keep consents to earlier versions valid (the default)')
         .option('--effective-from <time>', 'when it takes effect (at once)')
         .option('--policy-version <n>', 'the policy version (the next one)')
-        .option('--draft', 'upload everything, and do not publish')
+        .option('--draft', 'upload everything without publishing')
         .option('-y, --yes', 'skip the confirmation prompt'),
     ),
   )
     .addHelpText(
       'after',
       `
-Publishes the texts of a policy version: nothing changes them later. The same texts and details as those of
-the newest version are no new version (exit 0), so that a pipeline can publish at each push, with a key of the scope
-notices. An interrupted upload is continued by the same command. New records have the version from when it takes
-effect: for a time in the future, run the command again then.
+Publishes the texts of a policy version, which cannot be changed later. If the texts and details equal those of the
+newest version, nothing is published (exit 0), so a pipeline with a key of the scope notices can run this at each
+push. The same command continues an interrupted upload. New records get the version from when it takes effect: for a
+time in the future, run the command again then.
 
---valid-for counts from the newest answer of a record, whichever of its purposes that answer changed. Without it a
-version keeps that of the version before; --valid-for none makes consents valid without end.
+--valid-for counts from the newest answer of a record, for any of its purposes. Without it a version keeps the
+validity of the version before; with --valid-for none consents do not expire.
 
-Consents to earlier versions stay valid for the purposes that their own notice names, unless --renewal is given. That
-cannot be taken back; a version without it can be followed by one with it.
+Consents to earlier versions stay valid for the purposes that their own notice names, unless --renewal is given. A
+renewal cannot be undone; a version without one can be followed by a version with one.
 
 Examples:
   $ consentctl notices publish --site Shop --file policy.de.md --file policy.en.md --dry-run

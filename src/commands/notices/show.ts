@@ -34,8 +34,8 @@ export function show(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Into a pipe or a file of --out go exactly the bytes that were published, whose SHA-256 is checked. On a terminal
-characters that could act on it are shown as escapes; HTML is shown as its source, and a PDF not at all.
+Writes exactly the published bytes to a pipe or to the file of --out, after checking their SHA-256. On a terminal,
+control characters are escaped and HTML is shown as source; a PDF is not shown.
 
 Examples:
   $ consentctl notices show 2 --site Shop --lang de

@@ -24,9 +24,9 @@ export function who(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Each person whose newest answer on the site is accepted and of this version, once, newest first: whom to ask
-again when a newer notice requires it. Who has stated anything newer there is not listed, a refusal included, and
-neither are records without a subject id. Takes a request for each 500 accepted records of the site, or fewer.
+Lists each person whose newest answer on the site is accepted and of this version, once, newest first: the people to
+ask again when a newer notice requires it. People with a newer answer, refusals included, and records without a
+subject id are not listed. Sends a request for every 500 accepted records of the site.
 
 Examples:
   $ consentctl notices who --version 1 --site Shop

@@ -23,18 +23,18 @@ const Options = z.strictObject({
 export function add(command: Command, ctx: Context): void {
   addAlsoFlag(
     command
-      .argument('<ticket>', 'the request’s name, unique in the account')
+      .argument('<ticket>', 'name of the request, unique in the account')
       .argument('<id>', 'identifier of the data subject, exactly as stored')
       .addOption(new Option('--kind <kind>', 'what is requested').choices(requestKinds).makeOptionMandatory())
       .option('--received <date>', 'when it was received, such as 2026-01-31 (today)'),
   )
-    .option('--assignee <name>', 'who has it')
+    .option('--assignee <name>', 'person who handles the request')
     .addHelpText(
       'after',
       `
 The service computes the last day to answer: one month after it was received (GDPR Art. 12(3)), on the next
-working day if that is a weekend or one of its holidays (Regulation 1182/71). Days are in UTC. The same command
-again changes nothing. Use - as the identifier to read all identifiers from stdin, one a line.
+working day if that is a weekend or one of its holidays (Regulation 1182/71). Days are in UTC. Repeating the
+command changes nothing. Use - as the identifier to read all identifiers from stdin, one a line.
 
 Examples:
   $ consentctl requests add DSR-7 maria@example.com --kind erasure --received 2026-01-31

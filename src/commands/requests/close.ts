@@ -30,14 +30,14 @@ export function close(command: Command, ctx: Context): void {
     command
       .argument('<ticket>', 'the ticket of the request')
       .addOption(new Option('--outcome <outcome>', 'how it ended').choices(requestOutcomes).makeOptionMandatory())
-      .option('--reason <text>', 'why it was refused, or late; names no person'),
+      .option('--reason <text>', 'why it was refused or late; must not name a person'),
     'request',
   )
     .addHelpText(
       'after',
       `
 Closing cannot be undone: it removes the person's identifiers from the register, which keeps their HMACs. A
-receipt can still be added. Without --yes it asks.
+receipt can still be added. Prompts for confirmation without --yes.
 
 Examples:
   $ consentctl requests close DSR-7 --outcome done --yes

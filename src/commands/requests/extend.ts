@@ -16,8 +16,8 @@ export function extend(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Extends the period to three months after the receipt, once, and no later than the day that the request is due:
-the person must be told, with the reasons, within the first month (GDPR Art. 12(3)).
+Extends the period to three months after the receipt, once, and no later than the day that the request is due.
+The person must be informed, with the reasons, within the first month (GDPR Art. 12(3)).
 
 Examples:
   $ consentctl requests extend DSR-7 --reason 'many systems'

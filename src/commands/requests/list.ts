@@ -15,11 +15,11 @@ const Options = z.strictObject({ ...requestFilters, check: z.literal(true).optio
 export function list(command: Command, ctx: Context): void {
   command
     .option('--check', 'list only overdue requests, and exit with 8 if there is one')
-    .option('--closed', 'closed requests instead of open ones')
-    .option('--all', 'open and closed requests')
-    .option('--assignee <name>', 'only those that somebody has')
+    .option('--closed', 'list closed requests instead of open ones')
+    .option('--all', 'list open and closed requests')
+    .option('--assignee <name>', 'only requests assigned to NAME')
     .addOption(new Option('--kind <kind>', 'only those of a kind').choices(requestKinds))
-    .option('--subject <id>', 'only those of this data subject; closed ones are found by their HMAC')
+    .option('--subject <id>', 'only requests of this data subject; closed ones match by HMAC')
     .addHelpText(
       'after',
       `

@@ -15,11 +15,11 @@ const Options = z.strictObject({ assignee: text(1, 100).optional() })
 
 export function next(command: Command, ctx: Context): void {
   command
-    .option('--assignee <name>', 'only of those that somebody has')
+    .option('--assignee <name>', 'only requests assigned to NAME')
     .addHelpText(
       'after',
       `
-Shows the open request that is due first, and what would answer it. Exit code 3 if none is open.
+Shows the open request that is due first, and the commands that answer it. Exit code 3 if none is open.
 
 Examples:
   $ consentctl requests next

@@ -21,14 +21,14 @@ const Options = z.strictObject({
 
 export function report(command: Command, ctx: Context): void {
   command
-    .option('--from <date>', 'first day of receipt, such as 2026-01-01 (of this year)')
+    .option('--from <date>', 'first day of receipt, such as 2026-01-01 (January 1 of this year)')
     .option('--to <date>', 'last day of receipt (today)')
-    .option('--format <md|csv>', 'Markdown, or a line for each request; on a terminal a page to read')
+    .option('--format <md|csv>', 'md: Markdown; csv: a line for each request (a page on a terminal)')
     .addHelpText(
       'after',
       `
-What a supervisory authority asks for, of the requests received in the period (days in UTC): how many, of which
-kind, how fast they were answered, and which were late and why. It names no person: reasons are as they were
+Summarizes the requests received in a period (days in UTC), for a supervisory authority: how many of each kind,
+how fast they were answered, and which were late and why. It contains no identifiers; reasons are printed as
 written. Withdrawn requests count as closed, not as answered.
 
 Examples:

@@ -16,7 +16,7 @@ const Options = z.strictObject({
 export function show(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
-    .option('--history', 'its audit entries instead: who changed what, when')
+    .option('--history', 'show the audit entries instead: who changed what, when')
     .addHelpText(
       'after',
       `

@@ -29,11 +29,11 @@ type Options = z.output<typeof Options>
 export function update(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
-    .option('--assignee <name>', 'who has it from now on')
-    .option('--unassign', 'nobody has it from now on')
+    .option('--assignee <name>', 'person who handles the request from now on')
+    .option('--unassign', 'remove the assignee')
     .addOption(new Option('--kind <kind>', 'what is requested').choices(requestKinds))
-    .option('--received <date>', 'when it was received; computes the due day anew')
-    .option('--subject <id>', 'an identifier in place of those that are there; repeatable, - for stdin', collect)
+    .option('--received <date>', 'when it was received; recalculates the due date')
+    .option('--subject <id>', 'replace the identifiers; repeatable, - for stdin', collect)
     .option('--receipt <file>', 'add the digest of an erasure receipt or an export manifest')
     .addHelpText(
       'after',

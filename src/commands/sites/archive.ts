@@ -22,17 +22,17 @@ export function archive(command: Command, ctx: Context): void {
   addSignInFlags(
     command
       .argument('<site>', 'name or id of the site')
-      .option('--undo', 'use an archived site again, with its tokens')
-      .option('--allow-duplicate', 'with --undo: although another site has the name')
+      .option('--undo', 'restore an archived site with its tokens')
+      .option('--allow-duplicate', 'with --undo: even if another site has the name')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-An archived site takes no new records: creates and imports are rejected, and its tokens are refused, so that its
-banner can record nothing, not even a withdrawal. It is in no list without sites list --archived, and its name is free.
-Its records stay as they are, with their histories, and can be changed and deleted with a key.
+An archived site accepts no new records: creates, imports and its tokens are rejected, so its banner cannot record
+anything, not even a withdrawal. Only sites list --archived lists it, and its name can be used again. Its records and
+their histories stay, and a key can change and delete them.
 
 Examples:
   $ consentctl sites archive 'Old shop'

@@ -33,14 +33,14 @@ export function create(command: Command, ctx: Context): void {
       )
       .option('--retention-days <n>', 'delete records unchanged for this many days (never)')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
-      .option('--no-strict-notices', 'take it (the default)')
-      .option('--allow-duplicate', 'create it although another site has the name'),
+      .option('--no-strict-notices', 'accept such a consent (the default)')
+      .option('--allow-duplicate', 'create it even if another site has the name'),
   )
     .addHelpText(
       'after',
       `${signInHelp}
 
-The site's banner sends the token. It is printed only once: the instance keeps just a hash of it. A site
+The site's banner sends the token. It is printed only once: the instance stores only its hash. A site
 without origins accepts no consent from browsers.
 
 Examples:

@@ -16,8 +16,8 @@ export function list(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-A key with the scope read is enough, and takes no request of the quota. With --email or --password-stdin, or
-without a key, you sign in instead. Tokens are not shown, because the instance keeps just hashes of them.
+A key with the scope read is enough, and does not count against the quota. With --email or --password-stdin, or
+without a key, you sign in instead. Tokens are not shown, because the instance stores only their hashes.
 
 Examples:
   $ consentctl sites list

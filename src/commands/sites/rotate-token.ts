@@ -37,7 +37,7 @@ export function rotateToken(command: Command, ctx: Context): void {
       `${signInHelp}
 
 The new token is printed only once. Put it in the site's pages before the overlap ends: a page with an
-expired token records no consent. --overlap 0 is for a token that is misused, and prompts first.
+expired token records no consent. Use --overlap 0 for a token that is misused; it prompts first.
 
 Examples:
   $ consentctl sites rotate-token Shop --overlap 72

@@ -27,13 +27,13 @@ export function snippet(command: Command, ctx: Context): void {
       .addOption(
         new Option('--for <banner>', 'the banner of the pages').choices([...bannerNames]).makeOptionMandatory(),
       )
-      .option('--site-token <token>', 'the site’s token, st-…, which is no secret'),
+      .option('--site-token <token>', 'token of the site, st-… (public)'),
   )
     .addHelpText(
       'after',
       `
-A module of JavaScript that records what visitors choose in the banner that the site has already. Load it
-after the banner: ${scriptElement}
+Prints a JavaScript module that records the choices of visitors in the site's existing banner. Load it after the
+banner: ${scriptElement}
 A token is shown only when it is issued.
 
 Examples:

@@ -82,12 +82,12 @@ export function erase(command: Command, ctx: Context): void {
     .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
     .option('--export-first <file>', 'export the records to a new file before deleting them')
     .option('--plan-out <file>', 'write the plan to a new file and stop')
-    .option('--apply <file>', 'carry out a plan, if nothing has changed since')
+    .option('--apply <file>', 'carry out a plan if nothing has changed since it was written')
     .option('--dry-run', 'show what would be deleted and stop')
     .option('--file <path|->', 'erase the people of a CSV, one a line')
-    .option('--repeat-since <time>', 'after a restored backup, erase again the people of receipts since then')
+    .option('--repeat-since <time>', 'after restoring a backup, repeat the erasures since it was taken')
     .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
-    .option('--show-subject', 'name the subject in clear in the receipt')
+    .option('--show-subject', 'write the identifier in clear text into the receipt')
   addConfirmFlags(command, 'record')
     .addHelpText('after', help)
     .action(
@@ -110,30 +110,32 @@ export function erase(command: Command, ctx: Context): void {
 }
 
 const help = `
-Finds the live records, shows them, asks, deletes exactly these, verifies, and makes a signed receipt. If it
-is killed at any step, consentctl subject resume continues, and there is one receipt. That nothing is held is
-also a receipt. Identifiers that differ only in case, blanks around them or Unicode form are near matches: they are
-told if the instance can find them, and never erased unless --also names them. If nothing but near matches is found,
-it asks, or stops with 5 unless --confirm 0 says to sign that nothing is held; beside records of exactly these
-identifiers, --yes and --confirm alike leave them, and it says so. Records that were created meanwhile are reported (exit 8). With --plan-out one person makes
-the plan, and another, or a pipeline, carries it out with --apply; if a record was changed, added or deleted
-since then, nothing is done (exit 10). The plan names the subject in clear. Use - as the identifier to read
-all identifiers of one person from stdin, one a line. With --request the identifiers, the ticket and the days come
-from the register, which gets the receipt's digest; close the request afterwards.
+Finds the live records, shows them, prompts, deletes exactly these, verifies, and makes a signed receipt, also if
+there are no records. If it is killed at any step, consentctl subject resume continues, and there is one receipt.
+Records created meanwhile are reported (exit 8). Use - as the identifier to read all identifiers of one person from
+stdin, one a line. With --request the identifiers, the ticket and the days come from the register, which gets the
+receipt's digest; close the request afterwards.
 
---file requests.csv erases several people: a line each, with the columns ticket, received, reason, identifier,
+Near matches are identifiers that differ only in case, surrounding blanks or Unicode form. They are reported if the
+instance can find them, and erased only if --also names them. If only near matches are found, it prompts, or stops
+with 5 unless --confirm 0 agrees to sign that there are no records. If exact matches are found too, --yes and
+--confirm leave the near matches, and a message says so.
+
+With --plan-out one person makes the plan, and another, or a pipeline, carries it out with --apply; if a record was
+changed, added or deleted since then, nothing is done (exit 10). The plan contains the identifier in clear text.
+
+--file requests.csv erases several people, one a line, with the columns ticket, received, reason, identifier,
 identifier_2 and so on; a line without identifiers is a request of the register. One plan is shown and confirmed by
-the number of all records; for a person with near matches alone it stops with 5, unless that number is 0. Each person
+the number of all records; if a person has only near matches it stops with 5, unless that number is 0. Each person
 gets a receipt, and subject resume continues the whole file.
 
---repeat-since is for the day on which a backup was restored: it erases the people of the receipts since then, if their
-records are live again, like --file, with new receipts that name the ones they repeat. Somebody with a record that is
-newer than the erasure, and a receipt that lists no records, are reported and left out (exit 8). It also names
-the purges that the backup undid.
+--repeat-since is for use after restoring a backup: it erases the people of the receipts since that day again if
+their records are live, like --file, with new receipts that name the repeated ones. A person with a record newer than
+the erasure, and a receipt without records, are reported and left out (exit 8). It also names the purges that the
+backup undid.
 
-A service that can erase subjects itself deletes the planned records in few calls, which are not refused when
-the monthly quota is used up. With any other, an erasure stops then (exit 6), and resume continues in the next
-month.
+A service that can erase subjects itself deletes the planned records in few calls, which the monthly quota does not
+limit. With other services an erasure stops when the quota is used up (exit 6), and resume continues next month.
 
 Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --received 2026-01-31

@@ -21,12 +21,12 @@ export function exportSubject(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Writes every record with its history to the new file of --out, as one JSON document: what a person can request
-under Art. 15 (access) and Art. 20 (portability) GDPR, also the address as it is stored and the names of the keys
-and users that made each change, if the instance tells them. FILE.manifest.json beside it is signed and contains the
-counts by site, the number of bytes and their SHA-256. Only you can read both files. They get their names when
-they are complete; no file is overwritten. With --request the register gets the manifest's digest. Near matches, which
-differ only in case, blanks or Unicode form, are told and never exported unless --also names them.
+Writes every record with its history to the new file of --out, as one JSON document for requests under Art. 15
+(access) and Art. 20 (portability) GDPR. It includes the stored IP address and the names of the keys and users that
+made each change, if the instance shows them. FILE.manifest.json beside it is signed and contains the counts by site,
+the number of bytes and their SHA-256. Only you can read both files. They appear once complete; no file is
+overwritten. With --request the register gets the manifest's digest. Near matches, which differ only in case, blanks
+or Unicode form, are reported, and exported only if --also names them.
 
 Examples:
   $ consentctl subject export maria@example.com --out maria.json

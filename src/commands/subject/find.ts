@@ -34,7 +34,7 @@ const Options = z.strictObject({
 export function find(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .option('--all-profiles', 'search every stored instance, each with its own key')
-    .option('--like', 'also find identifiers that differ only in case, blanks around them or Unicode form')
+    .option('--like', 'also find identifiers that differ only in case, surrounding blanks or Unicode form')
     .addHelpText(
       'after',
       `
@@ -42,9 +42,8 @@ Includes deleted records that are not purged yet, if the instance shows them. Co
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
 identifiers of the person from stdin, one a line.
 
-Near matches are counted on stderr. With --like they are found too: the column match is exact or near, and each near
-match is named on stderr. Not every instance can
-compare so (exit 2, not_offered).
+Near matches are counted on stderr. With --like they are listed too: the column match is exact or near, and stderr
+names each near match. Not every instance supports this (exit 2, not_offered).
 
 Examples:
   $ consentctl subject find maria@example.com

@@ -11,8 +11,8 @@ export function keysShow(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Prints the public key, in PEM. The private key is created at first use, readable by you alone. Back it up:
-without it nobody can tell whom a receipt is about.
+Prints the public key in PEM. The private key is created at first use, readable only by you. Back it up: without it
+a receipt cannot be matched to a person.
 
 Examples:
   $ consentctl subject keys show

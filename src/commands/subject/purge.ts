@@ -34,17 +34,17 @@ type Options = z.output<typeof Options>
 export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     command
-      .argument('<receipt>', 'a file, the number of a receipt, its job, its ticket, or last')
+      .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
       .option('--dry-run', 'show what would be purged, and purge nothing'),
     'record',
   )
     .addHelpText(
       'after',
       `
-Purges the personal data of exactly the records that the receipt says were deleted, without waiting for the schedule of
-the service. It cannot be undone: nothing of them can be restored. A new receipt in the chain of the profile holds what
-the service certified. If a record is live again nothing is purged (exit code 10). Given again, the same command
-finishes a purge that was stopped, and changes nothing after a whole one.
+Purges the personal data of exactly the records that the receipt lists as deleted, without waiting for the schedule
+of the service. A purge cannot be undone. A new receipt in the chain of the profile contains the certificate of the
+service. If a record is live again, nothing is purged (exit code 10). Repeating the command finishes an interrupted
+purge, and changes nothing after a complete one.
 
 Examples:
   $ consentctl subject purge last --dry-run

@@ -27,16 +27,16 @@ const Options = z.strictObject({
 
 export function receipts(command: Command, ctx: Context): void {
   command
-    .argument('[receipt]', 'its number, its job, its ticket, or last; lists all if omitted')
-    .option('--subject <id>', 'only those about this data subject')
-    .option('--ticket <text>', 'only those of this ticket')
+    .argument('[receipt]', 'number, job or ticket of a receipt, or last; lists all if omitted')
+    .option('--subject <id>', 'only receipts about this data subject')
+    .option('--ticket <text>', 'only receipts for this ticket')
     .option('--format <json|md>', 'print its exact bytes (json) or a Markdown page (md)')
     .addHelpText(
       'after',
       `
-Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or
-with --format md as a Markdown page. Of several with one ticket it is the newest; --ticket lists them all, also if
-the ticket is a number.
+Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or with
+--format md as a Markdown page. A ticket selects its newest receipt; --ticket lists all of them, also if the ticket
+is a number.
 
 Examples:
   $ consentctl subject receipts --subject maria@example.com

@@ -24,10 +24,10 @@ export function resume(command: Command, ctx: Context): void {
     .addHelpText(
       'after',
       `
-Deletes what is left of the confirmed plan, verifies, and makes the receipt. It can be killed at any step and
-resumed again: nothing is deleted twice, and a job has one receipt. "last" is the last job of the profile and
-instance in use; if the people of a file are not all erased, it is that file. Unfinished jobs are in the state folder and name the data subject in clear; only you can read
-them.
+Deletes the rest of the confirmed plan, verifies, and makes the receipt. It can be killed at any step and resumed:
+nothing is deleted twice, and a job has one receipt. "last" is the last job of the current profile and instance, or a
+file whose people are not all erased. Unfinished jobs are stored in the state folder with the identifier of the data
+subject in clear text; only you can read them.
 
 Examples:
   $ consentctl subject resume last

@@ -39,19 +39,20 @@ type Options = z.output<typeof Options>
 
 export function verify(command: Command, ctx: Context): void {
   command
-    .argument('<receipt>', 'a file, the number of a receipt, its job, its ticket, or last')
+    .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
     .option('--live', 'check that the instance shows each of its records as deleted')
-    .option('--purged', 'ask the instance for a certificate that personal data of its records is purged')
+    .option('--purged', 'request a certificate that the personal data of its records is purged')
     .option('--certificate-out <file>', 'write that certificate to a new file')
-    .option('--subject <id>', 'check that it is about this data subject; with --live, that nothing is left')
+    .option('--subject <id>', 'check that it is about this data subject; with --live, that none is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .addHelpText(
       'after',
       `
-Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too.
-Ends with 5 if something is invalid, and with 10 if all is valid but the service contradicts the receipt, or a
-record is unknown to the key: it may be of another account, or --purged finds one that is not purged. Only the machine with the private key can tell whom
-a receipt is about, unless the receipt names the subject. What a purge leaves is pseudonymous, not anonymous.
+Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too. Exits
+with 5 if something is invalid. Exits with 10 if all is valid but the service contradicts the receipt, does not show a
+record to the key (it may belong to another account), or has not purged one that --purged expects. Without the private
+key a receipt cannot be matched to a person, unless it names the subject. Purged records are pseudonymous, not
+anonymous.
 
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com

@@ -28,33 +28,31 @@ const maxMiB = 64
 
 export function verify(command: Command, ctx: Context): void {
   command
-    .argument('<file...>', 'signed documents, and folders or .tar files of "consentctl evidence"; - is standard input')
-    .option('--keys <file>', 'verify with the keys of this JWK set, as a service publishes it', collect)
+    .argument('<file...>', 'signed documents, or folders or .tar files of "evidence"; - is stdin')
+    .option('--keys <file>', 'verify with the keys in this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
-    .option(
-      '--live',
-      'verify with the keys that the instance publishes now, and ask its log whether it extends the checkpoint in it',
-    )
+    .option('--live', 'verify with the instance’s current keys and log')
     .addHelpText(
       'after',
       `
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
-that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key
-of that profile. The exit code is 0 if all are valid, 5 if one is not, else that of a file that cannot be read. For the
-manifest of an export, the export beside it is verified too. With --keys and --public-key both, the first are those of
-the service and the second that of the profile. Of the evidence of a record every file is verified,
-offline, with the keys in it: --keys or --live replace those of the service, --public-key that of whoever wrote it, and
-then nothing unsigned is accepted. Of evidence that was downloaded in the dashboard nobody signed the list of its files:
-its result is "unsigned". A file may hold several documents, as "consentctl admin checkpoint --file" writes them:
-FILE#2 is the second.
+that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key of
+that profile. With both --keys and --public-key, --keys is for the service and --public-key for the profile. Exits
+with 0 if all are valid, 5 if one is not, else the code for a file that cannot be read. With the manifest of an
+export, the export beside it is verified too.
+
+In the evidence of a record, every file is verified offline with the keys inside. --keys or --live replaces the keys
+of the service, --public-key the key of the author, and then nothing unsigned is accepted. Evidence downloaded in the
+dashboard has no signed list of files: its result is "unsigned". A file can contain several documents, as written by
+"consentctl admin checkpoint --file": FILE#2 is the second.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
 document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
 compare key ids with the operator of the service.
 
-Of a consent receipt and of evidence the times are two-sided: "not in the log at A, in it at B". One that is dated more
-than ten minutes before A is not valid. --live also asks the log of the instance, with an API key of the same account,
-to prove that it only grew since the checkpoint of the receipt, of the evidence, or that is the file itself.
+The times of consent receipts and of evidence have two bounds: "not in the log at A, in it at B". A document dated
+more than ten minutes before A is not valid. --live also requires an API key of the account: the log must prove that
+it has only grown since the checkpoint in the file.
 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
