@@ -290,7 +290,7 @@ interface Branch {
 
 export type Group = Readonly<Record<string, Leaf | Branch>>
 
-/** All commands. To add one, write its file and an entry here. */
+/** To add a command, write its file and an entry here. */
 export const tree: Group = {
   create: {
     summary: 'Create a consent record, or many from a file',

@@ -18,39 +18,38 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly columns?: string
   readonly truncate?: boolean
   readonly csvGuard?: boolean
-  /** A separator, or true for that of the locale. */
+  /** Separator, or true for the locale's. */
   readonly excel?: string | true
   readonly out?: string
-  /** Overwrites the file of `out`. */
   readonly force?: boolean
   readonly pager?: boolean
   readonly color?: ColorChoice
 }
 
-/** Nothing is read, opened or loaded before its first use. */
+/** Everything is read, opened or loaded at its first use. */
 export interface Context {
   readonly host: Host
   readonly io: Io
   readonly globals: Globals
   readonly settings: Settings
   readonly api: Client
-  /** Without a key, a user signs in. */
+  /** Without a key, requests use a session. */
   apiWith(key: Sourced | null): Client
   /** Signals are handled from the first access. */
   readonly interruption: AbortSignal
-  /** Writes to stderr, except with --quiet. */
+  /** To stderr, unless --quiet. */
   say(line: string): Promise<void>
   warn(line: string): Promise<void>
-  /** From now on messages are lines of JSON where errors are, except on a terminal. */
+  /** Messages become lines of JSON where errors are, except on a terminal. */
   useJsonMessages(): void
-  /** Ignores the instance and key of the environment. */
+  /** Without the environment's instance and key. */
   withProfile(name: string): Context
   readonly loadServer: () => Promise<ServerModule>
-  /** Injected, because commands cannot import the program. */
+  /** Injected: commands cannot import the program. */
   readonly describeCommands: () => Promise<CommandInfo>
   /** True once a request was to be sent. */
   readonly isConnected: boolean
-  /** The exit code if nothing is thrown. */
+  /** If nothing is thrown. */
   exit: Exit
   close(): Promise<void>
 }

@@ -6,8 +6,8 @@ import { type Host, type Io, openIo } from './io/io.ts'
 import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './program.ts'
 
 /**
- * Resolves to the exit code. Catches and reports every error. `onConnected` is called at the end of a command that connected to
- * an instance. `describeBuild` returns the line that --version prints.
+ * Resolves to the exit code and reports every error. `onConnected`: after a command that connected. `describeBuild`:
+ * the line of --version.
  */
 export async function main(
   host: Host,
@@ -28,7 +28,7 @@ export async function main(
   }
   const sink: HelpSink = {
     print: text => {
-      printed ??= async () => text // commander calls print again for addHelpText, after help
+      printed ??= async () => text // commander prints again for addHelpText
     },
     help: (command, isBare) => {
       printed = () => helpOf(command, isBare, host, io.out)
@@ -50,7 +50,7 @@ export async function main(
       import('./errors/report.ts'),
     ])
     const reported = error instanceof CommanderError ? fromCommander(error) : error
-    // The exit code must be right even if stderr is closed or full.
+    // The exit code must be right even if stderr is closed.
     await report({ io, host, globals: globals() }, reported).catch(() => {})
     return exitOf(reported)
   } finally {

@@ -8,10 +8,7 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 import { suggestCommand } from './suggestions.ts'
 
-/**
- * `--json` or `--json=fields`. Commander's optional values would take the next word, which may be an id. Commander matches each
- * word against the options, and a word with `=` again by the part before it.
- */
+/** Commander would take the next word as the optional value, and matches a word with `=` again by its first part. */
 class InlineValueOption extends Option {
   constructor(flag: string, value: string, description: string) {
     super(flag, description)
@@ -25,7 +22,7 @@ class InlineValueOption extends Option {
   }
 }
 
-/** Words of argv; only the commands they name are loaded. */
+/** Only the commands that argv names are loaded. */
 interface Words {
   has(word: string): boolean
 }
@@ -34,14 +31,14 @@ const everything: Words = { has: () => true }
 
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')
-  const noContext = async () => ({}) as Context // commands use the context only when they run
+  const noContext = async () => ({}) as Context // used only when a command runs
   return describe(await buildProgram(everything, '', noHelp, noContext))
 }
 
-/** Receives what commander would print, so that the help renderer is loaded only when needed. */
+/** Commander's output, so that help is rendered only when needed. */
 export interface HelpSink {
   print(text: string): void
-  /** `isBare`: a group was given without a command. */
+  /** `isBare`: a group without a command. */
   help(command: Command, isBare: boolean): void
 }
 
@@ -155,13 +152,13 @@ function hasOwnVersion({ options, commands }: Command): boolean {
   return options.some(({ long }) => long === '--version') || commands.some(hasOwnVersion)
 }
 
-/** Leaves --version to the command in argv that defines it. -V stays. */
+/** A command's own --version has precedence. -V stays. */
 function leaveVersion({ options }: Command): void {
   for (const option of options)
     if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })
 }
 
-/** Commander lists the choices only for a wrong value, not for a missing one. */
+/** Commander lists choices only for a wrong value, not for a missing one. */
 function nameChoices(command: Command): void {
   command.exitOverride(error => {
     const missing = command.options.find(({ flags }) => error.message.includes(`option '${flags}' not specified`))
@@ -182,12 +179,12 @@ function rejectRepeatedFlags(command: Command): void {
   }
 }
 
-/** Rejects an API key in argv, which other processes can read and the shell records. @throws CliError (usage) */
+/** Other processes can read argv, and the shell records it. @throws CliError (usage) */
 export function rejectKeys(argv: readonly string[]): void {
   const index = argv.findIndex(word => /(^|[^\w-])sk-[\w-]{16,}/.test(word))
   if (index === -1) return
   throw usageError(
-    `argument ${index + 1} holds an API key, where others can read it: revoke this key`,
+    `argument ${index + 1} is an API key, which others on this machine can read: revoke this key`,
     'consentctl auth login, or set CONSENTCTL_API_KEY or CONSENTCTL_API_KEY_FILE',
   )
 }

@@ -1,7 +1,7 @@
 import { editDistance } from './cli/edit-distance.ts'
 import { type Group, tree } from './command-tree.ts'
 
-/** Words of other tools, by the group they are used in, and the command line of each. */
+/** Other tools' words by group, with our commands. */
 const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '': {
     add: 'create',
@@ -58,10 +58,10 @@ interface Known {
 }
 
 /**
- * Returns a question that names commands to use instead of an unknown word. `group` is empty at the top.
+ * Suggests commands for an unknown word. `group` is empty at the top.
  *
- * The nearest of all known words decides, but a group suggests only commands of its own: `subject inport` is `import` misspelt
- * and must not lead to `subject export`.
+ * The nearest known word decides, but a group suggests only its own: `subject inport` must not become `subject
+ * export`.
  */
 export function suggestCommand(group: readonly string[], word: string): string | undefined {
   const others = otherWords[group.join(' ')] ?? {}
@@ -84,7 +84,7 @@ function commandsBelow(group: Group, above: readonly string[]): Known[] {
   ])
 }
 
-/** Allows one edit in a short word and two in a longer one. `unrevoke` is not `revoke` misspelt, but its opposite. */
+/** One edit in a short word, two in a longer one. `unrevoke` is the opposite of `revoke`. */
 function nearest(typed: string, known: readonly Known[]): Known[] {
   const distances = known
     .filter(({ word }) => word.startsWith('un') || !typed.startsWith('un'))

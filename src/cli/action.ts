@@ -7,12 +7,10 @@ import { type Output, printOutput, printText, rejectOutputFlags } from './output
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
-/** Known before `run`, so that an unknown column is rejected first. */
+/** Known before `run`, which rejects unknown columns first. */
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
-/**
- * Makes an action: argv as commander read it → `schema` → `run` → the chosen format. `operands` holds the arguments.
- */
+/** argv as commander read it → `schema` → `run` → the chosen format. `operands` holds the arguments. */
 export function action<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, void>): Action
 export function action<S extends z.ZodType>(
   ctx: Context,
@@ -37,7 +35,6 @@ export function action<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for a command that writes its own file format to `--out`. */
 export function fileAction<S extends z.ZodType>(
   ctx: Context,
   schema: S,
@@ -52,7 +49,7 @@ export function fileAction<S extends z.ZodType>(
   }
 }
 
-/** Like `action`, for one text or file that no output format changes. */
+/** Like `action`, for text that no output format changes. */
 export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string | Uint8Array>): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
@@ -63,14 +60,14 @@ export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Ru
 
 type Action = (this: Command) => Promise<void>
 
-/** Rejects the empty value of an unset shell variable, which must never widen a command. */
+/** Rejects the empty value of an unset shell variable. */
 export const nonEmpty = z.string().min(1, 'must not be empty')
 
 const AnyIds = z.array(nonEmpty.refine(isId, 'is not a valid id'))
 export const Ids = AnyIds.min(1)
 export const OptionalIds = AnyIds.default([])
 
-/** Rejects `.` and `..`, which would lead to another path of the instance. */
+/** Rejects `.` and `..`, which lead to another path. */
 export function isId(text: string): boolean {
   return text !== '' && !/^\.\.?$/.test(text)
 }
@@ -101,7 +98,7 @@ function readOptions<S extends z.ZodType>(command: Command, schema: S): z.output
   throw usageError(`${name ? `${flag} ` : ''}${issue?.message}`)
 }
 
-/** Commander assigns a flag that the program shares, such as --force, to the program. */
+/** Commander assigns a flag that the program has too, such as --force, to the program. */
 function ownOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.optsWithGlobals()
   const names = command.options.map(option => option.attributeName()).filter(name => all[name] !== undefined)
@@ -120,7 +117,6 @@ export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): 
   return io.out.isTerminal && globals.out === undefined ? 'table' : 'tsv'
 }
 
-/** Returns `dry-run` for the option `dryRun`. */
 export function flagOf(option: string): string {
   return option.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
 }

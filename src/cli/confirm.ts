@@ -31,18 +31,16 @@ export function addConfirmFlags(command: Command, noun: string): Command {
 }
 
 interface Confirmation {
-  /** Imperative, lower case: `delete`, `erase`, `revoke`. */
+  /** Imperative: `delete`, `erase`, `revoke`. */
   readonly action: string
-  /** True if stdin is the input and cannot answer a prompt. */
+  /** True if stdin is the input. */
   readonly stdinInUse?: boolean
-  /** True for a command without `--confirm`. */
   readonly isUncounted?: boolean
 }
 
 /**
- * Returns true if the user must be prompted.
- * @throws CliError (usage) before any request, if no prompt is possible, or if `--yes` is not enough for a protected
- * profile
+ * Returns true if a prompt is needed.
+ * @throws CliError (usage) if no prompt is possible, or `--yes` is not enough for a protected profile
  */
 export function mustPrompt(
   ctx: Context,
@@ -65,18 +63,17 @@ export function mustPrompt(
 
 interface Question {
   readonly action: string
-  /** Singular. */
   readonly noun: string
   /** `profile@host`. */
   readonly where: string
   readonly notes?: readonly string[]
   readonly counts?: ReadonlyMap<string, number>
-  /** Number to type. Default: the number of rows. */
+  /** Default: the number of rows. */
   readonly total?: number
 }
 
 /**
- * Shows `rows` on stderr and prompts: y/N for one, the exact count for several.
+ * Prompts on stderr: y/N for one, the exact count for several.
  * @throws CliError `declined` (exit 9)
  */
 export async function promptToConfirm<Row>(

@@ -1,4 +1,4 @@
-/** Returns how many code points to insert, delete, replace or swap with their neighbour (optimal string alignment). */
+/** Optimal string alignment distance, in code points. */
 export function editDistance(from: string, to: string): number {
   const [before, after] = [[...from], [...to]]
   let last: number[] = []

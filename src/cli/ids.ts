@@ -6,10 +6,7 @@ import { decode, readLines } from '../io/input.ts'
 import { fromTsv } from '../output/index.ts'
 import { isId } from './action.ts'
 
-/**
- * Calls `run` for each id in order, then `finish` with the number of successes. Continues after an error, unless all
- * others would fail too. `exit` is valid once all pages are read.
- */
+/** Continues after an error, unless all others would fail too. `exit` is valid once all pages are read. */
 export function runForEach<Row>(
   ctx: Context,
   ids: readonly string[],
@@ -21,7 +18,7 @@ export function runForEach<Row>(
   const reportFailure = async (error: unknown, id: string): Promise<Exit> => {
     const code = exitOf(error)
     if (ids.length === 1 || (endsAll(code) && done === 0)) throw error
-    if (!isInterrupted(code)) await report(ctx, error, id) // the interruption is reported once, with its place
+    if (!isInterrupted(code)) await report(ctx, error, id) // the interruption is reported once
     failures.push(code)
     return code
   }
@@ -41,7 +38,6 @@ export function runForEach<Row>(
   return { pages: pages(), exit: () => overallExit(done, failures) }
 }
 
-/** Returns true if all further requests would fail too. */
 export function endsAll(code: Exit): boolean {
   return code === exit.auth || code === exit.quota || isInterrupted(code)
 }

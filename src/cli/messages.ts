@@ -4,7 +4,6 @@ import type { ConsentQuery, Endpoint } from '../contract/index.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
 
-/** Returns `profile@host`. */
 export function instanceLabel({ settings }: Context): string {
   const host = settings.baseUrl ? new URL(settings.baseUrl.value).host : '?'
   return `${settings.profile.value}@${host}`
@@ -15,8 +14,8 @@ export function formatCount(count: number, noun = 'record'): string {
 }
 
 /**
- * @throws CliError `not_offered` with the text of `without`, for a 404 of an instance whose OpenAPI document lacks the
- * endpoint, or a 400 of one whose document lacks its query parameter `parameter`
+ * @throws CliError `not_offered` with the text of `without`, if the instance's OpenAPI document lacks the endpoint
+ * (404) or its query parameter `parameter` (400)
  */
 export async function callOptional<T>(
   api: Client,
@@ -35,7 +34,7 @@ export async function callOptional<T>(
   }
 }
 
-/** Builds the command that continues at `cursor`. Its times are absolute, because the cursor is bound to them. */
+/** Its times are absolute, because the cursor is bound to them. */
 export function resumeCommand(
   argv: readonly string[],
   { from, to, at }: Pick<ConsentQuery, 'from' | 'to'> & { readonly at?: string | undefined },
@@ -67,7 +66,7 @@ export function subjectCommand(ctx: Pick<Context, 'globals'>, ...words: string[]
   return commandLike(ctx, 'subject', ...words)
 }
 
-/** Builds a command with the current --profile and --base-url, quoted for a shell. */
+/** Builds a shell command with the current --profile and --base-url. */
 export function commandLike({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

@@ -5,15 +5,15 @@ import type { OutFile } from '../io/new-file.ts'
 import { type Column, type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** A command's result: pages of rows and their view. A command never prints and knows no format. */
+/** A command never prints and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
-  /** True for one requested record, false for a list with one row. */
+  /** False for a list with one row. */
   readonly single: boolean
-  /** True for changes, which finish even if the reader of stdout has gone. */
+  /** True for changes, which finish even if stdout is closed. */
   readonly mutates: boolean
-  /** True if the command can be resumed and therefore stops if its results cannot be written. */
+  /** True if the command stops when its results cannot be written. */
   readonly resumes?: boolean
   readonly footer?: () => Promise<void>
   readonly exit?: () => Exit
@@ -40,7 +40,7 @@ export function countedList<Row>(ctx: Context, view: View<Row>, rows: readonly R
   return many(view, pagesOf(rows), { footer })
 }
 
-/** Reports that verification failed (exit 5). The rows on stdout have the details. */
+/** Reports that verification failed (exit 5). */
 export async function reportInvalid(ctx: Context, message: string): Promise<void> {
   await report(ctx, new CliError('not_valid', exit.rejected, message))
 }
@@ -107,7 +107,7 @@ async function findColumn<Row>({ columns }: View<Row>, flag: string, name: strin
 }
 
 /**
- * Prints to stdout, or to the file of `--out`, which gets its name only when complete.
+ * Prints to stdout, or to the file of `--out`, which appears only when complete.
  * @throws CliError (usage) for invalid output flags, before the command runs
  */
 export async function printOutput(
@@ -169,14 +169,13 @@ async function show(
   await finish()
 }
 
-/** Keeps the file of a change: it may hold a secret that is shown only once, or the only trace. */
+/** Keeps the file of a change: it may hold a secret that is shown only once. */
 async function abandonFile(ctx: Context, file: OutFile, mutates: boolean): Promise<void> {
   const isKept = mutates && !file.isEmpty
   await file.abandon(isKept)
-  if (isKept) await ctx.warn(`the results until then are in ${file.part}`)
+  if (isKept) await ctx.warn(`the results so far are in ${file.part}`)
 }
 
-/** Returns the function that prints the footer. */
 async function print<Row>(
   ctx: Context,
   format: FormatName,
@@ -187,7 +186,7 @@ async function print<Row>(
 ): Promise<() => Promise<void>> {
   const { out } = ctx.io
   const { header, color, truncate, csvGuard } = ctx.globals
-  const started = startPages(pages) // the first request is sent while the renderer loads
+  const started = startPages(pages) // sent while the renderer loads
   const render = await formats[format](single)
   const renderer = render(chosen ?? view, {
     single,
@@ -202,7 +201,7 @@ async function print<Row>(
     isTerminal: isScreen && out.isTerminal,
   })
   if (target === out && view.columns.some(({ once, secret }) => once || secret)) await warnOfReaders(ctx)
-  let begin = renderer.begin() // written with the first rows, so that a command that fails before them prints nothing
+  let begin = renderer.begin() // written with the first rows: a command that fails before prints nothing
   let unwritten: unknown
   const write = async (text: string) => {
     if (unwritten === undefined)
@@ -237,7 +236,7 @@ async function sayLeftOut(ctx: Context, names: readonly string[]): Promise<void>
 
 function requireSeparator({ excel }: Globals): void {
   if (typeof excel === 'string' && !/^(comma|semicolon)$/.test(excel))
-    throw usageError(`--excel=${excel}: use --excel=comma, --excel=semicolon, or --excel for that of your locale`)
+    throw usageError(`--excel=${excel}: use --excel=comma, --excel=semicolon, or --excel for your locale`)
 }
 
 async function chooseSeparator({ globals: { excel }, host }: Context): Promise<',' | ';' | undefined> {
@@ -246,7 +245,7 @@ async function chooseSeparator({ globals: { excel }, host }: Context): Promise<'
   return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
 }
 
-/** Warns because shells create the file of `> FILE` with the umask, usually readable by all. */
+/** Shells create the file of `> FILE` with the umask, usually readable by all. */
 async function warnOfReaders({ io, warn }: Context): Promise<void> {
   const { fd } = io.out.stream as { fd?: number }
   if (fd === undefined || io.out.isTerminal) return

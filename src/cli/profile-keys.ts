@@ -14,7 +14,7 @@ function nearest(text: string, known: readonly string[]): string | null {
   return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
 }
 
-/** Validators of settings. @throws CliError (usage) */
+/** @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } = {
   base_url: text => parseBaseUrl(text, 'base_url'),
   site: text => text, // validated by the instance
@@ -26,12 +26,12 @@ export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) =>
 
 export type ProfileKey = keyof typeof profileKeys
 
-/** @throws CliError (usage) for an unknown setting */
+/** @throws CliError (usage) */
 export function keyNamed(name: string): ProfileKey | 'profile' {
   if (name === 'profile' || Object.hasOwn(profileKeys, name)) return name as ProfileKey | 'profile'
   if (/key|token|secret|password|credential/i.test(name)) {
     throw usageError(
-      'config.json does not hold secrets',
+      'config.json cannot store secrets',
       'use consentctl auth login, or set key_command to a command that prints the key',
     )
   }
@@ -63,5 +63,5 @@ function caFile(text: string): string {
     throw usageError(`ca_file: cannot read ${path}: ${(error as Error).message}`)
   }
   if (content.includes('-----BEGIN CERTIFICATE-----')) return path
-  throw usageError(`ca_file: ${path} does not hold a certificate in PEM`)
+  throw usageError(`ca_file: ${path} does not contain a PEM certificate`)
 }

@@ -23,10 +23,7 @@ export async function findRequest(api: Client, ticket: string): Promise<DataSubj
   })
 }
 
-/**
- * Yields pages, newest first.
- * @throws CliError `not_offered` (exit 2)
- */
+/** Newest first. @throws CliError `not_offered` (exit 2) */
 export async function* listRequests(
   api: Client,
   query: Omit<RequestQuery, 'cursor' | 'limit'>,
@@ -41,12 +38,11 @@ export async function* listRequests(
   } while (cursor !== undefined)
 }
 
-/** Idempotent, so it can be retried. */
 export async function changeRequest(api: Client, id: string, change: RequestChange): Promise<DataSubjectRequest> {
   return await callRegister(api, () => api.call(requests.update, { params: { id }, body: change }))
 }
 
-/** Returns the day in UTC by this machine's clock. */
+/** In UTC. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

@@ -20,7 +20,6 @@ export async function readPassword({ io }: Context): Promise<string> {
   return password
 }
 
-/** Flags of commands that no API key may run. */
 export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
 export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
@@ -41,8 +40,8 @@ export async function signIn(
   ctx: Context,
   { email = ctx.settings.email?.value, passwordStdin }: SignInOptions,
 ): Promise<Client> {
-  requireBaseUrl(ctx.settings) // reports an invalid address before the prompt
-  if (!email) throw usageError('no email to sign in with', 'use --email, or set CONSENTCTL_EMAIL')
+  requireBaseUrl(ctx.settings) // before the prompt
+  if (!email) throw usageError('no email is set for signing in', 'use --email, or set CONSENTCTL_EMAIL')
   const password = passwordStdin ? await readPassword(ctx) : await askForPassword(ctx, email)
   if (password === '') throw usageError('the password is empty')
   const api = ctx.apiWith(null)
@@ -62,7 +61,7 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** Adds `--scope`, repeatable or comma-separated. `KeyDraft` validates its values. */
+/** Repeatable or comma-separated. `KeyDraft` validates the values. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

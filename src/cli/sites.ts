@@ -7,23 +7,18 @@ import { explain } from '../errors/explain.ts'
 import { editDistance } from './edit-distance.ts'
 
 /**
- * Resolves a site's exact name or its UUID, which needs no request. If the instance does not list its sites to the key,
- * the text is taken as an id, because ids may be any text.
- * @throws CliError `invalid_data` (exit 5) if no site or several have the name; ApiError (exit 4) for a key without the scope
- * to list them
+ * Resolves a site's exact name or its UUID. If the key may not list sites, the text is taken as an id.
+ * @throws CliError `invalid_data` (exit 5) if no site or several have the name; ApiError (exit 4)
  */
 export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string): Promise<string> {
   if (isUuid(text)) return text
   const all = await listSites(ctx.api, error => explain(error).reason === 'missing_scope' && explainScope(error, text))
   if (all !== null) return matching(all, text).id
-  await ctx.say(`note: the instance does not list its sites to this key, so that the site is taken as an id`)
+  await ctx.say(`note: the instance does not list its sites to this key, so the site is used as an id`)
   return text
 }
 
-/**
- * Resolves a site to store in a profile. A UUID is accepted unchecked if the instance does not list its sites.
- * @throws CliError as `findSite` does
- */
+/** Accepts a UUID unchecked if the sites are not listed. @throws CliError as `findSite` does */
 export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: string): Promise<string> {
   const all = await listSites(api)
   if (all !== null) return matching(all, text).id
@@ -42,13 +37,12 @@ export async function findSite(api: Client, text: string): Promise<Site> {
   return site
 }
 
-/** Returns null if the instance does not list its sites to this key. @throws CliError as `findSite` for an unknown one */
+/** Returns null if the key may not list sites. @throws CliError as `findSite` does */
 export async function siteIfListed(api: Client, text: string): Promise<Site | null> {
   const all = await listSites(api)
   return all && matching(all, text)
 }
 
-/** Returns null if the instance does not list its sites to this key. */
 async function listSites(
   api: Client,
   explained: (error: unknown) => Error | false = () => false,

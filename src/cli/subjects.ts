@@ -23,8 +23,8 @@ export function readsStdin(operands: readonly string[], also: readonly string[] 
 }
 
 /**
- * Returns each identifier once. `-` reads lines of stdin, unchanged.
- * @throws CliError `invalid_data` (exit 5) for an invalid line, or if stdin is empty
+ * Each identifier once; `-` reads lines of stdin, unchanged.
+ * @throws CliError `invalid_data` (exit 5) for an invalid line or empty stdin
  */
 export async function readSubjects(
   { io }: Pick<Context, 'io'>,
@@ -66,7 +66,7 @@ export async function readPerson(
   }
   if (operands.length > 0 || also)
     throw usageError(
-      'identifiers cannot be given with --request: the register has them',
+      'identifiers cannot be given with --request: they come from the register',
       `consentctl requests show ${quoteForShell(ticket)}`,
     )
   const request = await findRequest(ctx.api, ticket)

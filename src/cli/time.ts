@@ -16,10 +16,7 @@ export function endInstant(text: string, now: Date): string {
   return toInstant(text, endOfDay, length => now.getTime() - length)
 }
 
-/**
- * Converts the day (UTC) on which a request was received. Tomorrow is valid, because it may have begun in the user's
- * time zone.
- */
+/** Tomorrow in UTC is valid: it may have begun in the user's time zone. */
 export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
@@ -28,7 +25,7 @@ export function receivedDay(text: string): string {
   return day
 }
 
-/** Converts an upper bound. @throws CliError (usage) if it is not past by this machine's clock */
+/** Converts an upper bound. @throws CliError (usage) unless it is past by this clock */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) return instant
@@ -40,18 +37,18 @@ export function pastInstant(text: string, now: Date): string {
   )
 }
 
-/** Converts an upper bound; 90d means 90 days from now. @throws CliError (usage) if it is not in the future */
+/** Converts an upper bound; 90d is 90 days from now. @throws CliError (usage) unless it is in the future */
 export function futureInstant(text: string, now: Date): string {
   const instant = toInstant(text, endOfDay, length => now.getTime() + length)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) throw usageError(`${text} is in the past`)
   return instant
 }
 
-/** Returns a day unchanged, or the UTC day on which an age such as 7d or 4w began. */
+/** Converts an age such as 7d to a UTC day. */
 export function utcDay(text: string, now: Date): string {
   const day = /^\d{1,6}[dw]$/.test(text) ? startInstant(text, now).slice(0, 10) : text
   if (/^\d{4}-\d\d-\d\d$/.test(day) && parseInstant(day + startOfDay) !== null) return day
-  throw usageError(`invalid day "${text}": statistics are of whole days (UTC)`, 'use 2026-01-31, 7d or 4w')
+  throw usageError(`invalid day "${text}": statistics count whole days (UTC)`, 'use 2026-01-31, 7d or 4w')
 }
 
 function toInstant(text: string, ofDay: string, relative: (length: number) => number): string {
@@ -64,7 +61,7 @@ function toInstant(text: string, ofDay: string, relative: (length: number) => nu
   throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 2026-01-31 09:30Z, 7d or 24h')
 }
 
-/** Completes a time as tables print it with the rest of `ofDay`. */
+/** Completes a time copied from a table with the rest of `ofDay`. */
 function fromTable(text: string, ofDay: string): string {
   const [, day, blank, t] = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d(?::\d\d)?)|T(\d\d:\d\d))Z$/.exec(text) ?? []
   const time = blank ?? t

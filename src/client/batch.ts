@@ -5,32 +5,32 @@ import { ApiError, type Call, type CallError, isCallError } from './errors.ts'
 import { type Input, jsonType, type ResponseInfo } from './request.ts'
 import { type Backoff, backoffSeconds } from './retry.ts'
 
-/** Id of the row's record, or the error that a create of the row alone would have had. */
+/** `error` is that of a single create. */
 export type RowResult = RowDone | { readonly id: null; readonly error: CallError }
 
 interface RowDone {
   readonly id: string
   readonly error: null
-  /** True if the record existed before the answered request. */
+  /** True if the record existed before. */
   readonly replayed: boolean
-  /** True if an earlier attempt of this call may have created the record. */
+  /** True if an earlier attempt may have created it. */
   readonly maybeOwn: boolean
 }
 
-/** Object or JSON: parsing and serializing millions of rows would take most of the time of sending them. */
+/** Object or JSON: serializing millions of rows would take most of the time. */
 export type Row = BatchRow | z.input<typeof ImportRow> | Uint8Array
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
   /** Create of a single record, for the errors of rows. */
   readonly call: Call
-  /** Fields that all rows have, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
+  /** Fields of all rows, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
   readonly common?: Uint8Array | undefined
 }
 
 interface RowState {
   readonly row: Row
-  /** First error after which the row may have been created; later errors say nothing about that attempt. */
+  /** First error after which the row may have been created. */
   lost: CallError | undefined
   id: string | null
   replayed: boolean
@@ -38,7 +38,7 @@ interface RowState {
 }
 
 /**
- * Creates records with one request. Retries rows with temporary errors, safely because of their keys.
+ * Retries rows with temporary errors; their keys make that safe.
  *
  * @throws the error of the first request if it fails as a whole
  */

@@ -18,27 +18,25 @@ type CallInput<E extends Endpoint> = Parameters<Method<E>>[0] &
 
 type Methods = { readonly [Name in keyof typeof endpoints]: Method<(typeof endpoints)[Name]> }
 
-/** The service's API. Every method rejects with a CallError. */
+/** Every method rejects with a CallError. */
 export interface Client {
-  /** Sends a fresh Idempotency-Key unless one is given. */
+  /** Sends a new Idempotency-Key unless one is given. */
   readonly consents: Omit<Methods, 'create'> & {
     create(
       input: Parameters<Methods['create']>[0] & { idempotencyKey?: string | undefined },
     ): ReturnType<Methods['create']>
   }
-  /** Creates several records with one request; the instance must support batches. */
   createRows(rows: readonly Row[], common?: Uint8Array): Promise<RowResult[]>
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): ReturnType<Method<E>>
-  /** Returns the text of a signed response unchanged. */
+  /** Returns the unchanged text of a signed response. */
   text<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<string>
-  /** Returns the body of an endpoint with `media`. */
   bytes<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<Buffer>
   pages(query: ConsentQuery, extent: Extent): AsyncGenerator<WalkedPage>
-  /** Sends one GET without retries, and returns a response of any status. */
+  /** Sends one GET without retries; any status is returned. */
   probe(path: string, timeoutMs: number): Promise<RawResponse>
-  /** Looks in the instance's OpenAPI description, which is read once. */
+  /** Checks the instance's OpenAPI description, read once. */
   supports(route: Route, parameter?: Parameter): Promise<boolean>
-  /** Drops the connections and aborts running requests. */
+  /** Aborts running requests. */
   close(): Promise<void>
 }
 

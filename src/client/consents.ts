@@ -9,7 +9,7 @@ function target(name: Name, isExact?: Target['isExact']): Target {
   return { ...consentRoutes[name], response, isExact }
 }
 
-/** The endpoints of records, whose schemas are not built at each start: that takes longer than most commands. */
+/** Schemas of records are loaded only when needed: building them takes longer than most commands. */
 export const consents: Readonly<Record<Name, Target>> = {
   create: target('create', isExactConsent),
   list: target('list', isExactPage),

@@ -11,9 +11,9 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** Scopes of which an API key needs one. */
+  /** An API key needs one of them. */
   readonly scopes?: readonly Scope[]
-  /** Setting or file that the API key came from; null if a user signs in. */
+  /** Source of the API key; null if a user signs in. */
   readonly keySource: string | null
   /** `shown` omits the credentials; `source` is the variable that names the proxy. */
   readonly proxy: { readonly shown: string; readonly source: string } | null
@@ -47,9 +47,8 @@ class ResponseError extends Error {
 export class ApiError extends ResponseError {
   override readonly name = 'ApiError'
   readonly code: string
-  /** Undefined for an instance that gives none; may be one that this version does not know. */
+  /** May be one that this version does not know. */
   readonly reason: string | undefined
-  /** True if the instance may have carried out the call. */
   readonly maybeDone: boolean
 
   constructor(call: Call, head: ResponseHead, { error, message, reason }: ErrorBody) {
@@ -65,7 +64,7 @@ export class NetworkError extends Error {
   readonly call: Call
   readonly code: string
   readonly maybeDone: boolean
-  /** True if the address, the trusted authorities or the proxy must be corrected first. */
+  /** True until the address, the authorities or the proxy is corrected. */
   readonly isPermanent: boolean
 
   constructor(call: Call, cause: unknown, isSent: boolean) {
@@ -80,12 +79,12 @@ export class NetworkError extends Error {
 
 const permanent = /^(ENOTFOUND|EPROTO|PROXY_4\d\d|ERR_INVALID_\w+)$|CERT|ISSUER|SIGNATURE|HOSTNAME_MISMATCH|TLS|SSL/
 
-/** Returns true if no request reached the instance, so later calls would fail too. */
+/** True if no request reached the instance. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof NetworkError && !error.maybeDone
 }
 
-/** A response that is not this service's: an HTML page, other JSON, a redirect. */
+/** Not this service's response: an HTML page, other JSON, a redirect. */
 export class ContractError extends ResponseError {
   override readonly name = 'ContractError'
   readonly location: string | null
@@ -114,7 +113,7 @@ export function isCallError(error: unknown): error is CallError {
   return error instanceof ApiError || error instanceof NetworkError || error instanceof ContractError
 }
 
-/** Node wraps the errors of a host's addresses in an AggregateError without a message. */
+/** Node wraps the errors of several addresses in an AggregateError without a message. */
 function innermost(cause: unknown): { code: string; message: string } {
   const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: unknown; errors?: unknown[] }
   if (Array.isArray(errors) && errors.length > 0 && !message) return innermost(errors[0])

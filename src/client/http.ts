@@ -26,19 +26,19 @@ export interface HttpClient {
   close(): void
 }
 
-/** Returns the first value of a header. `name` must be in lower case. */
+/** First value; `name` in lower case. */
 export function header(headers: Headers, name: string): string | null {
   const value = headers[name]
   return (Array.isArray(value) ? value[0] : value) ?? null
 }
 
-/** Uses Node's own HTTP, because undici takes many times as long to load. `ca` lists all trusted authorities, in PEM. */
+/** Node's own HTTP: undici takes many times as long to load. `ca` lists all trusted authorities, in PEM. */
 export async function openDirect(isTls: boolean, ca: readonly string[] | null): Promise<HttpClient> {
   const { Agent, request } = isTls ? await import('node:https') : await import('node:http')
   const agent = new Agent({ keepAlive: true, ...(isTls && ca && { ca: [...ca] }) })
   const send = ({ method, url, headers, body, signal, onSent }: HttpRequest) =>
     new Promise<HttpResponse>((resolve, reject) => {
-      if (url.port === '0') return reject(new Error('no server is at port 0')) // Node would use the default port
+      if (url.port === '0') return reject(new Error('port 0 is not a valid port')) // Node would use the default port
       if (signal.aborted) return reject(signal.reason)
       const outgoing = request(url, { method, headers: { ...headers }, agent })
       // Passing the signal to Node makes a request a third slower.
@@ -113,11 +113,10 @@ function withProxyCode(error: Error): Error {
 export interface Received {
   readonly head: ResponseHead
   readonly headers: Headers
-  /** Complete body, or the first line of a streamed one; empty if the body is in `bytes`. */
   readonly text: string
-  /** Body of a success if `asBytes` was set; an error is in `text`. */
+  /** With `asBytes`; an error is in `text`. */
   readonly bytes?: Buffer
-  /** Remaining lines of a streamed body. Fails with a NetworkError or a ContractError. */
+  /** Lines of a streamed body. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
 }
 
@@ -129,16 +128,16 @@ interface Attempt {
 }
 
 interface Limits {
-  /** Milliseconds from the start of a call to the end of its response; restarted for each line of a stream. */
+  /** Milliseconds for a call with its response; restarted for each streamed line. */
   readonly total: number | null
-  /** What earlier attempts left of `total`. */
+  /** Left by earlier attempts. */
   readonly left?: number | null
   readonly closing: AbortSignal
 }
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Maximum per body, or per line of a streamed one: many times the size of a page. */
+/** Per body, or per streamed line: many times a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**
@@ -169,7 +168,7 @@ export async function attempt(
     const { method } = call
     const request = { method, url: new URL(call.url), headers, body, signal: timer.signal, onSent }
     const response = await timer.race(http.send(request))
-    if (response.status < 200) throw new Error('it changed to another protocol') // 101
+    if (response.status < 200) throw new Error('the response switched to another protocol') // 101
     const head = readHead(response)
     const encoding = header(response.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
     if (encoding !== 'identity') {
@@ -207,7 +206,7 @@ function readHead({ status, headers }: HttpResponse): ResponseHead {
   }
 }
 
-/** Ignores a very long one, which jobs and signed documents would hold for each record. */
+/** Ignores a very long one, which every job entry and document would repeat. */
 function readRequestId(headers: Headers): string | null {
   const id = header(headers, 'x-request-id')
   return id !== null && id.length <= longestRequestId ? id : null
@@ -240,7 +239,7 @@ async function collect(body: Body): Promise<Buffer> {
   return join(chunks)
 }
 
-/** Pauses the timer while the consumer processes a line. */
+/** The timer pauses while the consumer works. */
 async function* readLines(body: Body, fail: (error: unknown) => Error): AsyncGenerator<string> {
   const { timer } = body
   let chunks: Uint8Array[] = []
@@ -292,11 +291,11 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** Timeouts: to connect, for each silence, and in total. */
+/** To connect, per silence, and in total. */
 function startTimer({ total, left = total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller
-  // Not AbortSignal.any: some versions of Node keep its signals as long as `closing`.
+  // Not AbortSignal.any: some Node versions keep its signals as long as `closing`.
   const close = () => controller.abort(closing.reason)
   if (closing.aborted) close()
   closing.addEventListener('abort', close)
@@ -341,7 +340,7 @@ function startTimer({ total, left = total, closing }: Limits) {
   }
 }
 
-/** `DEADLINE` is the end of the time that the user has set for all attempts. */
+/** `DEADLINE`: the user's limit for all attempts. */
 function timeoutError(code: 'TIMEOUT' | 'DEADLINE', problem: string, ms: number): Error {
   return Object.assign(new Error(`${problem} within ${ms / 1000} s`), { code })
 }

@@ -4,7 +4,7 @@ import { EndlessListError, NetworkError } from './errors.ts'
 export interface Extent {
   readonly limit: number
   readonly maxRequests: number
-  /** Requests pages early: as a stream if the instance supports it, else one page ahead. */
+  /** Streams if the instance can, else requests one page ahead. */
   readonly readAhead?: boolean
 }
 
@@ -16,19 +16,19 @@ export interface WalkedPage {
 
 export interface PageResponse {
   readonly first: ConsentPage
-  /** Further pages of a stream. Throws a NetworkError if the connection is cut. */
+  /** Of a stream. Throws a NetworkError if it is cut. */
   readonly rest: AsyncGenerator<ConsentPage> | null
 }
 
-/** Requests a page; with `stream`, also all later pages if the instance streams them. */
+/** With `stream`, also all later pages if the instance streams them. */
 export type RequestPages = (query: ConsentQuery, stream: boolean) => Promise<PageResponse>
 
 const largestPage = 100
 
 /**
- * Yields the pages of a list. Continues a cut stream from the last cursor, so no record is lost or repeated. Does not
- * stream with a limit: the last page must end where its cursor continues, and extra pages cost quota. Sends the
- * second request only after the first page is used, because many readers stop there.
+ * Continues a cut stream from its last cursor. Does not stream with a limit: the last page must end where its cursor
+ * continues, and extra pages cost quota. The second request waits until the first page is used: many readers stop
+ * there.
  *
  * @throws EndlessListError if a cursor is repeated
  */
@@ -51,7 +51,7 @@ export async function* walk(
     let ahead: typeof response | undefined
     let next: string | undefined
     for await (const page of pagesOf(first, rest)) {
-      next = page.next_cursor || undefined // some instances send an empty cursor for none
+      next = page.next_cursor || undefined // some instances send ''
       requireNew(next)
       left -= page.data.length
       const hasMore = next !== undefined && left > 0 && requests < maxRequests
@@ -66,7 +66,7 @@ export async function* walk(
   }
 }
 
-/** Yields pages until the connection is cut, without an error. */
+/** Ends without an error if the connection is cut. */
 async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGenerator<ConsentPage> {
   try {
     yield first
@@ -78,18 +78,18 @@ async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGe
   }
 }
 
-/** Waits until a request is sent; its error is thrown where it is awaited. */
+/** Resolves once the request is sent. */
 async function departure(request: Promise<unknown>): Promise<void> {
   request.catch(() => {})
   await new Promise(setImmediate)
 }
 
-/** Returns each record once, and adds its id to `seen`. */
+/** Adds the ids to `seen`. */
 export function unseen(records: readonly Consent[], seen: Set<string>): Consent[] {
   return records.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
-/** Detects repeated cursors in constant memory, by comparing with the 1st, 2nd, 4th, 8th … (Brent 1980). */
+/** Compares with the 1st, 2nd, 4th, 8th … (Brent 1980): constant memory. */
 function cycleDetector(first: string | undefined): (cursor: string | undefined) => void {
   let kept = first
   let since = 0

@@ -4,14 +4,13 @@ import { ApiError, isCallError } from './errors.ts'
 import type { Deliver, Input, Target } from './request.ts'
 import { responseSchema } from './response.ts'
 
-/** Repeats a call that the instance may have carried out. */
 export async function repeat(target: Target, input: Input, deliver: Deliver): Promise<unknown> {
   if (target.method === 'PUT' && !input.upload) return await repeatChange(target, input, deliver)
   if (target.method === 'DELETE') return await repeatRemoval(target, input, deliver)
   return await deliver(target, input)
 }
 
-/** Returns the resource if it has the change already: sending it again could undo another caller's. */
+/** Returns the resource if it has the change: sending it again could undo another caller's. */
 async function repeatChange(target: Target, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     const present = await deliver({ ...target, method: 'GET' }, { params: input.params })
@@ -24,7 +23,7 @@ async function repeatChange(target: Target, input: Input, deliver: Deliver): Pro
   return await deliver(target, input)
 }
 
-/** Takes `not_found` as success, unless the resource can still be read and is not deleted. */
+/** `not_found` is success unless the resource can still be read and is not deleted. */
 async function repeatRemoval(target: Target, input: Input, deliver: Deliver): Promise<unknown> {
   try {
     return await deliver(target, input)

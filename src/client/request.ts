@@ -7,26 +7,25 @@ import type { Headers, Received } from './http.ts'
 export interface Connection {
   /** Without a slash at the end. */
   readonly baseUrl: string
-  /** Null if a user signs in; the session's cookies stay in memory. */
+  /** Null if a user signs in with a session. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
-  /** `shown` omits the credentials of `url`; `source` is the variable that names the proxy. */
+  /** `shown` omits credentials; `source` is the variable that names the proxy. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** Trusted certificate authorities in PEM; null for Node's own. */
+  /** PEM; null for Node's own. */
   readonly ca: readonly string[] | null
   /** Milliseconds; null for the defaults. */
   readonly timeout: number | null
   /** Seconds. */
   readonly maxWait: number
   readonly pause: (seconds: number, signal: AbortSignal) => Promise<void>
-  /** Aborted when the user interrupts: changes already sent finish, everything else ends. */
+  /** Aborted when the user interrupts: only changes already sent finish. */
   readonly interruption: AbortSignal
   readonly trace: Trace | null
 }
 
-/** Receives secrets and personal data, and must not show them. */
+/** Receives secrets and personal data; must not show them. */
 export interface Trace {
-  /** Calls `send` once. */
   follow(
     call: Call,
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined },
@@ -39,35 +38,35 @@ export interface Input {
   readonly params?: unknown
   readonly query?: unknown
   readonly body?: unknown
-  /** A body that is not JSON, or already serialized. */
+  /** Not JSON, or already serialized. */
   readonly upload?: { readonly bytes: Uint8Array; readonly type: string }
   readonly idempotencyKey?: string | undefined
   /** RFC 7240; an instance may ignore it. */
   readonly prefer?: 'return=minimal'
-  /** Form of the result; `pages` is a PageResponse. */
+  /** `pages` is a PageResponse. */
   readonly as?: 'text' | 'bytes' | 'pages'
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
-  /** Called for every failed attempt that the instance may have carried out. */
+  /** Called after each failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
   /** True if the body makes the call idempotent. */
   readonly isIdempotent?: boolean
-  /** True if the caller checks the id of the response. Default: that of another resource is a ContractError. */
+  /** Default: a response with another resource's id is a ContractError. */
   readonly checksId?: boolean
 }
 
 export interface ResponseInfo {
   readonly status: number
   readonly requestId: string | null
-  /** The instance's clock, in milliseconds since 1970. */
+  /** Instance's clock, ms since 1970. */
   readonly at: number | null
 }
 
 export const jsonType = 'application/json'
 
-/** An endpoint; or one that loads the schema of its response for a body that is not exact. */
+/** Loads the response's schema for a body that is not exact. */
 export interface Target extends Route {
   readonly response: z.ZodType | (() => Promise<z.ZodType>)
-  /** True only for a body that the schema would return as it is. */
+  /** True only if the schema would return the body unchanged. */
   readonly isExact?: ((body: unknown) => boolean) | undefined
 }
 
@@ -75,7 +74,7 @@ export type Deliver = (target: Target, input: Input) => Promise<unknown>
 
 export function commonHeaders({ key, baseUrl, userAgent }: Connection): Record<string, string> {
   return {
-    // A session must name its origin, because the cookie alone proves nothing (RFC 6454 section 7).
+    // A session must name its origin (RFC 6454 section 7).
     ...(key ? { authorization: `Bearer ${key.value}` } : { origin: new URL(baseUrl).origin }),
     'user-agent': userAgent,
     accept: 'application/json',
@@ -103,7 +102,7 @@ const idempotentPosts = new Set([
 
 const nearMatchesPath = '/api/v1/subjects/near-matches'
 
-/** A sign-in counts as idempotent: repeating it only makes another session. */
+/** A sign-in counts as idempotent: it only makes another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
   route: Route,
@@ -129,7 +128,7 @@ export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: R
   return !key && method === 'POST' && access === 'anyone'
 }
 
-/** Returns a response's cookies (RFC 6265 section 5.2) for later requests. */
+/** RFC 6265 section 5.2. */
 export function cookieHeader(setCookie: Headers[string]): { cookie?: string } {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.replace(/;.*$/s, '').trim())
   return pairs.length > 0 ? { cookie: pairs.join('; ') } : {}

@@ -13,7 +13,6 @@ export async function readResponse(target: Target, call: Call, received: Receive
   return as === 'text' ? received.text : body
 }
 
-/** Loads the schema of a response if it is not there. */
 export async function responseSchema({ response }: Target): Promise<z.ZodType> {
   return typeof response === 'function' ? await response() : response
 }

@@ -3,11 +3,11 @@ import { ApiError, type CallError, isCallError, NetworkError } from './errors.ts
 export const maxAttempts = 4
 
 export interface Backoff {
-  /** Seconds. A call is not retried if the instance asks for a longer wait. */
+  /** Seconds. No retry if the instance asks for a longer wait. */
   readonly maxWait: number
-  /** Time, as `performance.now` counts it, after which no attempt begins. Default: none. */
+  /** By `performance.now`. Default: none. */
   readonly deadline?: number
-  /** Rejects if the user interrupts. */
+  /** Rejects on interruption. */
   readonly pause: (seconds: number) => Promise<void>
   readonly onWait: (error: CallError, seconds: number, next: number) => void
 }
@@ -19,11 +19,11 @@ interface RetryOptions extends Backoff {
 }
 
 /**
- * Retries with exponential backoff and full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have
- * been carried out.
+ * Exponential backoff with full jitter, up to `maxAttempts`. `isRepeated`: an earlier attempt may have been carried
+ * out.
  *
- * @throws the first error after which the call may have been carried out, if the call is not idempotent: later errors
- *   say nothing about that attempt. Otherwise the last error, but for that of a signal.
+ * @throws if the call is not idempotent, the first error after which it may have been carried out; else the last
+ * error
  */
 export async function withRetries<T>(
   send: (isRepeated: boolean) => Promise<T>,
@@ -50,7 +50,7 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Returns the seconds before the next attempt; null for no retry. */
+/** Null for no retry. */
 export function backoffSeconds(
   error: CallError,
   attempt: number,
@@ -77,5 +77,5 @@ function isTemporary(error: CallError): boolean {
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** Codes of calls that this process ended. A timer may end one somewhat before `performance.now` says so. */
+/** Calls that this process ended. A timer may fire just before the `performance.now` deadline. */
 const ended = ['CLOSED', 'DEADLINE', 'interrupted']

@@ -34,7 +34,7 @@ export interface RawResponse {
   readonly text: string
 }
 
-/** An OpenAPI parameter, a field of a JSON body, or a named schema. */
+/** OpenAPI parameter, field of a JSON body, or named schema. */
 export interface Parameter {
   readonly in: 'query' | 'header' | 'body' | 'schemas'
   readonly name: string
@@ -42,7 +42,7 @@ export interface Parameter {
 
 const idempotencyKey: Parameter = { in: 'header', name: 'Idempotency-Key' }
 
-/** The methods reject with a CallError, or if the user interrupts. */
+/** Methods reject with a CallError. */
 export async function openTransport(connection: Connection): Promise<Transport> {
   const { baseUrl, proxy, ca, maxWait, trace, interruption, key } = connection
   const http = proxy ? await openProxied(proxy.url, ca) : await openDirect(baseUrl.startsWith('https:'), ca)
@@ -83,7 +83,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   async function supports(route: Route, parameter?: Parameter): Promise<boolean> {
     description ??= readDescription(send)
     description.catch(() => {
-      description = undefined // read it again at the next call
+      description = undefined // retry at the next call
     })
     return isDescribed(await description, route, parameter)
   }
@@ -113,7 +113,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
   return { send, createRows, probe, supports, close }
 }
 
-/** The returned function sends a request once, and keeps a sign-in's cookies for later ones. */
+/** The returned function sends once, and keeps a sign-in's cookies. */
 function createDeliver(
   connection: Connection,
   http: HttpClient,
@@ -151,7 +151,7 @@ function leftOf(timeout: number | null, deadline: number): number | null {
   return timeout && Math.max(1, deadline - performance.now())
 }
 
-/** @throws ContractError if the response to a change is about another resource */
+/** @throws ContractError if a change's response is about another resource */
 function requireSameId({ path, method }: Target, call: Call, { head }: Received, data: unknown): void {
   if (method === 'GET' || call.id === null || !/:id(\/restore)?$/.test(path)) return
   const { id } = Object(data)
@@ -163,7 +163,7 @@ function jsonOf({ upload }: Input): string | undefined {
   return upload?.type === jsonType ? Buffer.from(upload.bytes).toString() : undefined
 }
 
-/** Returns null if the instance serves no description. */
+/** Null if the instance serves none. */
 async function readDescription(send: Deliver): Promise<unknown> {
   const { api } = await import('../contract/api.ts')
   try {

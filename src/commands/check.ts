@@ -52,7 +52,7 @@ Examples:
 
 async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }: z.output<typeof Options>) {
   const [subject_id = '', ...others] = await readSubjects(ctx, operands)
-  if (others.length > 0) throw usageError('standard input has several identifiers: check takes one')
+  if (others.length > 0) throw usageError('standard input has several identifiers, but check accepts one')
   const then = at === undefined ? undefined : pastInstant(at, new Date())
   if (then !== undefined && ctx.globals.verbose) await ctx.warn(`* --at ${then}`)
   const answer = await neverNotFound(async () => {
@@ -72,7 +72,7 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
 }
 
-/** An instance without the parameter would count imported answers. */
+/** Without the parameter, imported answers would count. */
 const noImports = {
   parameter: 'only_witnessed',
   message: 'this instance does not tell imported answers from others',
@@ -84,7 +84,7 @@ function exitFor({ allowed }: CheckAnswer): Exit {
   return allowed ? exit.done : exit.no
 }
 
-/** Replaces exit 3 of an error, because exit 3 is an answer of this command. */
+/** Exit 3 is an answer of this command, so errors need another code. */
 async function neverNotFound<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()

@@ -44,7 +44,7 @@ function lookOf({ io, globals }: Context): Look {
   return { columns: isScreen ? io.out.columns : 80, color: isScreen ? io.out.color : globals.color === 'always' }
 }
 
-/** @throws CliError (usage) for words that are neither a topic nor a command */
+/** @throws CliError (usage) */
 function helpOn(program: Command, words: readonly string[], look: Look): string {
   const [first = ''] = words
   if (words.length === 1 && topicNames.includes(first)) return topicHelp(first, look)
@@ -52,7 +52,8 @@ function helpOn(program: Command, words: readonly string[], look: Look): string 
   let found = program
   for (const word of words) {
     const child = found.commands.find(each => each.name() === word || each.aliases().includes(word))
-    if (!child) throw usageError(`no help on "${words.join(' ')}"`, `use a command, or one of ${topicNames.join(', ')}`)
+    if (!child)
+      throw usageError(`no help for "${words.join(' ')}"`, `use a command, or one of ${topicNames.join(', ')}`)
     found = child
   }
   const info = describe(found)

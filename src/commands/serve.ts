@@ -42,7 +42,7 @@ Examples:
 }
 
 async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Options>) {
-  const folder = quickstart && ctx.settings.folder // reports invalid settings before anything is created
+  const folder = quickstart && ctx.settings.folder // before anything is created
   const stop = stopSignal(ctx)
   const { serve } = await ctx.loadServer()
   const onEmbedded = (what: string) => void ctx.io.out.write(`opening ${what}\n`).catch(() => {})
@@ -56,7 +56,7 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   try {
     const hints = folder && !signal.aborted ? await welcome(ctx, server, folder) : ''
     const serving = signal.aborted ? '' : `consentctl is serving on ${server.url}\n`
-    await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // the reader of stdout may never read
+    await Promise.race([ctx.io.out.write(serving + hints), stop.asked]) // stdout may never be read
     server.showLog()
     await stop.asked
     stop.onInsistence(() => server.abortRequests())
@@ -65,14 +65,14 @@ async function run(ctx: Context, { quickstart, ...options }: z.output<typeof Opt
   }
 }
 
-/** The first SIGINT or SIGTERM stops the server, or its start. A later one aborts its requests. */
+/** The first SIGINT or SIGTERM stops the server or its start; the next aborts its requests. */
 function stopSignal({ host }: Context) {
   const controller = new AbortController()
   let askedAt: number | undefined
   let insist = () => {}
   const asked = new Promise<void>(resolve => {
     const onSignal = () => {
-      // The file writer of conf raises a signal again at once.
+      // conf's file writer raises a signal again at once.
       if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
       askedAt ??= Date.now()
       controller.abort()
@@ -90,7 +90,7 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** Returns commands to try next. */
+/** Commands to try next. */
 async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {
@@ -105,10 +105,10 @@ If the password is lost: ${programName(ctx)} admin user password --email owner@l
 
 `
   }
-  // No account is created if this cannot be written.
+  // Without stdout, no account is created.
   await out.write('\nThis is the first start: creating an account. Its secrets are shown only once:\n\n')
   const account = await server.createAccount({ email: 'owner@localhost', site: 'My first site' })
-  // Printed before anything else can fail, because only hashes of the secrets are kept.
+  // Printed first: only hashes of the secrets are stored.
   await out.write(`\
   email       ${account.user.email}
   password    ${account.user.password}
@@ -139,7 +139,7 @@ function commandFor(ctx: Context, profile: string, command: string): string {
   return `${programName(ctx)} ${isDefault ? '' : `-p ${profile} `}${command}`
 }
 
-/** Only in a clone, where nothing puts the program on the PATH, bin/ has the build. */
+/** In a clone the program is not on the PATH. */
 function programName({ host: { argv } }: Context): string {
   try {
     return existsSync(join(dirname(realpathSync(argv[1] ?? '')), 'build.js')) ? 'npx consentctl' : 'consentctl'
@@ -148,7 +148,7 @@ function programName({ host: { argv } }: Context): string {
   }
 }
 
-/** Returns a command that sets the variable in another terminal. */
+/** Sets the variable in another terminal. */
 function folderVariable({ host: { env } }: Context): string {
   const folder = env['CONSENTCTL_CONFIG_DIR']
   return folder ? `export CONSENTCTL_CONFIG_DIR=${quoteForShell(folder)}\n  ` : ''

@@ -78,7 +78,7 @@ async function describe(
   const rows = isGrouped ? groups : [total]
   const [small, more] = (['small', 'remainder'] as const).map(why => rows.filter(row => row.hidden === why).length)
   if (small) {
-    const others = more ? `, and ${more} more that would tell their numbers` : ''
+    const others = more ? `, and ${more} more because their totals would reveal small groups` : ''
     await ctx.say(`${formatCount(small, 'group')} hidden: fewer than ten persons${others}; --exact shows all`)
   }
   if (truncated) await ctx.warn('only the largest groups are listed: the last row is the sum of all others')

@@ -5,10 +5,10 @@ import { Preferences } from './json.ts'
 
 export const invalidConsentToken = 'is not valid, or no longer: record the consent without it'
 
-/** Anybody can send them: statistics by preference must not become as large as strangers make them. */
+/** Anyone can send them, so statistics by preference need a limit. */
 const maxPreferences = 32
 
-/** The site comes from the token; address and user agent come from the connection. */
+/** The token names the site; address and user agent come from the connection. */
 export const BannerDraft = ConsentDraft.omit({ site_id: true, ip_address: true, user_agent: true }).extend({
   preferences: Preferences.refine(
     preferences => Object.keys(preferences).length <= maxPreferences,
@@ -44,7 +44,7 @@ export const BannerConsent = Consent.pick({
 })
 export type BannerConsent = z.output<typeof BannerConsent>
 
-/** The public flow (service specification section 4.7). */
+/** Service specification section 4.7. */
 export const banner = {
   create: endpoint({
     summary: 'Record a consent from a banner in a browser',

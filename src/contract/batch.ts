@@ -17,7 +17,7 @@ export type BatchRow = z.output<typeof BatchRow>
 
 const size = `must have from 1 to ${batchLimits.rows} rows`
 
-/** Rows are validated one by one, so that an invalid row does not stop the others. */
+/** Validated row by row: an invalid row does not stop the others. */
 export const ConsentBatch = z.strictObject({
   records: z
     .array(
@@ -54,7 +54,7 @@ const RowRefused = z.object({
 })
 export type RowRefused = z.output<typeof RowRefused>
 
-/** The answer that a single create would get. */
+/** As a single create would answer. */
 export const RowOutcome = z.union([RowMade, RowRefused])
 export type RowOutcome = z.output<typeof RowOutcome>
 
@@ -67,7 +67,6 @@ const RowId = z.custom<{ readonly status: 201; readonly consent: z.output<typeof
   return status === 201 && typeof Object(consent).id === 'string'
 })
 
-/** The answer for `rows` rows; reads only their ids. */
 export function idsOf(rows: number) {
   return z.object({ results: z.array(z.union([RowId, RowRefused])).length(rows) })
 }

@@ -2,7 +2,6 @@ import type { Route } from './endpoint.ts'
 
 const path = '/api/v1/consents'
 
-/** The six routes of section 4. */
 export const consentRoutes = {
   create: {
     summary: 'Create a consent record',

@@ -7,7 +7,7 @@ import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
 import { Count, Id, Instant, PolicyVersion, pageQuery, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
-/** A field that instances may leave out; parsed as null. */
+/** Instances may omit the field; then it is null. */
 function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
@@ -22,7 +22,7 @@ export const RecordOrigin = z.object({
   evidence: z.string().nullable(),
 })
 
-/** A consent record (service specification section 2.1). Every instance must return the required fields. */
+/** Service specification section 2.1; every instance must return the required fields. */
 export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
   site_id: given(Id),
@@ -96,10 +96,7 @@ export function isRange({ from, to }: Range): boolean {
   return !from || !to || (parseInstant(from) ?? 0) <= (parseInstant(to) ?? 0)
 }
 
-/**
- * Repeats the pattern of the notices' durations, because evaluating their schemas would slow the start of every
- * command.
- */
+/** Repeats the pattern of `parseValidity`: evaluating the notices' schemas would slow the start of every command. */
 const Expiry = z
   .string()
   .regex(
@@ -148,8 +145,8 @@ function hex(bytes: number) {
 }
 
 /**
- * An entry of the audit trail (service specification section 2.2): the state after the event. `action` and the fields
- * after `created_at` are this service's additions, which make the hash chain verifiable from the response.
+ * The state after the event (service specification section 2.2). `action` and the fields after `created_at` are
+ * additions that make the hash chain verifiable from the response.
  */
 export const AuditEntry = z.object({
   id: Id,
@@ -230,7 +227,6 @@ const HistoryQuery = z.strictObject({
 
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
 
-/** Instances may answer a removal in any form. */
 export const consents = {
   create: endpoint({ ...consentRoutes.create, query: NoQuery, body: ConsentDraft, response: Consent }),
   list: endpoint({ ...consentRoutes.list, query: ConsentQuery, response: ConsentPage }),

@@ -2,9 +2,8 @@
 export type Holidays = readonly string[]
 
 /**
- * Returns the last day (`2026-01-31`) to answer a request: one month after receipt, or three if extended (GDPR Art.
- * 12(3)). By Regulation (EEC, Euratom) No 1182/71 Art. 3 that is the same date of the last month or that month's end;
- * if it is a Saturday, a Sunday or a holiday, the next working day.
+ * Returns the last day (`2026-01-31`) to answer: one month after receipt, or three if extended (GDPR Art. 12(3)).
+ * Regulation (EEC, Euratom) No 1182/71 Art. 3: the same date or that month's end, moved to the next working day.
  */
 export function dueAfter(received: string, months: 1 | 3 = 1, holidays: Holidays = []): string {
   const [year = 0, month = 0, date = 0] = received.split('-').map(Number)
@@ -20,7 +19,7 @@ function isWorkingDay(day: Date, holidays: Holidays): boolean {
   return !isWeekend && !holidays.includes(text) && !holidays.includes(text.slice(5))
 }
 
-/** `Date.UTC` would map the years 0 to 99 to 1900 to 1999. */
+/** `Date.UTC` maps the years 0 to 99 to 1900 to 1999. */
 function dayOf(year: number, month: number, date: number): Date {
   const day = new Date(0)
   day.setUTCFullYear(year, month, date)

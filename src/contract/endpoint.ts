@@ -10,28 +10,28 @@ export const defaultScopes: readonly Scope[] = ['read', 'write', 'erase']
 /** `account`: an API key or a dashboard session; `site_token`: a browser with a site's token. */
 export type Access = 'anyone' | 'account' | 'session' | 'site_token'
 
-/** An endpoint without its schemas, which take longer to build than everything else in the start of a command. */
+/** Without schemas, which take longer to build than the rest of a command's start. */
 export interface Route {
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   readonly access: Access
-  /** Scopes for API keys; one is enough. Owners' sessions have all, readers' have `read` and every GET. */
+  /** One is enough. Owners' sessions have all; readers' have `read` and every GET. */
   readonly scope?: Scope | readonly Scope[]
-  /** True if a reader may call it, false if not. Default: true for a GET and for what needs the scope `read`. */
+  /** Default: true for a GET and for the scope `read`. */
   readonly allowsReader?: boolean
-  /** Monthly quota for API keys. Default: takes a unit, or is rejected. `optional`: takes a unit if one is left. */
+  /** Default: takes a unit of the quota, or is rejected. `optional`: takes one if left. */
   readonly unit?: 'optional' | 'free'
-  /** True if it states the present time without writing: rejected while the service's clock is wrong. */
+  /** Rejected while the service's clock is wrong. */
   readonly statesTime?: boolean
-  /** Media types of a request body that is not JSON. */
+  /** Of a request body that is not JSON. */
   readonly bodyMedia?: readonly string[]
   readonly status: 200 | 201 | 204
-  /** Media types of a success that is not JSON; the response schema is unused. */
+  /** Of a success that is not JSON. */
   readonly media?: readonly string[]
-  /** True if `Accept: application/x-ndjson` returns all further pages as lines. */
+  /** `Accept: application/x-ndjson` returns all further pages as lines. */
   readonly streams?: boolean
-  /** Errors besides those of access, parameters and body. */
+  /** Besides those of access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }
 
@@ -54,7 +54,7 @@ export interface HeaderDocs {
   readonly example: string | number
 }
 
-/** Markdown for the OpenAPI document; separate, so that bundling the client drops it. */
+/** Markdown for OpenAPI; separate, so that the client's bundle drops it. */
 export interface EndpointDocs {
   readonly description?: string
   /** Default: `Done.`, or `Created.` for 201. */
@@ -79,7 +79,7 @@ export function endpoint<
   return declaration
 }
 
-/** Accepts any text: the server answers `not_found` to an id that is not a UUID. */
+/** The server answers `not_found` to an id that is not a UUID. */
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 
 export const NoQuery = z.strictObject({})

@@ -1,9 +1,8 @@
 const maxDepth = 32
 
 /**
- * Parses JSON (RFC 8259). Rejects what JSON.parse would silently change: repeated keys, `__proto__`, numbers that a
- * double cannot hold.
- * @throws SyntaxError with a message that completes "The body …"
+ * Parses JSON (RFC 8259). Rejects what JSON.parse would change: repeated keys, `__proto__`, numbers that a double
+ * cannot hold. @throws SyntaxError with a message that completes "The body …"
  */
 export function parseExactJson(text: string): unknown {
   const value = parse(text)

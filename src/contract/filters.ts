@@ -1,24 +1,22 @@
-/** A filter of a list: a parameter of the API's query, flags of the command line, and a field on the dashboard. */
+/** A query parameter, flags of the command line, and a dashboard field. */
 interface Filter {
-  /** Decides the schema of the parameter, the values of its flags and the form of its field. */
+  /** Type of the parameter, its flags and its field. */
   readonly kind: 'site' | 'text' | 'boolean' | 'from' | 'to'
-  /** Flags with their help, without `--`. Two for a boolean: for true and for false. */
+  /** Flag without `--` → help. Two for a boolean. */
   readonly flags: Readonly<Record<string, string>>
   /** Name of the flag's value in the help. */
   readonly value?: string
-  /** Of the field on the dashboard. */
   readonly label: string
-  /** Names of any, true and false on the dashboard. */
   readonly choices?: readonly [string, string, string]
-  /** Of the parameter, in the API's description. */
+  /** For the API's description. */
   readonly description?: string
-  /** True if it comes after the usual ones in the help and on the dashboard. */
+  /** Listed after the usual ones. */
   readonly isRare?: true
-  /** For a filter beyond the service specification: says that an instance does not have it. */
+  /** For a filter beyond the service specification: message for an instance without it. */
   readonly without?: string
 }
 
-/** What a list is narrowed by. Its cursor is bound to their values. */
+/** Cursors are bound to their values. */
 export const listFilters = {
   site_id: {
     kind: 'site',
@@ -87,7 +85,7 @@ type FlagsOf<Name extends FilterName> = keyof Table[Name]['flags'] & string
 /** Without `--`. */
 export type FilterFlag = { [Name in FilterName]: FlagsOf<Name> }[FilterName]
 
-/** A flag without a value. */
+/** Without a value. */
 export type BareFlag = { [Name in FilterName]: KindOf<Name> extends 'boolean' ? FlagsOf<Name> : never }[FilterName]
 
 export const filters = Object.entries(listFilters).map(([name, filter]: [string, Filter]) => {

@@ -18,7 +18,7 @@ const FileDigest = z
 
 const boolean = z.boolean('must be true or false')
 
-/** A later answer of the same person, with the whole state after it. */
+/** The whole state after a later answer of the person. */
 const ImportedChange = z.strictObject({
   given_at: GivenAt.describe('Not before that of the answer before.'),
   accepted: boolean,
@@ -28,7 +28,7 @@ const ImportedChange = z.strictObject({
 })
 export type ImportedChange = z.output<typeof ImportedChange>
 
-/** A batch row with another system's data; needs the scope `import`. */
+/** Requires the scope `import`. */
 export const ImportRow = ConsentDraft.extend({
   policy_version: PolicyVersion.describe(
     'That of the first answer: there is no default, because nobody may invent it.',

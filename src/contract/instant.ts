@@ -1,9 +1,8 @@
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
- * Parses an RFC 3339 date-time into milliseconds since 1970. A finer fraction counts as half a millisecond, so that
- * lower bounds can be rounded up and upper bounds down. Null if invalid, which includes `24:00`, leap seconds and the
- * year 0000.
+ * Parses RFC 3339 into milliseconds since 1970. A finer fraction counts as half a millisecond, so that lower bounds
+ * round up and upper bounds down. Null if invalid, as are `24:00`, leap seconds and the year 0000.
  */
 export function parseInstant(value: string): number | null {
   if (isCanonical(value)) return Date.parse(value)
@@ -20,7 +19,7 @@ export function parseInstant(value: string): number | null {
   return Number.isNaN(whole) ? null : whole + milliseconds + (/[1-9]/.test(fraction.slice(3)) ? 0.5 : 0)
 }
 
-/** True for an instant as `toISOString` writes it, which most are. */
+/** As written by `toISOString`. */
 function isCanonical(value: string): boolean {
   if (value.length !== 24 || value.startsWith('0000')) return false
   const at = Date.parse(value)

@@ -5,7 +5,7 @@ import { storable } from './values.ts'
 /** `depth` counts the object itself; `keys` counts all levels. */
 export const preferenceLimits = { bytes: 16_384, depth: 8, keys: 256 } as const
 
-/** A JSON object that JSON and PostgreSQL store unchanged. */
+/** Stored unchanged by JSON and PostgreSQL. */
 export const Preferences = z
   .record(z.string(), z.unknown(), 'must be a JSON object')
   .superRefine((value, context) => {
@@ -43,7 +43,7 @@ function scalarProblem(value: unknown): string | null {
   return null
 }
 
-/** PostgreSQL writes scientific notation out: 1e-300 takes 300 zeros. */
+/** PostgreSQL writes 1e-300 with 300 zeros. */
 function zerosOf(value: unknown): number {
   if (typeof value !== 'number') return 0
   return Math.abs(Number(/e([+-]\d+)$/.exec(String(value))?.[1] ?? 0))

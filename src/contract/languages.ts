@@ -5,7 +5,7 @@ const maxLength = 35
 /** Language, script, region and variants, without extensions. */
 const form = /^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-([A-Za-z\d]{5,8}|\d[A-Za-z\d]{3}))*$/
 
-/** Returns the canonical form of a BCP 47 language tag (`de-DE`) of at most 35 characters, or null. */
+/** Canonical BCP 47 tag (`de-DE`) of at most 35 characters, or null. */
 export function canonicalLanguage(tag: string): string | null {
   if (tag.length > maxLength || !form.test(tag)) return null
   try {
@@ -15,7 +15,7 @@ export function canonicalLanguage(tag: string): string | null {
   }
 }
 
-/** Canonical, so that tags of one language are equal. */
+/** Canonical, so that equal languages are equal. */
 export const LanguageTag = z
   .string('must be text')
   .refine(tag => canonicalLanguage(tag) !== null, 'must be a BCP 47 language tag, such as de or pt-BR')

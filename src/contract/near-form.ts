@@ -1,12 +1,11 @@
 const needsFolding = /[^ -@[-~]|^ | $/
 
-/** Fits the key of an index. A compatibility form can be 18 times as long as an identifier. */
+/** Limit of an index key: a compatibility form can be 18 times as long as an identifier. */
 const maxLength = 255
 
 /**
- * Returns what identifiers are compared by to find near matches: in lower case, in Unicode form NFKC, without White_Space at
- * the ends. Upper case in between makes letters equal that have only that in common (`ß` and `SS`, `ς` and `σ`); the dot of a
- * Turkish `İ`, which a lower case `i` keeps as a character of its own, is left out.
+ * Identifiers with the same near form are near matches: lower case, NFKC, without White_Space at the ends. Upper case
+ * in between equates `ß` and `SS`, `ς` and `σ`; the dot of a Turkish `İ` is dropped.
  */
 export function toNearForm(id: string): string {
   if (!needsFolding.test(id)) return id

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type EndpointDocs, endpoint } from './endpoint.ts'
 import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
-/** Most live accepted records that one page examines. */
+/** Live accepted records that one page examines. */
 export const examinedRecordsLimit = 500
 
 export const NoticeSubject = z.object({

@@ -18,10 +18,7 @@ export interface Validity {
   readonly days: number
 }
 
-/**
- * Parses an ISO 8601 duration of whole years, months and days, or of weeks. Null for others, zero, and over 100
- * years.
- */
+/** ISO 8601 duration of years, months and days, or of weeks. Null for others, zero, and over 100 years. */
 export function parseValidity(value: string): Validity | null {
   const [match, weeks = 0, years = 0, ownMonths = 0, ownDays = 0] = duration.exec(value) ?? []
   const months = Number(years) * 12 + Number(ownMonths)
@@ -134,7 +131,7 @@ export const NoticeDraft = z.strictObject({
   purposes: Purposes.optional(),
   controller: text(1, 1000).nullable().optional(),
   valid_for: ValidFor.nullable().optional(),
-  // A later version can correct false, but cannot take back true.
+  // A later version can correct false, but not revoke true.
   requires_renewal: z.boolean('must be true or false').optional().describe('Default: false.'),
   effective_from: Instant.nullable().optional(),
 })

@@ -4,7 +4,7 @@ export interface OriginFacts {
   readonly files: readonly string[]
 }
 
-/** Quotes the system as JSON, so that its text cannot end the quotes. */
+/** The system is quoted as JSON, so that it cannot end the quotes. */
 export function describeOrigin({ system, imported_at, files }: OriginFacts): string {
   return `as told by ${JSON.stringify(system)}, imported on ${imported_at}, file SHA-256 ${files.join(', ')}`
 }

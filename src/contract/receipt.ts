@@ -1,7 +1,7 @@
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { ById, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 
-/** Separate from the other routes of records: its schema would add 5 % to the start of every command. */
+/** Separate: its schema would add 5 % to the start of every command. */
 export const receipt = endpoint({
   summary: 'Get a signed statement of what a record says and how it came about',
   method: 'GET',

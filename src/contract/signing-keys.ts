@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 
-/** A JWK (RFC 7517, RFC 8037 section 2). `pem` is for openssl; the last two fields are for the chain of keys. */
+/** JWK (RFC 7517, RFC 8037 section 2); `pem` is for openssl. */
 export const SigningKey = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),

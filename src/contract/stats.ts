@@ -4,13 +4,13 @@ import { endpoint, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
 import { Count, Id, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
-/** Smaller groups are hidden unless exact numbers are requested. */
+/** Smaller groups are hidden without `exact`. */
 export const leastPersons = 10
 
 const Day = z
   .string()
   .refine(value => /^\d{4}-\d\d-\d\d$/.test(value) && parseInstant(`${value}T00:00:00Z`) !== null, {
-    error: 'must be a day such as 2026-01-31: statistics are of whole days (UTC)',
+    error: 'must be a day such as 2026-01-31: statistics count whole days (UTC)',
   })
   .meta({ format: 'date', examples: ['2026-01-31'] })
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
 
-/** Limit of ids in a request, and of records in a response. */
+/** Ids in a request, records in a response. */
 export const erasedRecordsLimit = 1000
 
 export const SubjectErasure = z.strictObject({
@@ -102,7 +102,7 @@ export const PurgeAnswer = z.object({
 })
 export type PurgeAnswer = z.output<typeof PurgeAnswer>
 
-/** Records of `POST /api/v1/subjects/purged` that one unit of the quota pays for. */
+/** Records per unit of the quota in `POST /api/v1/subjects/purged`. */
 export const purgedPerUnit = 100
 
 export const nearMatchesLimit = 100

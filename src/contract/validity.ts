@@ -1,9 +1,6 @@
 import { parseValidity } from './notices.ts'
 
-/**
- * Returns the end of a consent stated at `at`: calendar months later in UTC, at most on the last day of a shorter month,
- * then days later.
- */
+/** Adds calendar months in UTC, at most to a shorter month's last day, then days. */
 export function endOfConsent(at: Date, validFor: string | null): Date | null {
   const validity = validFor === null ? null : parseValidity(validFor)
   if (!validity) return null

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { parseInstant } from './instant.ts'
 import { uuidPattern } from './uuid.ts'
 
-/** Text that PostgreSQL and JSON keep unchanged. Lengths are in code points. */
+/** Kept unchanged by PostgreSQL and JSON. Lengths in code points. */
 export function text(min: number, max: number) {
   return z
     .string('must be text')
@@ -31,7 +31,7 @@ export const Uuid = z
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** Accepts any text, because other instances may have other ids. */
+/** Any text: other instances may have other ids. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
 /** Largest PostgreSQL `integer`. */
@@ -42,10 +42,10 @@ export const PolicyVersion = z
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
 
-/** Accepts any number from other instances. */
+/** Any number: for other instances. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
-/** Validated, because it goes into a signed document. */
+/** For signed documents. */
 export const ExactCount = z
   .number()
   .refine(value => Number.isSafeInteger(value) && value >= 0, 'must be a count')
@@ -58,7 +58,7 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** Accepts any text, like `Id`; this service returns UTC with milliseconds. */
+/** Any text, like `Id`; this service returns UTC with milliseconds. */
 export const Timestamp = z
   .string()
   .meta({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })

@@ -4,9 +4,8 @@ import type { Argument, Command, Option } from 'commander'
 export interface FlagInfo {
   /** `--name` first, then `-n`. */
   readonly names: readonly string[]
-  /** A placeholder such as `<path|->`; null for a switch. */
+  /** Such as `<path|->`; null for a switch. */
   readonly value: string | null
-  /** Empty if any value is allowed. */
   readonly choices: readonly string[]
   readonly required: boolean
   readonly description: string
@@ -23,11 +22,11 @@ export interface CommandInfo {
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** Text between the flags and the examples. */
+  /** Between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
   readonly arguments: readonly ArgumentInfo[]
-  /** Excludes the global flags. */
+  /** Without the global flags. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
 }
@@ -56,7 +55,7 @@ export function usageOf({ path, arguments: operands, commands }: CommandInfo): s
   return words.filter(word => word !== '').join(' ')
 }
 
-/** Returns the value as it follows its flag: an optional one without a space. */
+/** An optional value follows its flag without a space. */
 export function valueSuffix(value: string | null): string {
   return value === null ? '' : value.startsWith('[') ? value : ` ${value}`
 }
@@ -65,7 +64,7 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ''
 }
 
-/** Returns the text of `addHelpText`. Commander writes it on this event, but its types hide that it is an emitter. */
+/** Commander's types hide that a command is an emitter. */
 function afterHelp(command: Command): string {
   let text = ''
   const write = (part: string) => {

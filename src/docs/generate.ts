@@ -37,10 +37,7 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/**
- * Returns generated files by name. `manual` is a table for src/commands/README.md, `snippets` are for
- * server/banner/README.md.
- */
+/** By file name. `manual` is for src/commands/README.md, `snippets` for server/banner/README.md. */
 export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),

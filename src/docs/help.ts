@@ -4,7 +4,7 @@ import { palette } from '../output/palette.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { topics } from './topics.ts'
 
-/** Fits a terminal of 24 lines with the prompt below. */
+/** A terminal of 24 lines with the prompt below. */
 export const screen = { lines: 23, columns: 80 } as const
 
 export interface Look {
@@ -12,10 +12,10 @@ export interface Look {
   readonly color: boolean
 }
 
-/** A line (a heading if it ends with a colon), or an item with its term. */
+/** A line (a heading if it ends with a colon), or a term with its text. */
 type Part = string | { readonly term: string; readonly text: string }
 
-/** Numbers of entries that are described. The others are only named. */
+/** Numbers of described entries; the others are only named. */
 interface Extent {
   readonly flags: number
   readonly commands: number
@@ -23,14 +23,14 @@ interface Extent {
 }
 
 /**
- * Returns the help of `--help`, which fits `screen`. Only the first entries of long lists are described, so declare
- * flags and commands in order of importance. The terminal's width only changes the wrapping.
+ * Help that fits `screen`. Long lists describe only their first entries, so declare flags and commands in order of
+ * importance. The terminal's width only changes the wrapping.
  */
 export function screenOf(info: CommandInfo, look: Look): string {
   return largest(info, look, screenParts)
 }
 
-/** Returns the help of a group that is run without a command. */
+/** For a group without a command. */
 export function shortForm(info: CommandInfo, look: Look): string {
   return largest(info, look, shortParts)
 }
@@ -191,7 +191,7 @@ function flagPart(flag: FlagInfo): { term: string; text: string } {
   return { term: flagTerm(flag), text: `${flag.description}${choices}` }
 }
 
-/** Shortens a description to its first clauses if it does not fit a line. */
+/** Shortens a description to the clauses that fit a line. */
 function briefPart(flag: FlagInfo, width: number, terms: number): { term: string; text: string } {
   const { term, text } = flagPart(flag)
   const room = width - terms - 2 * gap
@@ -202,7 +202,7 @@ function briefPart(flag: FlagInfo, width: number, terms: number): { term: string
 
 const gap = 2
 
-/** Minimum width of a description beside its term, else it goes below. */
+/** Narrower descriptions go below their term. */
 const minDescription = 24
 
 function linesOf(parts: readonly Part[], columns: number): string[] {
@@ -223,7 +223,7 @@ function hanging(help: Help, line: string, columns: number): string {
   return help.boxWrap(line, columns - indent.length).replace(/\n/g, `\n${indent}`)
 }
 
-/** Breaks a command line with `\\`, between a flag and its value only if both do not fit. */
+/** Breaks with `\\`, between a flag and its value only if both do not fit. */
 function command(line: string, columns: number): string {
   const room = columns - 2 // for the backslash
   const indent = ' '.repeat(6)

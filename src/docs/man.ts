@@ -1,6 +1,6 @@
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 
-/** Returns manual pages (man-pages(7)) by file name: one for the program and one for each command. */
+/** man-pages(7) by file name: the program's and each command's. */
 export function manPages(tree: CommandInfo, version: string): Record<string, string> {
   return Object.fromEntries(flatten(tree).map(command => [`${nameOf(command)}.1`, page(command, tree, version)]))
 }
@@ -24,7 +24,6 @@ function page(command: CommandInfo, program: CommandInfo, version: string): stri
   return `${parts.filter(part => part !== '').join('\n')}\n`
 }
 
-/** Returns false for groups. */
 function isBelow(command: CommandInfo, group: CommandInfo): boolean {
   const prefix = group.path && `${group.path} `
   return command !== group && command.commands.length === 0 && command.path.startsWith(prefix)
@@ -34,7 +33,7 @@ function nameOf({ path }: CommandInfo): string {
   return ['consentctl', ...path.split(' ')].filter(word => word !== '').join('-')
 }
 
-/** Joins the lines of each paragraph, because the reader's width is unknown. */
+/** Joins lines: the reader's width is unknown. */
 function paragraphs(notes: string): string[] {
   return notes
     .split(/\n{2,}/)
@@ -56,7 +55,7 @@ function entry(term: string, description: string): string {
   return `.TP\n.B ${text(term)}\n${text(description)}`
 }
 
-/** Escapes text for roff, so that no line is a request and hyphens can be copied. */
+/** Escapes roff, so that no line is a request and hyphens can be copied. */
 function text(plain: string): string {
   return plain
     .replace(/\\/g, '\\e')

@@ -1,12 +1,12 @@
 interface Topic {
   readonly summary: string
-  /** Paths of commands whose help names this topic. */
+  /** Commands whose help names this topic. */
   readonly commands: readonly string[]
-  /** Lines to wrap, and terms with their descriptions. */
+  /** Lines, and terms with descriptions. */
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }
 
-/** Texts of `consentctl help TOPIC`. Each must fit 24 lines of 80 columns. */
+/** Each must fit 24 lines of 80 columns. */
 export const topics: Readonly<Record<string, Topic>> = {
   output: {
     summary: 'formats, columns, and what goes where',

@@ -6,17 +6,16 @@ import type { ConsentRow } from '../views/consent.ts'
 interface StateAt {
   /** Last entry until then. */
   readonly entry: AuditEntry
-  /** Time of the last answer, according to the importer, and its signal. */
+  /** Of the last answer, as reported by the importer. */
   readonly facts: Facts
   readonly deletedAt: string | null
-  /** True if the last entry may be the deletion: the instance does not name actions. */
+  /** The instance does not name actions, so the last entry may be the deletion. */
   readonly mayBeDeleted: boolean
 }
 
 /**
- * Returns the state at an instant (milliseconds since 1970), or null before the first entry. Imported entries count
- * from the time of the answer that the importer gave.
- * @throws CliError for a time that cannot be parsed
+ * Null before the first entry. `instant`: milliseconds since 1970. Imported entries count from the reported time of
+ * their answer. @throws CliError for an invalid time
  */
 export function stateAt(entries: readonly AuditEntry[], instant: number): StateAt | null {
   const ordered = oldestFirst(entries)
@@ -45,7 +44,7 @@ function purgedAt(entries: readonly AuditEntry[]): string | null {
   return entries.find(({ action }) => action === 'purged')?.created_at ?? null
 }
 
-/** Sorts entries by time, because the specification defines no order. Equal times keep the order of the response. */
+/** The specification defines no order. Equal times keep the response's order. */
 export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   const [first, last] = [entries[0], entries.at(-1)]
   if (!first || !last || first === last) return entries
@@ -55,10 +54,7 @@ export function oldestFirst(entries: readonly AuditEntry[]): readonly AuditEntry
   return given.sort((a, b) => timeOf(a.created_at) - timeOf(b.created_at))
 }
 
-/**
- * Parses a time of the instance to milliseconds since 1970.
- * @throws CliError `unreadable_time` (exit 1)
- */
+/** @throws CliError `unreadable_time` (exit 1) */
 export function timeOf(instant: string): number {
   const time = parseInstant(instant)
   if (time !== null) return time
@@ -68,7 +64,7 @@ export function timeOf(instant: string): number {
   })
 }
 
-/** Returns the time of the last deletion, unless it was restored. A purge without a deletion counts as one. */
+/** Of the last deletion, unless restored. A purge without one counts as a deletion. */
 function deletionIn(entries: readonly AuditEntry[]): string | null {
   const ends = entries.slice(entries.findLastIndex(({ action }) => action?.startsWith('restored')) + 1)
   return ends.find(({ action }) => action === 'deleted' || action === 'purged')?.created_at ?? null
@@ -80,14 +76,14 @@ export interface At {
   readonly includeDeleted: boolean
 }
 
-/** A record as it was, or the reason for its absence. */
+/** The past record, or the reason for its absence. */
 export type Moment =
   | { readonly row: ConsentRow; readonly word: NonNullable<ConsentRow['word']>; readonly notes: readonly string[] }
   | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
 
 type State = Pick<Required<ConsentRow>, 'accepted' | 'preferences' | 'policy_version' | 'updated_at'>
 
-/** `record` is the present record, for fields that never change; null if the instance no longer shows it. */
+/** `record`: the present one, for fields that never change; null if no longer shown. */
 export function momentOf(id: string, record: Consent | null, entries: readonly AuditEntry[], at: At): Moment {
   const absent = absence(record, entries, at)
   if (absent) return absent
@@ -98,7 +94,7 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   const notes: string[] = []
   if (!record) notes.push(`${id}${past?.mayBeDeleted ? unknownEnd : onlyHistory}`)
   if (purged) notes.push(`${id} was purged at ${purged}: its preferences, and whose it was, are gone`)
-  const preferences = purged ? null : state.preferences // {} would mean that there were none
+  const preferences = purged ? null : state.preferences // {} would mean none
   const deleted_at = deletion(record, entries, at)
   const word = isImportersWord(past?.entry, at) ? 'importer' : 'service'
   if (word === 'importer' && past) notes.push(describeImporter(id, record, past.entry))
@@ -107,10 +103,10 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   return { row: word === 'importer' ? { ...row, ...beforeImport } : row, word, notes }
 }
 
-/** The instance made the record later. */
+/** The record was made later. */
 const beforeImport = { created_at: null, updated_at: null } as const
 
-/** Returns true if the entry was imported later, so that only the importer vouches for the state. */
+/** True if imported later: only the importer reports the state. */
 function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
   return entry !== undefined && timeOf(entry.created_at) > at.instant
 }
@@ -123,7 +119,7 @@ function describeImporter(id: string, record: Consent | null, { created_at }: Au
 const onlyHistory = ' is deleted now, and this instance shows no deleted record: only its history tells of it'
 const unknownEnd = `${onlyHistory}, and not when it was deleted, which may have been by then`
 
-/** Returns the reason if the record did not exist yet, or was deleted. */
+/** The reason, if it did not exist yet or was deleted. */
 export function absence(record: Consent | null, entries: readonly AuditEntry[], at: At): Moment | null {
   const [first] = oldestFirst(entries)
   const created = first?.given_at ?? (first?.action === 'created' ? first.created_at : record?.created_at)
@@ -146,7 +142,7 @@ function stateOf({ accepted, preferences, policy_version, created_at }: AuditEnt
   return { accepted, preferences, policy_version, updated_at: created_at }
 }
 
-/** Returns the present state, if it has not changed since. */
+/** The present state, if unchanged since. */
 function unchanged(record: Consent | null, at: At): State | null {
   if (!record) return null
   const { accepted, preferences, policy_version, created_at, updated_at, deleted_at } = record

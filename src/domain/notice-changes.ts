@@ -5,7 +5,7 @@ export type Manifest = Pick<
   'texts' | 'purposes' | 'controller' | 'valid_for' | 'requires_renewal' | 'effective_from'
 >
 
-/** Returns lines for what was added `+`, removed `-` and changed `~`. Everything is new if `before` is null. */
+/** Lines for added `+`, removed `-` and changed `~`; all is new if `before` is null. */
 export function describeChanges(before: Manifest | null, after: Manifest): string[] {
   return [
     ...differences(before?.texts ?? [], after.texts, ({ language }) => language, describeText),

@@ -1,8 +1,7 @@
 /**
- * The same for all banners. In the storage `consent` is the last choice, `consentDone` the last that is recorded, and
- * `consentSent` one without a response: it is sent again before the next, and is the same request, which is recorded once.
- * A choice is read in a microtask: the banner has finished with it then, and no page can have been left. The lock orders the
- * requests of all tabs.
+ * In the storage `consent` is the last choice, `consentDone` the last recorded one, and `consentSent` one without a
+ * response, which is repeated (and recorded once) before the next. A choice is read in a microtask: the banner has
+ * finished then, and no page can have been left. The lock orders the requests of all tabs.
  */
 const recorder = `\
 const service = 'https://consent.example.com', token = 'st-YOUR-SITE-TOKEN'
@@ -66,8 +65,8 @@ const start = watch => {
 `
 
 /**
- * For each banner the answer of a visitor, as what could be refused and what could not, each by name. It is what the banner
- * keeps, never more: `found` when the page loads, and `chosen` at each choice.
+ * A visitor's answer, by name: what could be refused and what could not. Only what the banner stores: `found` when the
+ * page loads, `chosen` at each choice.
  */
 const adapters = {
   cookieconsent: `\
@@ -161,15 +160,15 @@ start(() => {
 export type BannerName = keyof typeof adapters
 export const bannerNames = Object.keys(adapters) as BannerName[]
 
-/** Sections of server/banner/README.md. */
+/** Used in server/banner/README.md. */
 export const snippetParts = { recorder, ...adapters }
 
 export const placeholders = { service: 'https://consent.example.com', token: 'st-YOUR-SITE-TOKEN' }
 
-/** Loads the module without delaying the page, unlike `src`: some banners wait for its `load` event. */
+/** Does not delay the page, unlike `src`: some banners wait for its `load` event. */
 export const scriptElement = `<script type="module">import('/consent.js').catch(() => {})</script>`
 
-/** Returns a JavaScript module for a page with the banner. Missing values stay placeholders. */
+/** A JavaScript module; missing values stay placeholders. */
 export function snippetFor(
   banner: BannerName,
   { service, token }: { readonly service?: string; readonly token?: string } = {},

@@ -5,9 +5,8 @@ import type { JobState } from './job.ts'
 import { askForErasable, findStates, listHolding } from './records.ts'
 
 /**
- * Checks that a resumed job has the same account, because another account's key sees all its records as gone. If the
- * instance names no account, the key must see one of the records.
- * @throws CliError other_account (exit 10)
+ * A resumed job needs its account: another account's key sees all its records as gone. If the instance names no
+ * account, the key must see one of the records. @throws CliError other_account (exit 10)
  */
 export async function requireSameAccount(api: Client, state: JobState, { account_id }: Identity): Promise<void> {
   const { header } = state
@@ -22,7 +21,7 @@ export async function requireSameAccount(api: Client, state: JobState, { account
   })
 }
 
-/** Looks for live records first, because few requests find one. */
+/** Live records first: that takes fewer requests. */
 async function seesAny(api: Client, { header, targets }: JobState): Promise<boolean> {
   const ask = header.deletes_by === 'subject' ? askForErasable : listHolding
   const { live } = await ask(api, header.subjects)

@@ -6,7 +6,7 @@ import { commandForOrigin } from '../settings/settings.ts'
 import type { ErasureHeader } from './job.ts'
 import type { Target } from './records.ts'
 
-/** The erasure of all people in a file. Each person's job starts when their turn comes. */
+/** People of a file. Each person's job starts in turn. */
 const BatchHeader = z.object({
   version: z.literal(1),
   job: z.string(),
@@ -18,7 +18,7 @@ const BatchHeader = z.object({
 })
 export type BatchHeader = z.output<typeof BatchHeader>
 
-/** p: one person's plan. P: the plan is complete, erasing may begin. d: this person's job has its receipt. */
+/** p: one person's plan. P: plan complete, erasing may begin. d: this job has its receipt. */
 export type BatchEvent = readonly ['p', person: PlannedPerson] | readonly ['P'] | readonly ['d', job: string]
 
 export interface PlannedPerson {
@@ -45,7 +45,7 @@ export function erasureBatches({ settings, host }: Pick<Context, 'settings' | 'h
   })
 }
 
-/** Nobody is erased before all plans are on disk. */
+/** Erasing begins once all plans are on disk. */
 export async function createBatch(
   ctx: Pick<Context, 'settings' | 'host'>,
   header: BatchHeader,
@@ -62,7 +62,7 @@ export async function createBatch(
   return { held, people, done: new Set() }
 }
 
-/** Removes the batch and returns null if its plan is not complete. */
+/** Removes a batch without a complete plan, and returns null. */
 export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: string): Promise<Batch | null> {
   const held = await erasureBatches(ctx).resume(job)
   const people: PlannedPerson[] = []
@@ -79,7 +79,7 @@ export async function resumeBatch(ctx: Pick<Context, 'settings' | 'host'>, job: 
   return null
 }
 
-/** Returns the profile's unfinished batches that no process holds. */
+/** Those that no process holds. */
 export async function unfinishedBatches(ctx: Pick<Context, 'settings' | 'host'>): Promise<BatchHeader[]> {
   const batches = erasureBatches(ctx)
   const headers: BatchHeader[] = []

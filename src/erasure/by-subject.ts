@@ -15,7 +15,7 @@ export interface Deletion {
   readonly error: unknown
 }
 
-/** Records in one call, which is one line of the journal and one certificate. */
+/** Per call: one journal line, one certificate. */
 const batchSize = 200
 
 /** @throws CallError */
@@ -100,7 +100,7 @@ async function callErasure(run: ErasureRun, subject: number, batch: readonly Tar
   return { deletions, isStuck: answers.length === 0 && answer.marked === 0 }
 }
 
-/** @throws CliError unexpected_answer (exit 5) if the service names a record that it was not asked to delete */
+/** @throws CliError unexpected_answer (exit 5) if the service names another record */
 function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: ReadonlySet<string>) {
   const stranger = [...records, ...already_deleted].find(({ id }) => !asked.has(id))
   if (stranger !== undefined)
@@ -116,7 +116,7 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
   }
 }
 
-/** Returns true if identifiers without live records are marked, because the service has what a mark is for. */
+/** True if the service marks identifiers without live records as erased. */
 export async function marksErased(
   api: Pick<Client, 'supports'>,
   deletes_by: ErasureState['header']['deletes_by'],
@@ -127,9 +127,8 @@ export async function marksErased(
 type OnAnswer = (certificate: string | null, isLost: boolean) => void
 
 /**
- * Marks the deleted records of identifiers as erased, unless an erasure of live records has marked them all, so that a
- * restore must confirm that it overrides the erasure.
- * @throws CallError
+ * Marks the deleted records as erased, so that a restore needs confirmation. Skipped if an erasure of live records has
+ * marked them. @throws CallError
  * @throws CliError not_marked (exit 7) if the service marks no more, though some are left
  */
 export async function markErased(

@@ -12,8 +12,7 @@ import { showsDeleted, type Target } from './records.ts'
 import { type ErasureRun, mayBeDeleted, restOf } from './state.ts'
 
 /**
- * Deletes the remaining records of the plan. Does not throw if one record fails, because the outcomes of the others
- * must be reported.
+ * Continues after a failed record, because the outcomes of the others must be reported.
  * @throws CallError if a call for several records fails
  */
 export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {

@@ -2,7 +2,7 @@ interface Known {
   readonly id: string
 }
 
-/** Compares ids and `formOf`; returns an empty text if nothing differs. */
+/** Compares ids and `formOf`; '' if nothing differs. */
 export function describeDifferences<Item extends Known>(
   planned: readonly Item[],
   present: readonly Item[],
@@ -35,7 +35,7 @@ function describe(records: readonly Known[], difference: string): string {
   return `${records.length} ${difference} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
 }
 
-/** Sorts keys. Not RFC 8785, which rejects the lone surrogates that other instances may hold. */
+/** Not RFC 8785, which rejects lone surrogates that other instances may hold. */
 export function sortedJson(record: unknown): string {
   const sorted = (_: string, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

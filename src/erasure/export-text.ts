@@ -10,11 +10,11 @@ export interface ExportHead {
 
 export interface ExportText {
   readonly text: string
-  /** The record in the text, with its number of history entries; null for the document's beginning and end. */
+  /** Null for the document's beginning and end. */
   readonly record: { readonly site_id: string | null; readonly entries: number } | null
 }
 
-/** Yields a JSON document of records with their histories, piece by piece. */
+/** Yields one JSON document in pieces. */
 export async function* exportTexts(
   api: Pick<Client, 'consents' | 'supports'>,
   { instance, exported_at, subjects }: ExportHead,
@@ -22,7 +22,7 @@ export async function* exportTexts(
 ): AsyncGenerator<ExportText> {
   const head = { type: 'subject_export', version: 1, instance, exported_at, subjects }
   yield { text: `${JSON.stringify(head).slice(0, -1)},"records":[`, record: null }
-  // GDPR Art. 15 covers all data held, also the address and who made each change.
+  // GDPR Art. 15 also covers the address and who made each change.
   const hasDetails = await api.supports(consents.history, { in: 'query', name: 'details' })
   const query = hasDetails ? { details: true } : {}
   let isFirst = true

@@ -8,14 +8,14 @@ import type { Signer } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
 import { exportTexts } from './export-text.ts'
 
-/** The temporary files of an export, renamed when complete. */
+/** Renamed when complete. */
 export interface ExportFiles {
   readonly path: string
   readonly data: OutFile
   readonly manifest: OutFile
 }
 
-/** The caller must commit or abandon the files. @throws CliError usage (exit 2) if one of them exists */
+/** The caller commits or abandons the files. @throws CliError usage (exit 2) if one exists */
 export async function openExport(path: string, flag: string): Promise<ExportFiles> {
   const data = await openOutFile(path, flag)
   try {
@@ -34,7 +34,7 @@ export interface ExportRequest extends Signer {
   readonly subjects: readonly string[]
 }
 
-/** Writes the records with their histories, and the signed manifest, in constant memory. */
+/** Writes the export and its signed manifest in constant memory. */
 export async function writeExport(
   api: Client,
   request: ExportRequest,

@@ -6,10 +6,7 @@ import { commandForOrigin } from '../settings/settings.ts'
 import type { Target } from './records.ts'
 import { apply, type ErasureEvent, type ErasureState, newState } from './state.ts'
 
-/**
- * Everything that a receipt needs except the outcome. It names the subjects in clear, so only its owner may read the
- * file.
- */
+/** A receipt without its outcome. It has the identifiers in clear: only the owner may read the file. */
 export const ErasureHeader = z.object({
   version: z.literal(1),
   job: z.string(),
@@ -26,15 +23,15 @@ export const ErasureHeader = z.object({
   planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
   plan_sha256: z.string().nullable(),
   export_sha256: z.string().nullable(),
-  /** `subject`: by the service's own erasure; `record`: one by one. */
+  /** `subject`: erased by the service; `record`: one by one. */
   deletes_by: z.enum(['subject', 'record']),
-  /** Null if the instance did not say. */
+  /** Null if not known. */
   account_id: z.string().nullable(),
-  /** Date from the register of requests; null to compute it. */
+  /** From the register; null to compute it. */
   due_at: z.string().nullable(),
-  /** Id in the register of requests, which gets the receipt's digest. */
+  /** In the register, which gets the receipt's digest. */
   request_id: z.string().nullable(),
-  /** Id of the batch that the job is part of. */
+  /** Of a file's batch. */
   batch: z.string().optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
@@ -47,13 +44,13 @@ export interface RunningJob {
   readonly held: HeldJob<ErasureHeader, ErasureEvent>
 }
 
-/** Writes to disk first, so that a killed process loses nothing it acted on. */
+/** On disk before it is acted on. */
 export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
   await held.append(event)
   apply(state, event)
 }
 
-/** Deletion starts only after `P`; a job killed before it is discarded. */
+/** Deletion starts after `P`; a job killed before is discarded. */
 export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
   await Promise.all(targets.map(target => record(job, ['p', target])))
   await record(job, ['P'])
@@ -76,12 +73,12 @@ export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
   return `consentctl subject resume ${job}`
 }
 
-/** Returns the profile's jobs without a receipt that no process holds. */
+/** Without a receipt, and not held by a process. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
   const jobs = erasureJobs(ctx)
   const headers: ErasureHeader[] = []
   for (const job of await jobs.list()) {
-    const header = await jobs.readHeader(job).catch(() => null) // another process holds or has just finished it
+    const header = await jobs.readHeader(job).catch(() => null) // held by another process, or just finished
     if (header?.profile === ctx.settings.profile.value) headers.push(header)
   }
   return headers

@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { explain } from '../errors/explain.ts'
 
-/** An identifier with records that differs from a given one only in case, surrounding blanks or Unicode form. */
+/** Differs from a given identifier only in case, surrounding blanks or Unicode form. */
 export interface NearMatch {
   readonly given: string
   readonly subject_id: string
@@ -10,10 +10,7 @@ export interface NearMatch {
   readonly deleted: number
 }
 
-/**
- * Returns other identifiers close to a person's; null if the instance does not support it. An instance returns at
- * most 100 for each identifier.
- */
+/** At most 100 for each identifier; null if not supported. */
 export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
   if (!(await api.supports(subjectEndpoints.nearMatches))) return null
   const found = new Map<string, NearMatch>()
@@ -26,7 +23,7 @@ export async function findNearMatches(api: Client, subjects: readonly string[]):
   return [...found.values()]
 }
 
-/** Returns null also if the key may not read: a receipt can be made without. */
+/** Null also if the key may not read. */
 export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
   try {
     return (await findNearMatches(api, subjects))?.length ?? null

@@ -8,9 +8,9 @@ import type { ErasureRun, ErasureState } from './state.ts'
 
 export interface RecordAnswer {
   readonly target: Target
-  /** False if the instance says that this call deleted the record. */
+  /** False if this call deleted the record. */
   readonly isAbsent: boolean
-  /** Time by the instance's clock. */
+  /** Instance's clock. */
   readonly deleted_at: string | null
   readonly mayBeOwn: boolean
   readonly requestId: string | null
@@ -18,7 +18,7 @@ export interface RecordAnswer {
 
 export function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecord {
   const { target, isAbsent, deleted_at, mayBeOwn, requestId } = answer
-  // The service's own erasure names only records that the call deleted; a single deletion may return an older time.
+  // The service's own erasure names only records that this call deleted; a single deletion may return an older time.
   const isCertain = !isAbsent && state.header.deletes_by === 'subject'
   const isOlder = deleted_at !== null && !isCertain && isBefore(state, deleted_at)
   const seen: RecordSeen = {
@@ -34,7 +34,7 @@ export function toRecord(state: ErasureState, answer: RecordAnswer): ErasedRecor
     site_id: target.site_id,
     result,
     deleted_at: deleted_at ?? (isOwn ? new Date().toISOString() : null),
-    request_id: isOwn ? requestId : null, // a request that found it absent deleted nothing
+    request_id: isOwn ? requestId : null, // absent before the request
     deleted_at_by: deleted_at !== null ? 'service' : isOwn ? 'local' : null,
   }
 }
@@ -43,7 +43,7 @@ export function toInstant(value: string | null): string | null {
   return value !== null && parseInstant(value) !== null ? value : null
 }
 
-/** Smaller differences between the clocks are not reported. */
+/** Tolerated difference of the clocks. */
 const clockToleranceSeconds = 60
 
 function isBefore({ header, clockOffset }: ErasureState, instant: string): boolean {
@@ -51,7 +51,7 @@ function isBefore({ header, clockOffset }: ErasureState, instant: string): boole
   return localMs < Date.parse(header.started_at) - clockToleranceSeconds * 1000
 }
 
-/** Records the offset once. A response's Date has whole seconds and is slightly old. */
+/** Records the offset once. Date has whole seconds and is slightly old. */
 export async function recordClock({ state, record }: ErasureRun, response: ResponseInfo | undefined): Promise<void> {
   if (!response || response.at === null || state.clockOffset !== null) return
   const seconds = Math.round((Date.now() - response.at) / 1000)

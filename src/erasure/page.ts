@@ -5,7 +5,7 @@ import { sha256 } from '../receipts/store.ts'
 import type { StoredReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, phrases, purgePhrases } from './sentences.ts'
 
-/** Formats a receipt in GitHub's Markdown. Escapes foreign text, so it cannot add mark-up or HTML. */
+/** GitHub's Markdown; foreign text is escaped. */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
     `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,

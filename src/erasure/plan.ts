@@ -12,12 +12,12 @@ const PlannedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   updated_at: z.string().nullable(),
-  /** Digest of the record's `sortedJson`. */
+  /** Of the record's `sortedJson`. */
   sha256: z.string(),
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** One person creates it, another executes it. It names the subjects in clear. */
+/** Has the identifiers in clear. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),
@@ -67,7 +67,7 @@ export function makePlan(
   return { plan, text: whole, sha256: sha256(whole) }
 }
 
-/** @throws CliError usage (exit 2) if the file cannot be read; invalid_data (exit 5) if it is not a plan */
+/** @throws CliError usage (exit 2) if unreadable; invalid_data (exit 5) if not a plan */
 export async function readPlan(path: string): Promise<PlanFile> {
   const bytes = await readOperand(path)
   const content = bytes.toString('utf8')
@@ -80,12 +80,12 @@ export async function readPlan(path: string): Promise<PlanFile> {
 
 type Known = Pick<PlannedRecord, 'id'> & Partial<Pick<PlannedRecord, 'sha256'>>
 
-/** @throws CliError changed (exit 10) unless the records are exactly the planned ones */
+/** @throws CliError changed (exit 10) */
 export function requireAsPlanned(planned: readonly Known[], present: readonly Known[]): void {
   const differences = describeDifferences(planned, present, ({ sha256: digest }) => digest)
   if (differences === '') return
   const message = `records differ from the plan: ${differences}; nothing was done`
-  throw new CliError('changed', exit.changed, message, { hint: 'look at the records, and make a new plan' })
+  throw new CliError('changed', exit.changed, message, { hint: 'check the records, and make a new plan' })
 }
 
 export function toPlanned(record: Consent): PlannedRecord {

@@ -1,14 +1,14 @@
 import type { Client } from '../client/client.ts'
 import { erasedRecordsLimit, type PurgeAnswer, subjects } from '../contract/subjects.ts'
 
-/** Sends at most `erasedRecordsLimit` ids. */
+/** At most `erasedRecordsLimit` ids. */
 export type Ask = (ids: readonly string[]) => Promise<PurgeAnswer>
 
 export function askForPurged(api: Client): Ask {
   return ids => api.call(subjects.certifyPurge, { body: { ids: [...ids] }, isIdempotent: true })
 }
 
-/** Repeats the purge until it is complete or purges nothing more. */
+/** Repeats until complete, or nothing more is purged. */
 export function orderPurge(api: Client): Ask {
   return async ids => {
     for (let left = Number.POSITIVE_INFINITY; ; ) {

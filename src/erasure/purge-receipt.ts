@@ -6,7 +6,7 @@ import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
 
-/** Returns the receipt of an erasure's purge, which may be the given one, or null. */
+/** May be the given one; null if there is none. */
 export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
   if (given.receipt.purge) return given
   const digest = sha256(given.bytes)
@@ -16,8 +16,8 @@ export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt
 }
 
 /**
- * Appends the erasure's receipt again, with what the purge certificates say.
- * @throws CliError (exit 5) unless they name every record that it deleted
+ * Appends the erasure's receipt again with the purge certificates.
+ * @throws CliError (exit 5) unless they name every deleted record
  */
 export async function makePurgeReceipt(
   { store, key, who, host }: Signer,

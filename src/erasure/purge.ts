@@ -11,7 +11,7 @@ export interface PurgeProof extends PurgeSeen {
   readonly certificates: readonly string[]
 }
 
-/** A record counts as purged only if a certificate signed by one of `keys` names it. */
+/** Purged: named by a certificate that one of `keys` signed. */
 export async function findPurged(
   ask: Ask,
   receipt: ErasureReceipt,
@@ -38,7 +38,7 @@ export async function findPurged(
   }
 }
 
-/** Returns the ids that a certificate names, or what is wrong with it. */
+/** Returns the named ids, or the problem. */
 function readNamed(
   { certificate }: PurgeAnswer,
   { account_id }: ErasureReceipt,

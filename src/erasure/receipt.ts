@@ -13,11 +13,11 @@ type Verification = ErasureReceipt['verification']
 
 export interface Verified {
   readonly verification: Verification
-  /** Null if the instance does not say. */
+  /** Null if not known. */
   readonly near_matches: number | null
 }
 
-/** Asks the instance what it still holds. @throws CliError quota_exceeded (exit 6) if that needs lists */
+/** @throws CliError quota_exceeded (exit 6) if it needs lists */
 export async function verifyErased(api: Client, { subjects, deletes_by }: JobState['header']): Promise<Verified> {
   const checked_at = new Date().toISOString()
   const ask = deletes_by === 'subject' ? askForErasable : listHolding
@@ -27,7 +27,7 @@ export async function verifyErased(api: Client, { subjects, deletes_by }: JobSta
   return { verification, near_matches: await countNearMatches(api, subjects) }
 }
 
-/** Makes the receipt of a finished job, or returns an earlier run's. */
+/** Idempotent: returns an earlier run's receipt. */
 export async function makeReceipt(
   { store, key, account_id, api_key_id }: Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>,
   state: JobState,

@@ -14,7 +14,7 @@ export interface StoredReceipt {
   readonly receipt: ErasureReceipt
 }
 
-/** @throws CliError invalid_data (exit 5) if it is not an erasure receipt */
+/** @throws CliError invalid_data (exit 5) */
 export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
     const claimed = readSigned(bytes)
@@ -38,14 +38,14 @@ export async function loadReceipt(path: string): Promise<StoredReceipt> {
   return readReceipt(path, await readOperand(path))
 }
 
-/** @throws CliError usage (exit 2) if the file cannot be read */
+/** @throws CliError usage (exit 2) */
 export async function readOperand(path: string): Promise<Buffer> {
   return await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(error.code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${error.code}`)
   })
 }
 
-/** Yields the receipts, newest first; an error for each that cannot be read. */
+/** Newest first; an error for each unreadable one. */
 export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
   for (const number of (await listNumbers(store)).reverse())
     yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {
@@ -54,7 +54,7 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** Finds an erasure's receipt, not its purge's. @throws CliError if none matches and one cannot be read */
+/** Of the erasure, not its purge. @throws CliError if none matches and one is unreadable */
 export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
@@ -71,7 +71,7 @@ function isOfPurge({ receipt }: StoredReceipt): boolean {
 
 const receiptNumber = /^[1-9]\d{0,14}$/
 
-/** Returns the newest first. @throws CliError if none matches and one cannot be read */
+/** Newest first. @throws CliError if none matches and one is unreadable */
 export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
   const all: StoredReceipt[] = []
   let unread: CliError | null = null
@@ -83,7 +83,7 @@ export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string):
   return all
 }
 
-/** `wanted`: a number, a job id, `last`, or a ticket, for its newest. @throws CliError not_found (exit 3) */
+/** `wanted`: number, job id, `last`, or a ticket (its newest). @throws CliError not_found (exit 3) */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
@@ -104,7 +104,7 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Finds a receipt like `findReceipt`, or reads a file. A name without a file is a ticket. */
+/** Like `findReceipt`, or a file. */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)

@@ -13,19 +13,18 @@ import { mapInOrder } from '../io/concurrency.ts'
 export interface Target {
   readonly id: string
   readonly site_id: string | null
-  /** Index into the request's subjects. */
+  /** Index of the subject. */
   readonly subject: number
 }
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Successive pages without a new record before a list counts as endless. */
+/** Pages without a new record before a list counts as endless. */
 const longestRunOfStalePages = 500
 
 /**
- * Yields the subjects' records without duplicates; only live ones, unless `deleted`.
- * @throws CliError (exit 5) for a record of another subject or with an impossible deletion time: such a list is
- * unusable
+ * Without duplicates; only live ones, unless `deleted`.
+ * @throws CliError (exit 5) for another subject's record or an impossible deletion time: such a list is unusable
  */
 export async function* recordsOf(
   api: Client,
@@ -67,19 +66,19 @@ export function showsDeleted(
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
-/** Returns true if the instance can delete a subject's records in one call, without quota. */
+/** In one call, without quota. */
 export function erasesSubjects(api: Client): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
 export interface Holding {
   readonly live: readonly Target[]
-  /** Deleted but not purged; null if the instance does not show them. */
+  /** Not purged; null if not shown. */
   readonly deleted: number | null
 }
 
 /**
- * Previews the instance's own erasure, which needs no quota.
+ * Previews the instance's own erasure, without quota.
  * @throws EndlessListError if a page does not continue the previous one
  */
 export async function askForErasable(api: Client, subjects: readonly string[]): Promise<Holding> {
@@ -103,8 +102,8 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
 }
 
 /**
- * Returns the HMAC of a subject in this account's certificates. Null if the instance does not say, if the key is of
- * another account, or if the receipt has several identifiers: its certificates may be about any of them.
+ * In this account's certificates. Null if unknown, of another account, or if the receipt has several identifiers: its
+ * certificates may be about any of them.
  */
 export async function findSubjectHmac(
   api: Client,
@@ -130,10 +129,10 @@ export async function listHolding(api: Client, subjects: readonly string[]): Pro
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** `unknown`: another account's record, or one without a trace. */
+/** `unknown`: another account's, or without a trace. */
 export type RecordState = 'live' | 'deleted' | 'unknown'
 
-/** A record counts as deleted only if it or its history shows that. @throws CallError */
+/** Deleted only if the record or its history shows that. @throws CallError */
 export async function findStates(api: Client, ids: readonly string[]): Promise<Map<string, RecordState>> {
   const isShown = await showsDeleted(api, consents.get)
   const find = async (id: string): Promise<RecordState> => {
@@ -149,7 +148,7 @@ export async function findStates(api: Client, ids: readonly string[]): Promise<M
   return states
 }
 
-/** Returns those that are live. @throws CallError */
+/** @throws CallError */
 export async function findLive(api: Client, ids: readonly string[]): Promise<Consent[]> {
   const live: Consent[] = []
   const found = mapInOrder(ids, { concurrency: 8 }, id => orNull(api.consents.get({ params: { id } })))
@@ -166,7 +165,7 @@ async function orNull<T>(call: Promise<T>): Promise<T | null> {
   }
 }
 
-/** @throws CliError unexpected_answer (exit 5) if the deletion time is impossible: the record may be live */
+/** @throws CliError unexpected_answer (exit 5) for an impossible deletion time */
 export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   if (deleted_at === null) return true
   const [created, deleted] = [parseInstant(created_at), parseInstant(deleted_at)]
@@ -179,7 +178,7 @@ export function isLive({ id, created_at, deleted_at }: Consent): boolean {
   )
 }
 
-/** A longer id would make the journal unreadable. */
+/** Longer ids would make the journal unreadable. */
 const longestId = 255
 
 function requireSubject(subject: string, records: readonly Consent[]): void {

@@ -28,22 +28,22 @@ export function toOutcome(state: ErasureState, verification: Verification): Eras
   }
 }
 
-/** Returns days; undefined if the newest certificate does not say. */
+/** Days; undefined if not stated by the newest certificate. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
   try {
     const days: unknown = Object(JSON.parse(certificates.at(-1) ?? '{}')).purge_after_days
     return days === null || (Number.isSafeInteger(days) && (days as number) >= 0) ? (days as number | null) : undefined
   } catch {
-    return undefined // must not fail on another service's certificate: the deletion needs its receipt
+    return undefined // the deletion needs its receipt, whatever the certificate
   }
 }
 
-/** A record that is still listed is `remaining`, whatever its deletion returned. */
+/** A record still listed is `remaining`, whatever its deletion returned. */
 function toRecords({ targets, done }: ErasureState, { remaining }: Verification): ErasureReceipt['records'] {
   const listed = new Set(remaining.map(({ id }) => id))
   return [...targets.keys()].map(id => {
     const record = done.get(id)
-    if (record === undefined) throw new Error(`the outcome of the record ${id} is not known: nothing is signed`)
+    if (record === undefined) throw new Error(`the outcome of the record ${id} is unknown: nothing is signed`)
     if (listed.has(id)) return { ...record, result: 'remaining', deleted_at: null, deleted_at_by: null }
     return record
   })

@@ -3,17 +3,17 @@ import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasur
 import type { Sentence } from '../receipts/sentence.ts'
 
 /**
- * All sentences that a receipt can say, with the observation that justifies each. A receipt cannot be taken back, so
- * a test checks that each sentence is false for any other observation.
+ * All sentences of a receipt, each with the observation that justifies it. Tests check that each is false for any other
+ * observation.
  */
 
 export interface RecordSeen {
   readonly answer: 'deleted' | 'absent'
-  /** Relative to the start of the job; null if the instance does not say. */
+  /** Relative to the job's start; null if unknown. */
   readonly deletedAt: 'before' | 'since' | null
-  /** True if the job may have deleted the record, because an earlier answer was lost. */
+  /** True if an earlier response was lost. */
   readonly mayBeOwn: boolean
-  /** True if the verification listed the record as live. */
+  /** True if listed as live by the verification. */
   readonly isListed: boolean
 }
 
@@ -43,10 +43,10 @@ export const recordSentences: Readonly<Record<ErasureResult, Sentence<RecordSeen
 }
 
 export interface ErasureSeen {
-  /** Live records before the deletion. */
+  /** Live, before the deletion. */
   readonly found: number
   readonly live: number
-  /** Null if the instance does not show them. */
+  /** Null if not shown. */
   readonly deleted: number | null
 }
 
@@ -70,7 +70,7 @@ export const resultSentences: Readonly<Record<ErasureReceipt['result'], Sentence
   },
 }
 
-/** `isPurge`: shown on the receipt of a purge, after it. */
+/** `isPurge`: after the purge. */
 type Verification = ErasureReceipt['verification'] & { readonly isPurge: boolean }
 
 /** All that hold are shown. */
@@ -124,7 +124,7 @@ const isFound = ({ result }: Told) => result === 'erased' || result === 'remaini
 const nearMatches = (count: number) => `${count} near ${count === 1 ? 'match' : 'matches'}`
 const records = (count: number) => `${count} ${count === 1 ? 'record' : 'records'}`
 
-/** Names the account, because a key sees only its records. */
+/** Names the account, because a key sees only its own records. */
 export function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
@@ -134,7 +134,7 @@ const certifiedPurge = (receipt: Told) =>
 const repeats = ({ purge }: Told) =>
   `Apart from the purge, this page repeats receipt ${purge?.receipt.number}, of the erasure, and is of its time.`
 
-/** Shown before the others, and apart from them, because the dashboard has no receipts of purges. */
+/** Shown first; separate because the dashboard has no purge receipts. */
 export const purgePhrases = {
   purged: {
     entitledBy: 'certificates in the receipt of a purge name each record that was deleted, with the time of its purge',
@@ -149,7 +149,7 @@ export const purgePhrases = {
   },
 } satisfies Readonly<Record<string, PagePhrase>>
 
-/** All that hold are shown, in this order. */
+/** All that hold, in this order. */
 export const phrases = {
   nothingHeld: {
     entitledBy: 'no record was listed, and the instance shows deleted records',
@@ -243,10 +243,10 @@ function holding<P extends PagePhrase>(receipt: Told, all: Readonly<Record<strin
 
 export interface LiveSeen {
   readonly receipt: Pick<ErasureReceipt, 'account_id'>
-  /** Account of the key that looked; null if the instance does not say. */
+  /** Of the key; null if unknown. */
   readonly account_id: string | null
   readonly isSubjectListed: boolean
-  /** Ids that the key saw as live, including those of the subject’s list. */
+  /** Ids, including the subject's list. */
   readonly live: readonly string[]
   readonly deleted: readonly string[]
   readonly unknown: readonly string[]
@@ -286,7 +286,7 @@ export const liveSentences = {
   },
 } satisfies Readonly<Record<string, Sentence<LiveSeen> & { text(seen: LiveSeen): string }>>
 
-/** `subject verify --live`, for certificates that passed every check. */
+/** `subject verify --live`, for certificates that passed all checks. */
 export const certificateSentences = {
   named: {
     entitledBy:
@@ -299,9 +299,9 @@ export const certificateSentences = {
 
 export interface PurgeSeen {
   readonly purged: readonly string[]
-  /** Records that the service has but does not certify. */
+  /** Not certified by the service. */
   readonly others: readonly string[]
-  /** Records that the key cannot see. */
+  /** Not visible to the key. */
   readonly unknown: readonly string[]
 }
 

@@ -4,21 +4,21 @@ import type { Target } from './records.ts'
 
 export interface ServiceAnswer {
   readonly certificate: string | null
-  /** True if an earlier attempt may have been carried out. */
+  /** An earlier attempt may have been carried out. */
   readonly isLost: boolean
-  /** True if nothing of the subject is left to delete or to mark. */
+  /** Nothing of the subject is left to delete or mark. */
   readonly isComplete: boolean
   readonly records: readonly ErasedRecord[]
-  /** Records that were neither deleted nor found absent. */
+  /** Neither deleted nor found absent. */
   readonly untold: readonly string[]
-  /** Deleted records whose history does not verify. */
+  /** Deleted, but the history does not verify. */
   readonly unverified: readonly string[]
 }
 
 /**
- * Write-ahead entries. p: a planned record. P: the plan is complete, deleting may begin. s: these records are about
- * to be deleted. d: the outcome of one record. a: the service's answer for several. f: their deletion failed with
- * this code. c: seconds that the local clock is ahead.
+ * Write-ahead entries. p: planned record. P: plan complete, deleting may begin. s: records about to be deleted. d: one
+ * record's outcome. a: response for several. f: their deletion failed with this code. c: seconds that the local clock
+ * is ahead.
  */
 export type ErasureEvent =
   | readonly ['p', target: Target]
@@ -34,7 +34,7 @@ export interface ErasureOrder {
   readonly ticket: string
   readonly reason: string | null
   readonly started_at: string
-  /** `subject`: by the service's own erasure; `record`: one by one. */
+  /** `subject`: erased by the service; `record`: one by one. */
   readonly deletes_by: 'subject' | 'record'
 }
 
@@ -42,16 +42,16 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   readonly header: Order
   readonly targets: Map<string, Target>
   isPlanned: boolean
-  /** Records without an outcome whose deletion may have been sent. */
+  /** Deletion may have been sent; no outcome yet. */
   readonly sent: Set<string>
-  /** Records that may be deleted although their deletion failed or got no answer. */
+  /** Possibly deleted: the deletion failed or had no response. */
   readonly lost: Set<string>
   readonly done: Map<string, ErasedRecord>
   readonly unverified: Set<string>
-  /** Subjects whose last answer was complete, so their deleted records are marked as erased. */
+  /** Their last response was complete, so deleted records are marked as erased. */
   readonly marked: Set<number>
   readonly certificates: string[]
-  /** Calls whose answer, and so certificate, was lost. */
+  /** Certificates lost with their responses. */
   lostAnswers: number
   clockOffset: number | null
 }
@@ -59,7 +59,7 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
 export interface ErasureRun {
   readonly api: Pick<Client, 'call' | 'supports'>
   readonly state: ErasureState
-  /** Writes an event to disk, then applies it. */
+  /** On disk first, then applied. */
   readonly record: (event: ErasureEvent) => Promise<void>
   readonly codeOf: (error: unknown) => string
 }
@@ -91,7 +91,7 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
       break
     case 's':
       for (const id of event[1]) {
-        if (state.sent.has(id)) state.lost.add(id) // an earlier run was killed before the outcome
+        if (state.sent.has(id)) state.lost.add(id) // killed before the outcome
         state.sent.add(id)
       }
       if (isBySubject) state.lostAnswers += 1

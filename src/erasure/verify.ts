@@ -11,21 +11,21 @@ import type { ReceiptKey } from '../receipts/keys.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
 import { readReceipt, type StoredReceipt } from './receipts.ts'
 
-/** Returns null if none of these keys is the receipt's. */
+/** Null if none of the keys is the receipt's. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
 }
 
-/** Returns null if only another private key could tell. */
+/** Null if only another private key could tell. */
 export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
   if (receipt.subjects) return receipt.subjects.includes(subject)
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
 
 /**
- * Checks the profile's chain and a receipt's place in it. Each receipt must be signed, have the number of its file,
- * and name the previous one's digest; the chain must contain the head. Returns what is wrong, or null.
+ * Returns the first fault of the profile's chain, or null: each receipt must be signed, have its file's number, and
+ * name the previous digest; the chain must contain the head.
  */
 export async function findChainFault(
   store: ReceiptStore,
@@ -86,9 +86,9 @@ const Certificate = z.object({
 type Certificate = z.output<typeof Certificate>
 
 /**
- * Returns what is wrong with a receipt's certificates, or null. A published key must have signed each, for the
- * receipt's account, and it must name exactly the records that its request deleted. `subjectHmac` is the service's
- * HMAC of the receipt's only subject; null if not known.
+ * Returns the first fault of a receipt's certificates, or null. Each must be signed by a published key, for the
+ * receipt's account, and name exactly the records that its request deleted. `subjectHmac`: of the only subject; null if
+ * unknown.
  */
 export function findCertificateFault(
   receipt: ErasureReceipt,
@@ -132,7 +132,7 @@ function findUntold(unverified: readonly string[], receipt: ErasureReceipt): str
     : `says that the record ${untold} did not verify, or not in the time of the call, and the receipt does not`
 }
 
-/** Each deleted record must be named, unless the answer to its request was lost. */
+/** Each deleted record must be named, unless its response was lost. */
 function findCoverFault(certificates: readonly Certificate[], { records }: ErasureReceipt): string | null {
   const named = new Set(certificates.flatMap(certificate => certificate.records.map(({ id }) => id)))
   const missing = records.find(
@@ -147,7 +147,7 @@ function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): C
   return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
 }
 
-/** Returns a document signed by the service, or what is wrong: completes "the document …". */
+/** Returns a problem as text that completes "the document …". */
 export function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
   try {
     const { document, isSignedBy } = readSigned(Buffer.from(text))

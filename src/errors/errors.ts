@@ -1,11 +1,11 @@
-/** Exit codes. Scripts rely on them, so only a major version may change them. */
+/** Scripts rely on exit codes: only a major version may change them. */
 export const exit = {
   done: 0,
   /** A bug, or a local failure such as a full disk. */
   failure: 1,
   usage: 2,
   notFound: 3,
-  /** No key, an invalid or revoked key, or a key without the scope. */
+  /** No valid key, or a key without the scope. */
   auth: 4,
   rejected: 5,
   quota: 6,
@@ -13,11 +13,11 @@ export const exit = {
   temporary: 7,
   partial: 8,
   declined: 9,
-  /** The state changed since the command was planned. */
+  /** Changed since the command was planned. */
   changed: 10,
-  /** Result of `check` without consent, which never exits with `changed`. */
+  /** `check` without consent; it never exits with `changed`. */
   no: 10,
-  /** A change may have been applied: its response was lost and it is not idempotent, or the response has no meaning. */
+  /** A change may have been applied: its response was lost or unusable. */
   unknown: 11,
   /** SIGINT, or Ctrl-C at a prompt. */
   interrupted: 130,
@@ -46,22 +46,22 @@ export class CliError extends Error {
   }
 }
 
-/** Returns an error for invalid flags or arguments (exit 2). */
+/** Flags or arguments (exit 2). */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError('usage', exit.usage, message, { hint })
 }
 
-/** Returns an error for an unusable configuration file or variable (exit 2). */
+/** Configuration file or variable (exit 2). */
 export function settingsError(message: string, hint?: string): CliError {
   return new CliError('settings', exit.usage, message, { hint })
 }
 
-/** Returns an error for data that is rejected before it is sent (exit 5). */
+/** Data rejected before it is sent (exit 5). */
 export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, { hint })
 }
 
-/** An early stop; `command` resumes the work. */
+/** `command` resumes the work. */
 export class Resumable extends Error {
   override readonly name = 'Resumable'
   readonly command: string

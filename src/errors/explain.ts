@@ -31,7 +31,7 @@ function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Omits the query, which may hold personal data. */
+/** Without the query, which may hold personal data. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -54,7 +54,7 @@ const lostCreate: LostResponse = {
   hint: 'run consentctl list before you create it again',
 }
 
-/** Keys are paths of POSTs. */
+/** By path of the POST. */
 const lostResponses: Record<string, LostResponse> = {
   '/api/v1/consents': lostCreate,
   '/api/v1/consents/batch': lostCreate,
@@ -100,7 +100,7 @@ const exitByCode: Record<ErrorCode, Exit> = {
   read_only: exit.temporary,
 }
 
-/** Used for responses of other software: a proxy's 404 does not mean that a record is missing. */
+/** Other software's responses: a proxy's 404 does not mean a missing record. */
 const exitByForeignStatus: Record<number, Exit> = {
   401: exit.auth,
   403: exit.auth,
@@ -108,7 +108,7 @@ const exitByForeignStatus: Record<number, Exit> = {
   429: exit.temporary,
 }
 
-/** Used for error codes that this version does not know. */
+/** For codes that this version does not know. */
 const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
@@ -130,7 +130,7 @@ interface Advice {
   readonly hint?: string | undefined
 }
 
-/** Returns nothing for a reason that this version does not know. */
+/** Undefined for an unknown reason. */
 function adviceByReason({ reason, call }: ApiError): Advice | undefined {
   if (reason === 'missing_scope') return { hint: scopeHint(call.scopes) }
   return reason !== undefined && Object.hasOwn(adviceOf, reason) ? adviceOf[reason as keyof typeof adviceOf] : undefined
@@ -146,13 +146,13 @@ const adviceOf: Readonly<Record<Exclude<ErrorReason, 'missing_scope'>, Advice>> 
   name_taken: { hint: 'use another name, or --allow-duplicate' },
   idempotency_key_reused: {},
   origin_differs: {
-    why: 'an origin is imported once, and later answers of its person are refused',
-    hint: 'compare the record, of consentctl list --imported; if the person has refused since: consentctl update ID --refused',
+    why: 'an origin identifies one record, and later answers of its person are not imported',
+    hint: 'compare the record with consentctl list --imported; if the person has refused since: consentctl update ID --refused',
   },
   purged: {},
-  erasure_requested: { hint: 'if it must come back all the same: --despite-erasure' },
+  erasure_requested: { hint: 'to restore it anyway: --despite-erasure' },
   already_published: {},
-  concurrent_change: { hint: 'look at what changed, and try again' },
+  concurrent_change: { hint: 'check what changed, and try again' },
 }
 
 function messageOf({ code, call, message }: ApiError): string {
@@ -172,14 +172,14 @@ function whyRejected(call: Call): string | undefined {
 
 const importHint = 'consentctl keys create --name import --scope import,read'
 
-/** Says how to get a key with one of the scopes. Keys have `notices` and `import` only on request. */
+/** Keys have `notices` and `import` only on request. */
 export function scopeHint(scopes: readonly Scope[] = []): string {
   const [first, second] = scopes
-  if (first === 'import') return `make a key for this with ${importHint}`
-  if (second === 'import') return `use a key with the scope ${first}; for an import make one with ${importHint}`
+  if (first === 'import') return `create a key with ${importHint}`
+  if (second === 'import') return `use a key with the scope ${first}; for an import create one with ${importHint}`
   return first === 'notices'
-    ? 'make a key for this with consentctl keys create --name ci --scope notices, or sign in with --email'
-    : 'use a key with the scope for this: consentctl keys list shows the scopes'
+    ? 'create a key with consentctl keys create --name ci --scope notices, or sign in with --email'
+    : 'use a key with the required scope: consentctl keys list shows the scopes'
 }
 
 function rejectionAdvice({ call, code }: ApiError): Advice {
@@ -193,7 +193,7 @@ function rejectedHint(call: Call, code: string): string {
       ? 'check the email and the instance: consentctl config list'
       : `check its address, and that no proxy removes cookies or the Origin header`
   }
-  if (code === 'forbidden') return 'check what the key may do: consentctl keys list'
+  if (code === 'forbidden') return 'check the scopes of the key: consentctl keys list'
   if (keySource.endsWith('key_command')) return 'check what the profile’s key_command prints'
   if (keySource.endsWith('_FILE')) return 'put a valid key into the file of CONSENTCTL_API_KEY_FILE'
   if (keySource.startsWith('CONSENTCTL_')) return `set ${keySource} to a valid key, or unset it`
@@ -309,7 +309,7 @@ export function explain(error: unknown): Explanation {
   if (/^E[MN]FILE$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
     return {
       code: 'open_files',
-      message: 'this process, or the machine, may not open enough files',
+      message: 'the limit of open files is reached',
       why: (error as Error).message,
       hint: 'raise the limit: ulimit -n 1024, or LimitNOFILE= of the systemd unit',
       exit: exit.failure,
@@ -317,9 +317,9 @@ export function explain(error: unknown): Explanation {
   if (/^(ERR_)?MODULE_NOT_FOUND$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
     return {
       code: 'incomplete',
-      message: 'a file of consentctl is missing: it is not installed whole, or was built again meanwhile',
+      message: 'a file of consentctl is missing: the installation is incomplete, or was rebuilt meanwhile',
       why: (error as Error).message.split('\n')[0],
-      hint: 'run the same command again; if that fails too: npm run setup in a clone, else install it again',
+      hint: 'run the command again; if that fails too, run npm run setup in a clone, or reinstall it',
       exit: exit.failure,
     }
   return { code: 'bug', message: error instanceof Error ? error.message : String(error), exit: exit.failure }

@@ -4,11 +4,11 @@ const maxKinds = 20
 
 export interface Kind {
   readonly code: string
-  /** Message with # for numbers, ids and quoted text; null once there are too many kinds. */
+  /** # replaces numbers, ids and quoted text; null beyond the maximum of kinds. */
   readonly message: string | null
 }
 
-/** Returns a function that classifies errors in bounded memory. It removes `subject` from the message. */
+/** Classifies errors in bounded memory, without `subject`. */
 export function openKinds(): (error: unknown, subject?: string) => Kind {
   const known = new Set<string>()
   return (error, subject = '') => {

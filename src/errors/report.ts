@@ -19,8 +19,8 @@ interface ReportContext {
 const maxExamples = 3
 
 /**
- * Reports many errors briefly: the first three of each kind, a hint with the first, and the number of others.
- * Messages of one kind differ only in numbers, ids and quoted text.
+ * Reports the first three errors of each kind, a hint with the first, and the number of others. Messages of a kind
+ * differ only in numbers, ids and quoted text.
  */
 export function reportsByKind(ctx: ReportContext & { readonly warn: (text: string) => Promise<void> }) {
   const kinds = new Map<string, { readonly first: string; count: number }>()
@@ -28,7 +28,7 @@ export function reportsByKind(ctx: ReportContext & { readonly warn: (text: strin
   return {
     add: async (error: unknown, subject: string, { isHinted = true } = {}): Promise<void> => {
       const { code, message } = kindOf(error, subject)
-      const name = `${exitOf(error)} ${code} ${message}` // of one code and message, some may be retried and some not
+      const name = `${exitOf(error)} ${code} ${message}` // only some may be worth a retry
       const kind = kinds.get(name) ?? { first: subject, count: 0 }
       kinds.set(name, kind)
       kind.count += 1
@@ -36,14 +36,14 @@ export function reportsByKind(ctx: ReportContext & { readonly warn: (text: strin
     },
     finish: async (): Promise<void> => {
       for (const { first, count } of kinds.values())
-        if (count > maxExamples) await ctx.warn(`and ${count - maxExamples} more like ${first}`)
+        if (count > maxExamples) await ctx.warn(`and ${count - maxExamples} more errors like ${first}`)
     },
   }
 }
 
 const hiddenCodes = new Set(['usage', 'settings', 'declined', 'interrupted', 'no_key', 'invalid_data'])
 
-/** Writes at most four lines of text, or one line of JSON. `subject`, such as an id, precedes the message. */
+/** At most four lines of text, or one of JSON. `subject`, such as an id, precedes the message. */
 export async function report(
   ctx: ReportContext,
   error: unknown,
@@ -70,12 +70,12 @@ export async function report(
   await write(lines)
 }
 
-/** An instance may repeat the key that it rejects. */
+/** An instance may echo the rejected key. */
 function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }
 
-/** Omits messages, which may quote a response or a file. */
+/** Without messages, which may quote a response or a file. */
 function stackLines(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 5) return []
   const { name, stack = '', cause } = error

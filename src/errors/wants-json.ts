@@ -5,7 +5,6 @@ interface Wishes {
   readonly output?: string
 }
 
-/** Returns true if errors are lines of JSON. */
 export function wantsJson({ json, output }: Wishes, { env }: Pick<Host, 'env'>): boolean {
   const format = json === undefined ? output : 'json'
   return format === 'json' || format === 'ndjson' || env['CONSENTCTL_ERROR_FORMAT'] === 'json'

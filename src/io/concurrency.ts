@@ -2,16 +2,16 @@ import { pMapIterable } from 'p-map'
 
 interface Bounds<Item> {
   readonly concurrency: number
-  /** Total size of unread results at which no further item is taken. Default: `concurrency`. */
+  /** Total size of unread results that stops further items. Default: `concurrency`. */
   readonly maxSize?: () => number
   readonly sizeOf?: (item: Item) => number
 }
 
 /**
- * Yields results in item order. An error of `map` or the source is thrown after the results before it.
+ * Yields results in item order; an error comes after the results before it.
  *
- * Adds to p-map: sizes, so that memory is bounded and a slow call does not hold back others; and when the consumer stops, a
- * wait for calls in flight and the end of the source, whose outcome must still be recorded.
+ * Beyond p-map: sizes bound the memory without a slow call holding back others, and a consumer that stops still waits
+ * for calls in flight, whose outcome must be recorded.
  */
 export async function* mapInOrder<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -7,9 +7,9 @@ export type Delimiter = (typeof delimiters)[number]
 
 export interface Table {
   readonly header: readonly string[]
-  /** @throws CliError invalid_data with a message that begins with the line number */
+  /** @throws CliError invalid_data; the message begins with the line number */
   readonly cells: (line: Line) => readonly string[]
-  /** Returns null if a line is invalid; `cells` then finds which. */
+  /** Null if a line is invalid; `cells` finds which. */
   readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
 }
 
@@ -33,19 +33,19 @@ export function requireWidth(cells: readonly string[], header: readonly string[]
   throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}${why}`)
 }
 
-/** Returns true for a CR outside of quotation marks, but for that of a CRLF. */
+/** True for a CR outside quotation marks that is not part of a CRLF. */
 function hasBareReturn({ bytes }: Line): boolean {
   return /\r(?!\n|$)/.test(bytes.toString('latin1').replace(/"[^"]*"/g, ''))
 }
 
-/** Returns the delimiter of a first line such as `sep=;`, which some spreadsheets write. */
+/** Reads a first line such as `sep=;`. */
 export function readSeparator({ bytes }: Line): Delimiter | undefined {
   const [, separator] = /^\ufeff?sep=(.)$/i.exec(bytes.subarray(0, 16).toString()) ?? []
   return delimiters.find(delimiter => delimiter === separator)
 }
 
 /**
- * Reads a header. Without a delimiter, chooses the one that gives the most known names, then the most columns.
+ * Without a delimiter, chooses the one with the most known names, then the most columns.
  *
  * @throws CliError if the header is invalid or has another separator
  */
@@ -58,7 +58,7 @@ export async function openTable(
     throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
   if (hasBareReturn(header))
     throw usageError(
-      'the lines end with a carriage return (CR) alone, so that the whole file is one line',
+      'the lines end with CR only, so the whole file is one line',
       'save the file as CSV with line feeds (LF or CRLF)',
     )
   const { parse } = await import('csv-parse/sync')
@@ -93,7 +93,7 @@ export async function openTable(
   if (!best) return read(',')
   if (best.header.length > 1 || !best.header[0]?.includes('|')) return best
   throw usageError(
-    'the columns of the header are separated by a vertical bar',
+    'the header’s columns are separated by a vertical bar',
     'export the file again with a comma, a semicolon or a tab as the separator',
   )
 }

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util'
 import { dataError } from '../errors/errors.ts'
 
 /**
- * Transcodes UTF-16 with a byte order mark to UTF-8, keeping the mark. Passes on anything else.
+ * Transcodes UTF-16 with a byte order mark to UTF-8 with one; other input is unchanged.
  *
  * @throws CliError invalid_data if the UTF-16 is damaged
  */

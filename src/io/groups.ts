@@ -1,13 +1,13 @@
-/** A single item may be larger than the maximum. */
+/** One item may exceed the maximum. */
 interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** Maximum time from a group's first item until it is yielded, full or not. */
+/** From a group's first item until it is yielded. */
 const maxWaitMs = 50
 
-/** Yields items in groups, in order. An error of the source is thrown after the items before it. */
+/** In order; an error comes after the items before it. */
 export async function* inGroups<Item>(
   source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,
@@ -57,7 +57,7 @@ export async function* inGroups<Item>(
   }
 }
 
-/** Returns null at the timeout, the end or an error; a later await of `coming` throws that error. */
+/** Null at the timeout, the end or an error, which a later await of `coming` throws. */
 function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
   timeoutMs: number,

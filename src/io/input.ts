@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type CliError, dataError, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Maximum bytes: far above any record, far below the memory. */
+/** Bytes. */
 export const longestLine = 1024 * 1024
 
 export interface Line {
@@ -10,7 +10,7 @@ export interface Line {
   readonly number: number
   /** Without the line terminator. */
   readonly bytes: Buffer
-  /** Length of the terminator, which follows `bytes` in memory. */
+  /** Follows `bytes` in memory. */
   readonly end: number
 }
 
@@ -19,7 +19,7 @@ export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
 
-/** Reads a file, or stdin for `-`. */
+/** `-` is stdin. */
 export function readLines(io: Io, source: string): AsyncGenerator<Line> {
   return splitLines(readChunks(io, source), nameOf(source))
 }
@@ -33,10 +33,10 @@ export async function* splitLines(
 }
 
 /**
- * Yields the non-empty lines that each chunk completes, ended by LF or CRLF. With `quoted`, a line does not end within
- * quotation marks, as in CSV (RFC 4180 section 2).
+ * Yields the non-empty lines that each chunk completes, ended by LF or CRLF. With `quoted`, lines do not end within
+ * quotation marks (RFC 4180 section 2).
  *
- * @throws CliError invalid_data at a line over 1 MiB, which may never end
+ * @throws CliError invalid_data at a line over 1 MiB
  */
 export async function* splitTogether(
   chunks: AsyncIterable<Buffer>,
@@ -70,14 +70,14 @@ export async function* splitTogether(
 }
 
 interface Scan {
-  /** Offset in the current bytes after the last terminator. */
+  /** After the last terminator. */
   position: number
-  /** Several in a line with quotation marks. */
+  /** Several in a quoted line. */
   terminators: number
   isOpen: boolean
 }
 
-/** Moves `scan` to the end of the current line; false if it is not in `bytes`. */
+/** False if the line's end is not in `bytes`. */
 function findEnd(bytes: Buffer, scan: Scan, quoted: boolean): boolean {
   for (let at = bytes.indexOf(10, scan.position); at !== -1; at = bytes.indexOf(10, scan.position)) {
     if (quoted && hasOddQuotes(bytes.subarray(scan.position, at))) scan.isOpen = !scan.isOpen
@@ -94,12 +94,12 @@ function hasOddQuotes(bytes: Buffer): boolean {
   return isOdd
 }
 
-/** Reads up to 1 MiB of UTF-8 from a file, or from stdin for `-`. */
+/** Up to 1 MiB of UTF-8; `-` is stdin. */
 export async function readText(io: Io, source: string): Promise<string> {
   return decode(await readBytes(io, source, 1), nameOf(source))
 }
 
-/** Reads a file, or stdin for `-`. @throws CliError invalid_data if it is larger than `maxMiB` */
+/** `-` is stdin. @throws CliError invalid_data above `maxMiB` */
 export async function readBytes(io: Io, source: string, maxMiB: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
@@ -113,7 +113,7 @@ export async function readBytes(io: Io, source: string, maxMiB: number): Promise
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Removes a byte order mark. @throws CliError invalid_data if the bytes are not UTF-8 */
+/** Removes a byte order mark. @throws CliError invalid_data unless UTF-8 */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
     return utf8.decode(bytes)
@@ -126,7 +126,7 @@ export function nameOf(source: string): string {
   return source === '-' ? 'standard input' : source
 }
 
-/** Reads a file, or stdin for `-`. @throws CliError (usage) if that fails or `signal` is aborted */
+/** `-` is stdin. @throws CliError (usage) on failure or abort */
 export async function* readChunks(io: Io, source: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stream = source === '-' ? io.stdin : createReadStream(source)
   signal?.addEventListener('abort', () => stream.destroy?.(), { once: true })

@@ -17,19 +17,18 @@ export interface Host {
   off(signal: (typeof signals)[number], listener: () => void): unknown
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const // Ctrl-C, a request to end, a closed terminal
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const // Ctrl-C, kill, a closed terminal
 
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
 
 interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
-  /** Width of the terminal, otherwise COLUMNS, otherwise 80. */
+  /** Of the terminal, else COLUMNS, else 80. */
   readonly columns: number
   readonly color: boolean
   /** Closed by its reader. */
   readonly closed: boolean
-  /** Does nothing once `closed`. */
   write(content: string | Uint8Array): Promise<void>
 }
 
@@ -46,7 +45,7 @@ export type ColorChoice = (typeof colorChoices)[number]
 export function openIo(host: Host, color: () => ColorChoice): Io {
   return {
     get stdin() {
-      return host.stdin // opened only on access, which takes time
+      return host.stdin // opened on access, which takes time
     },
     out: openSink(host.stdout, host.env, color),
     err: openSink(host.stderr, host.env, color),
@@ -98,7 +97,7 @@ function cannotWrite(cause: Error): CliError {
   return new CliError('io', exit.failure, `cannot write the output: ${cause.message}`, { cause })
 }
 
-/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with. The next one ends the process. */
+/** The first SIGINT, SIGTERM or SIGHUP aborts with the error to exit with; the next one ends the process. */
 export function listenForInterruption(host: Host): AbortSignal {
   const controller = new AbortController()
   const listeners = signals.map(signal => {

@@ -3,18 +3,18 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'nod
 import { dirname, resolve } from 'node:path'
 import { CliError, exit, settingsError, usageError } from '../errors/errors.ts'
 
-/** Private file with a temporary name until it is complete. The caller closes `file`. */
+/** Private, with a temporary name until complete. The caller closes `file`. */
 interface Draft {
   readonly file: FileHandle
   readonly part: string
-  /** Flushes the file and renames it durably. @throws the system's error; `isTaken` if the path exists */
+  /** Flushes and renames durably. @throws the system's error; `isTaken` if the path exists */
   take(path: string): Promise<void>
   /** Like `take`, but replaces an existing file. */
   replace(path: string): Promise<void>
   remove(): Promise<void>
 }
 
-/** Replaces a draft of the same name left by a killed process. @throws the system's error */
+/** Replaces a draft that a killed process left. @throws the system's error */
 export async function openDraft(part: string): Promise<Draft> {
   await rm(part, { force: true })
   const file = await open(part, 'ax', 0o600)
@@ -37,7 +37,7 @@ export async function openDraft(part: string): Promise<Draft> {
   }
 }
 
-/** Never replaces a file, except in a race on file systems without links. */
+/** Never replaces a file, except in a race without hard links. */
 async function giveName(part: string, path: string): Promise<void> {
   try {
     await link(part, path)
@@ -55,7 +55,7 @@ export function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'EEXIST'
 }
 
-/** Durable, including parents; readable only by the owner. @throws CliError settings if it cannot be made */
+/** Durable with its parents; only the owner can read it. @throws CliError settings */
 export async function makeFolder(path: string): Promise<void> {
   await makeEach(resolve(path)).catch((error: NodeJS.ErrnoException) => {
     if (!/^(ENOENT|ENOTDIR|EACCES|EPERM|EROFS)$/.test(String(error.code))) throw error
@@ -64,7 +64,7 @@ export async function makeFolder(path: string): Promise<void> {
   })
 }
 
-/** Not `recursive`, with which Node never ends below a folder such as /proc. */
+/** With `recursive`, Node never ends below a folder such as /proc. */
 async function makeEach(folder: string, hasParent = false): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 })
@@ -78,14 +78,13 @@ async function makeEach(folder: string, hasParent = false): Promise<void> {
   await syncFolder(dirname(folder))
 }
 
-/** Flushes a folder's entries, except on Windows, which cannot. */
+/** Windows cannot flush a folder's entries. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder).catch(() => null)
   await handle?.sync().catch(() => {})
   await handle?.close()
 }
 
-/** `part` is the path until `commit`. */
 export interface OutFile {
   readonly part: string
   readonly isEmpty: boolean
@@ -95,13 +94,12 @@ export interface OutFile {
 }
 
 /**
- * Opens a file that gets its name on `commit`. With `replaces`, an existing file is then replaced atomically.
+ * The file gets its name on `commit`; with `replaces`, atomically over an existing one.
  *
  * @throws CliError: usage if the path is taken, io (exit 1) if no file can be created
  */
 export async function openOutFile(path: string, flag = '--out', replaces = false): Promise<OutFile> {
-  if (path === '' || path === '-')
-    throw usageError(`${flag} needs the name of a file`, 'for standard output leave it out')
+  if (path === '' || path === '-') throw usageError(`${flag} must name a file`, 'for standard output leave it out')
   await requireFree(path, flag, replaces)
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
@@ -134,7 +132,8 @@ export async function openOutFile(path: string, flag = '--out', replaces = false
 export async function requireFree(path: string, flag: string, replaces = false): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found || (replaces && found.isFile())) return
-  if (replaces) throw usageError(`${flag}: ${path} is not a file, so it is not overwritten`, 'choose another name')
+  if (replaces)
+    throw usageError(`${flag}: ${path} is not a regular file and cannot be overwritten`, 'choose another name')
   const overwrite = flag === '--out' ? ', or overwrite it with --force' : ', or remove it'
   throw usageError(`${flag}: ${path} exists already`, `choose another name${overwrite}`)
 }

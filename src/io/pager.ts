@@ -7,11 +7,11 @@ import type { Host } from './io.ts'
 interface Pager {
   readonly closed: boolean
   write(text: string): Promise<void>
-  /** Resolves when the user quits. @throws CliError if the pager cannot be run */
+  /** Resolves when the user quits. @throws CliError */
   end(): Promise<void>
 }
 
-/** Starts PAGER through the shell. Default: less, which quits at once if everything fits on one screen. */
+/** Default: less, which quits if everything fits on a screen. */
 export function openPager({ env }: Pick<Host, 'env'>): Pager {
   const command = env['PAGER'] || 'less'
   const surroundings = { LESS: 'FRX', ...env }

@@ -8,10 +8,10 @@ export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
-/** Inputs that ended after an answer: a later prompt would wait forever. */
+/** Ended inputs: a prompt would wait forever. */
 const ended = new WeakSet<object>()
 
-/** Asks on stderr and returns the answer. @throws CliError at Ctrl-C or the end of the input */
+/** Prompts on stderr. @throws CliError at Ctrl-C or the end of input */
 export async function prompt(io: Io, question: string, interruption: AbortSignal): Promise<string> {
   const lines = createInterface({ input: io.stdin, output: io.err.stream })
   const interrupted = new Promise<never>((_, reject) => {
@@ -21,10 +21,10 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
-/** Does not echo the input. */
+/** Without echo. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
-  // Created before the question, because it sets raw mode: text pasted early must not be echoed.
+  // Sets raw mode before the question, so that early input is not echoed.
   const lines = createInterface({ input: io.stdin, output, terminal: true })
   const answer = ask(io, lines, '', async () => {})
   answer.catch(() => {}) // thrown below
@@ -39,7 +39,7 @@ export async function promptHidden(io: Io, question: string): Promise<string> {
 
 async function ask({ stdin }: Io, lines: Interface, question: string, endLine: () => Promise<void>): Promise<string> {
   if (ended.has(stdin)) throw declinedError()
-  // A terminal that gets Ctrl-D before readline sets raw mode passes it on as NUL.
+  // A terminal that gets Ctrl-D before raw mode passes it on as NUL.
   const onKey = (_: unknown, { sequence }: Key) => void (sequence === '\0' && lines.close())
   let onClose = () => {}
   const declined = new Promise<never>((_, reject) => {
@@ -61,7 +61,7 @@ async function ask({ stdin }: Io, lines: Interface, question: string, endLine: (
   }
 }
 
-/** The user declined, or typed another number than requested (exit 9). */
+/** Exit 9. */
 export function declinedError(answer = '', wanted = ''): CliError {
   const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
   return new CliError('declined', exit.declined, `${said}; nothing was done`)

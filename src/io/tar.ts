@@ -1,8 +1,8 @@
 const block = 512
 
 /**
- * Reads the files of a tar archive (POSIX.1-1988 ustar, and GNU's form of it), without a leading `./`. Rejects what programs read
- * in different ways, so that none can extract something else: extended headers, links, `..`, a name twice, anything after the end.
+ * Reads POSIX.1-1988 ustar and GNU archives, without a leading `./`. Rejects what tar programs read differently:
+ * extended headers, links, `..`, repeated names, anything after the end.
  * @throws SyntaxError with a message that completes "the archive …"
  */
 export function readTar(bytes: Buffer): Map<string, Buffer> {
@@ -33,7 +33,7 @@ function readHeader(header: Buffer): Header {
   if (header.length < block) throw cutOff()
   const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0)
   if (readOctal(header, 148, 8) !== sum || header.toString('latin1', 257, 262) !== 'ustar')
-    throw new SyntaxError('is none, or was changed')
+    throw new SyntaxError('is not a tar archive, or was changed')
   const end = header.subarray(0, 100).indexOf(0)
   const path = header.toString('utf8', 0, end === -1 ? 100 : end)
   const type = header.toString('latin1', 156, 157)

@@ -1,6 +1,6 @@
 import { isUuid } from '../contract/uuid.ts'
 
-/** Fields shown if their values look impersonal too; others are shown as `…`. */
+/** Shown if the values look impersonal too; others become `…`. */
 const plainFields = new Set(
   `id site_id accepted policy_version created_at updated_at deleted_at include_deleted from to limit actor_id
   account_id expires_at revoked_at last_used_on previous_valid_until overlap_hours used remaining reset data user
@@ -47,7 +47,7 @@ function redact(value: unknown, isWord = false): unknown {
   )
 }
 
-/** Omits personal filters, and ids that are not UUIDs. */
+/** Without personal filters and non-UUID ids. */
 export function redactUrl(url: string, path: string): string {
   const { pathname, searchParams } = new URL(url)
   const ids = pathname.split('/').slice(-path.split('/').length)

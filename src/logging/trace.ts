@@ -10,7 +10,7 @@ import { redactBody, redactHeader, redactUrl } from './redact.ts'
 
 const clockToleranceSeconds = 60
 
-/** Logs without secrets and personal data; with `isDebug` also headers and bodies. */
+/** Without secrets and personal data; `isDebug` adds headers and bodies. */
 export function openTrace(connection: Connection, settings: Settings, io: Io, isDebug: boolean): Trace {
   const { key } = connection
   const masked = (text: string) => (key ? text.replaceAll(key.value, maskKey(key.value)) : text)
@@ -67,7 +67,7 @@ function requestIdAndClock({ head, headers }: Received): string {
   return `${requestId === null ? '' : `, request ${redactHeader('x-request-id', requestId, maskKey)}`}${clock}`
 }
 
-/** Omits the text, which could hold personal data. */
+/** Without the text, which may hold personal data. */
 function reasonFor(error: CallError): string {
   if (error instanceof ApiError) return `${error.status} ${/^\w{1,40}$/.test(error.code) ? error.code : ''}`
   return error instanceof ContractError ? `${error.status}, not a response of this service` : error.code

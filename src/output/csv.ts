@@ -4,10 +4,8 @@ import { spreadParts } from './parts.ts'
 import { encodable, visible } from './safe.ts'
 
 /**
- * RFC 4180 with a header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, a cell that
- * looks like a formula gets an apostrophe (`formula.ts`).
- *
- * CSV for spreadsheets begins with a byte order mark. Its first rows decide which columns an object is spread over.
+ * RFC 4180 with header and CRLF. Null is an empty cell, an empty text is `""`. Unless `unguarded`, formulas get an
+ * apostrophe (`formula.ts`). For spreadsheets it begins with a byte order mark.
  */
 export const csv: Format = <Row>(view: View<Row>, options: RenderOptions) => {
   const { unguarded, isTerminal, spreadsheet } = options

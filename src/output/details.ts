@@ -10,10 +10,10 @@ const gap = 2
 
 const minWidth = 20
 
-/** Limit because the cost of cli-table3 is quadratic in the lines. */
+/** The cost of cli-table3 is quadratic in the lines. */
 const maxGridLines = 50
 
-/** One row as a list of names and values, without empty ones unless requested. Values are wrapped, never cut. */
+/** One row as names and values, without empty ones unless requested. Values wrap and are never cut. */
 export const details: Format = <Row>(
   view: View<Row>,
   { columns, uncut = false, wide = false, chosen = false, color }: RenderOptions,
@@ -44,7 +44,7 @@ export const details: Format = <Row>(
       grid.push(...lines.slice(start, start + maxGridLines).map(({ cells }) => cells))
       text.push(...grid.toString().split('\n'))
     }
-    // Colours are added last, because cli-table3 would count the escape sequences.
+    // Added last, because cli-table3 counts escape sequences.
     const colored = text.map((line, index) => {
       const [name, value] = [line.slice(0, nameWidth), line.slice(nameWidth).trimEnd()]
       const title = name.trim() && look.title(name.trimEnd()) + (value && ' '.repeat(nameWidth - name.trimEnd().length))

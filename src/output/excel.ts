@@ -1,7 +1,4 @@
-/**
- * Returns Excel's separator for the locale in `env`, else of the system: a semicolon if numbers have a decimal comma,
- * and in Switzerland.
- */
+/** Returns a semicolon if the locale's numbers have a decimal comma, and in Switzerland. */
 export function excelSeparator(env: Readonly<Record<string, string | undefined>>): 'comma' | 'semicolon' {
   const named = env['LC_ALL'] || env['LC_NUMERIC'] || env['LANG']
   if (named && /^(C|POSIX)\b/.test(named)) return 'comma'
@@ -10,7 +7,7 @@ export function excelSeparator(env: Readonly<Record<string, string | undefined>>
   return decimal?.value === ',' || /-(CH|LI)\b/.test(locale) ? 'semicolon' : 'comma'
 }
 
-/** Converts `de_DE.UTF-8` to `de-DE`. An invalid name becomes `en`. */
+/** `de_DE.UTF-8` → `de-DE`; an invalid name becomes `en`. */
 function toTag(locale: string | undefined): string | undefined {
   const tag = locale?.replace(/[.@].*$/s, '').replaceAll('_', '-')
   try {

@@ -5,41 +5,41 @@ export type Cell = string | number | boolean | null | object
 export interface Column<Row> {
   readonly name: string
   value(row: Row): Cell
-  /** Shorter name in tables. */
+  /** For tables. */
   readonly title?: string
-  /** Replaces the plain value in tables. */
+  /** Replaces the value in tables. */
   text?(row: Row): string
   tone?(row: Row): Tone | undefined
-  /** Replaces `text` in tables without room. */
+  /** Replaces `text` in narrow tables. */
   brief?(row: Row): string
-  /** Minimum width in tables, in cells, because later rows may have wider values. */
+  /** In cells, because later rows may be wider. */
   readonly minWidth?: number
-  /** True if never cut, because people copy it. */
+  /** Never cut, because people copy it. */
   readonly whole?: boolean
-  /** Replaces the value in CSV: an import reads it as this value. */
+  /** Replaces the value in CSV, where an import reads it. */
   source?(row: Row): Cell
-  /** Makes each key of an object a column, named by the prefix and the key. */
+  /** Each key becomes a column, named by the prefix and the key. */
   readonly parts?: {
     readonly prefix: string
     of(row: Row): Readonly<Record<string, unknown>> | null | undefined
-    /** True if a table of one row has a line for each key. */
+    /** In details, each key has a line. */
     readonly isSpread?: boolean
   }
-  /** True if shown in TSV and CSV only on request, because scripts count columns. */
+  /** In TSV and CSV only on request, because scripts count columns. */
   readonly onRequest?: boolean
-  /** True if shown in a table of one row only on request: long, and for programs. */
+  /** In details only on request. */
   readonly aside?: boolean
-  /** True if shown only once: no choice of columns may leave it out. */
+  /** Shown only once: column selection must include it. */
   readonly once?: boolean
   /** True for credentials; implied by `once`. */
   readonly secret?: boolean
-  /** Position in tables, lowest first; the highest are left out first. Columns without a rank need `wide`. */
+  /** Lowest first; the highest are left out first. Without a rank: only with `wide`. */
   readonly rank?: number
 }
 
 /** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** True if lines may wrap rather than leave out a column with a rank. */
+  /** Lines wrap rather than leave out a ranked column. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -49,7 +49,7 @@ export interface Renderer<Row> {
   begin(): string
   rows(rows: readonly Row[]): string
   end(): string
-  /** Returns columns with values in the rows so far that are not shown. */
+  /** Columns with values that are not shown. */
   leftOut?(): string[]
 }
 
@@ -63,14 +63,14 @@ export interface RenderOptions {
   readonly columns: number
   readonly color: boolean
   readonly header: boolean
-  /** True if the columns were requested. Typed formats show only these. */
+  /** Typed formats show only chosen columns. */
   readonly chosen?: boolean
-  /** Tables: nothing is cut, wrapped or left out. */
+  /** Nothing is cut, wrapped or left out of tables. */
   readonly uncut?: boolean
-  /** Tables: every column, uncut. */
+  /** Tables have every column, uncut. */
   readonly wide?: boolean
   readonly unguarded?: boolean
-  /** CSV for spreadsheets: their separator. */
+  /** Separator. */
   readonly spreadsheet?: ',' | ';' | undefined
   readonly isTerminal?: boolean
 }

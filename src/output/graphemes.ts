@@ -7,11 +7,11 @@ const simple = /^[ -~¡-¬®-ʯΑ-ΡΣ-ωА-ҁҊ-ԯ–—‘’“”…、。�
 
 const ascii = /^[ -~]*$/
 
-/** Returns the width in terminal columns. Control characters are not allowed. */
+/** In terminal columns; without control characters. */
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length
   if (!simple.test(text)) {
-    // Terminals draw each letter of an Indic conjunct; newer Unicode versions count it as one grapheme.
+    // Terminals draw each letter of an Indic conjunct, which newer Unicode counts as one grapheme.
     return text.split(/(?<=\p{M})(?=\p{L})/u).reduce((sum, part) => sum + stringWidth(part), 0)
   }
   let width = text.length
@@ -29,7 +29,7 @@ export function wrapped(text: string, width: number): string {
   return lines.join('\n')
 }
 
-/** Returns the graphemes that fit into `width`, at least one, and their width. */
+/** Returns the graphemes that fit, at least one, and their width. */
 export function prefix(text: string, width: number): [string, number] {
   const head = text.slice(0, width + 1)
   if (width > 0 && ascii.test(head)) return [text.slice(0, width), Math.min(text.length, width)]
@@ -44,7 +44,7 @@ export function prefix(text: string, width: number): [string, number] {
   return [text.slice(0, end), used]
 }
 
-/** Breaks text at spaces into lines of at most `width` cells, except longer words. */
+/** Wraps at spaces; longer words overflow. */
 export function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

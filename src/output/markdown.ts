@@ -5,7 +5,7 @@ export function markdownTable(header: readonly string[], rows: readonly (readonl
   return [line(header), `|${header.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** Undoes what `markdownText` escaped, for people who read the text of a page on a terminal. */
+/** Undoes `markdownText` for terminals. */
 export function withoutEntities(page: string): string {
   const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' }
   return page.replace(/&(?:#(\d+)|(amp|lt|gt));/g, (_, code, name) => named[name] ?? String.fromCharCode(Number(code)))

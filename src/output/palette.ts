@@ -1,9 +1,6 @@
 import type { ChalkInstance } from 'chalk'
 
-/**
- * Colours with a contrast of 4 or more on black and on white (WCAG 2.2, 1.4.3, asks for 3 for bold text and 4.5 for
- * other text). The word beside a colour always says the same.
- */
+/** Contrast of 4 or more on black and on white (WCAG 2.2, 1.4.3). A word always says the same as the colour. */
 export const colors = { good: 28, notable: 130, bad: 196, gone: 163 } as const
 
 export type Tone = keyof typeof colors
@@ -43,7 +40,7 @@ export interface Palette {
   tone(tone: Tone | undefined, text: string): string
 }
 
-/** Takes Chalk as a parameter, because a command without colour must not load it. */
+/** Chalk is a parameter, so that commands without colour do not load it. */
 export function palette(Chalk: new (options: { level: 0 | 2 }) => ChalkInstance, isColored: boolean): Palette {
   const chalk = new Chalk({ level: isColored ? 2 : 0 })
   return {

@@ -1,9 +1,9 @@
 import type { Cell, Column } from './format.ts'
 
-/** Spreadsheets have at most 16,384 columns. Further keys stay in the object's column. */
+/** Spreadsheets have at most 16,384 columns; further keys stay in the object's column. */
 const maxParts = 200
 
-/** Returns the column of one key, such as `pref.marketing`. */
+/** Such as `pref.marketing`. */
 export function findPart<Row>(columns: readonly Column<Row>[], name: string): Column<Row> | undefined {
   for (const column of columns) {
     const prefix = column.parts?.prefix
@@ -12,10 +12,7 @@ export function findPart<Row>(columns: readonly Column<Row>[], name: string): Co
   return undefined
 }
 
-/**
- * Replaces a column of objects by one for each key of `rows` and one for the rest, so that no key of later rows is
- * lost.
- */
+/** One column for each key of `rows`, and one for keys of later rows. */
 export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly Column<Row>[] {
   return columns.flatMap(column => {
     const { parts } = column
@@ -32,7 +29,7 @@ export function spreadParts<Row>(columns: readonly Column<Row>[], rows: readonly
   })
 }
 
-/** Returns true if an import reads the key as a column name. */
+/** True if an import reads the key as a column name. */
 function isName(name: string): boolean {
   return name !== '' && name !== '__proto__' && name === name.trim()
 }
@@ -49,7 +46,7 @@ function part<Row>({ parts }: Column<Row>, name: string): Column<Row> {
   }
 }
 
-/** Returns JSON, except for text that is not JSON: an import and `--pref` read it as it is. */
+/** Plain text if an import and `--pref` read it as such, else JSON. */
 export function toSource(value: unknown): string {
   return typeof value === 'string' && value !== '' && !isJson(value) ? value : JSON.stringify(value)
 }

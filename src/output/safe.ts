@@ -1,13 +1,12 @@
 /**
  * Code points that act on a terminal or deceive its reader:
  * - controls (C0, DEL, C1), line and paragraph separators, bidirectional controls, lone surrogates;
- * - invisible ones: zero-width characters and joiners (even in emoji and Indic scripts), fillers, tags, annotations,
- *   noncharacters, because different ids must look different;
+ * - invisible ones: zero-width characters and joiners (even in emoji), fillers, tags, annotations, noncharacters;
  * - blanks that are not spaces (U+2800, U+1D159);
- * - variation selectors except in emoji and keycaps, because a row of them can hide text;
- * - combining marks without a base, and more than eight on one base, which overflow into other lines.
+ * - variation selectors except in emoji and keycaps: a row of them can hide text;
+ * - combining marks without a base, and more than eight on one, which overflow into other lines.
  *
- * Compiled at first use, because most text is ASCII.
+ * Compiled at first use: most text is ASCII.
  */
 let unsafe: RegExp | undefined
 
@@ -20,18 +19,17 @@ function escapeUnsafe(text: string, toText: (point: string) => string): string {
 const plainAscii = /^[ -~]*$/
 const plainAsciiLines = /^[ -~\n]*$/
 
-/** Escapes unsafe code points as `\u{…}`. */
 export function visible(text: string): string {
   if (plainAscii.test(text)) return text
   return escapeUnsafe(text, point => `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
-/** Escapes lone surrogates, which a file cannot hold. */
+/** Files cannot hold lone surrogates. */
 export function encodable(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, visible)
 }
 
-/** Returns JSON with unsafe code points as `\uXXXX`. */
+/** Unsafe code points become `\uXXXX`. */
 export function safeJson(value: unknown, indent?: number): string {
   return escapedJson(JSON.stringify(value, null, indent))
 }
@@ -47,14 +45,14 @@ function escapedJson(text: string): string {
   return escapeUnsafe(text, point => (point === '\n' ? point : escaped(point)))
 }
 
-/** Returns a double-quoted YAML string: JSON, but with one escape for a code point beyond U+FFFF. */
+/** JSON, but with one escape beyond U+FFFF. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted
   return escapeUnsafe(quoted, point => (point.length > 1 ? `\\U${hex(point.codePointAt(0) ?? 0, 8)}` : escaped(point)))
 }
 
-/** Returns a TSV cell with `\t`, `\r`, `\n`, `\\`, and other unsafe code points as `\uXXXX`. */
+/** `\t`, `\r`, ` `, `\\`; other unsafe code points as `\uXXXX`. */
 export function tsvText(text: string): string {
   const cell = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
   if (plainAscii.test(cell)) return cell

@@ -6,15 +6,12 @@ import { visible } from './safe.ts'
 
 const gap = '  '
 
-/** Width below which columns are left out instead of cut. */
+/** Narrower columns are left out instead of cut. */
 const minWidth = 20
 
 /**
- * Aligned columns by rank, cut to the terminal's width. The first rows decide the widths, so that long lists stream.
- * Columns without room are left out, highest rank first, unless requested.
- *
- * Right-to-left text is not isolated, because most terminals would show the control characters. A terminal that
- * reorders lines may show the next cell on the other side.
+ * Columns by rank, cut to the terminal's width. The first rows decide the widths, so that long lists stream.
+ * Right-to-left text is not isolated: most terminals would show the control characters.
  */
 export const table: Format = <Row>(view: View<Row>, options: RenderOptions): Renderer<Row> => {
   const look = palette(Chalk, options.color)
@@ -86,7 +83,7 @@ function lineOf<Row>(
   return line
 }
 
-/** Returns requested columns in their order, else by rank all (`wide`) or those with a rank and a value. */
+/** Chosen columns in their order, else by rank: all (`wide`) or those with a rank and a value. */
 function candidates<Row>(
   { columns }: View<Row>,
   { chosen, wide }: RenderOptions,

@@ -10,7 +10,6 @@ export const tsv: Format = (view, options) => {
   }
 }
 
-/** Prints one id a line, as `rm -` reads them. */
 export const id: Format = view =>
   rowsOnly(rows => {
     const ids = rows.map(row => view.id(row)).filter(id => id !== '')

@@ -1,7 +1,7 @@
 import { type Format, rowsOnly, typed } from './format.ts'
 import { yamlText } from './safe.ts'
 
-/** A YAML 1.2 document for each row: a key on each line, its value as JSON. */
+/** A YAML 1.2 document for each row; values are JSON. */
 export const yaml: Format = (view, options) => {
   const shown = typed(view, options)
   const field = ([name, value]: [string, unknown]) => `${bareKey.test(name) ? name : yamlText(name)}: ${flow(value)}\n`
@@ -12,7 +12,7 @@ export const yaml: Format = (view, options) => {
   return rowsOnly(rows => rows.map(row => block(shown(row) as object)).join(''))
 }
 
-/** Keys that no reader takes for anything but a string. */
+/** Keys that every reader takes for a string. */
 const bareKey = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][a-z_]*$/
 
 function flow(value: unknown): string {

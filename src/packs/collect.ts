@@ -9,16 +9,16 @@ import { type Collected, manifestOf } from './content.ts'
 
 export interface Collecting {
   readonly client: Pick<Client, 'call' | 'text' | 'bytes' | 'supports'>
-  /** Rejects to end the collection. */
+  /** Rejects to cancel. */
   readonly pause: (ms: number) => Promise<void>
-  /** Called with the number of files so far; 0 until the log has the record. */
+  /** Files so far; 0 until the log has the record. */
   readonly onFiles?: (count: number) => void
 }
 
 const longestWaitMs = 5000
 const pollMs = 1000
 
-/** Verifies nothing. Returns null if the log does not have the record within `longestWaitMs`. */
+/** Verifies nothing. Null if the log does not have the record within `longestWaitMs`. */
 export async function collectPack(collecting: Collecting, id: string): Promise<Collected | null> {
   const { client, pause } = collecting
   const deadline = Date.now() + longestWaitMs
@@ -28,7 +28,7 @@ export async function collectPack(collecting: Collecting, id: string): Promise<C
     if (found || Date.now() >= deadline) return found
     collecting.onFiles?.(0)
     await pause(waitMs)
-    if (canCover) await orNull(() => client.text(api.log.addCheckpoint, {}), [403]) // a reader waits for the next one
+    if (canCover) await orNull(() => client.text(api.log.addCheckpoint, {}), [403]) // a reader waits for the next checkpoint
   }
 }
 
@@ -44,7 +44,7 @@ class Collection {
     this.#id = id
   }
 
-  /** Returns null if the record changed meanwhile, or is not in the log yet. */
+  /** Null if the record changed meanwhile, or is not in the log yet. */
   async read(): Promise<Collected | null> {
     const params = { id: this.#id }
     const readHistory = () => this.#client.text(api.consents.history, { params, query: { details: true } })
@@ -69,7 +69,7 @@ class Collection {
     await this.#addAdministration()
     await this.#addEarlier(versions)
     await this.#addRenderings()
-    await this.#addKeys() // last, because a key rotated meanwhile signed some of the other files
+    await this.#addKeys() // last: a key rotated meanwhile signed some files
     return this.#files
   }
 
@@ -86,7 +86,7 @@ class Collection {
     return this.#json('checkpoint.json')
   }
 
-  /** Returns false if the log does not have the entry. */
+  /** False if the log does not have the entry. */
   async #prove(file: string, record_id: string, version: number): Promise<boolean> {
     const query = { record_id, version, tree_size: this.#checkpoint.tree_size }
     const proof = await orNull(() => this.#client.text(api.log.inclusion, { query }), [404])
@@ -94,7 +94,7 @@ class Collection {
     return proof !== null
   }
 
-  /** Adds the notice, and entries about the site and the history's actors, up to the checkpoint. */
+  /** The notice, and entries about the site and the actors, up to the checkpoint. */
   async #addAdministration(): Promise<void> {
     if (!(await this.#client.supports(api.audit.list))) return
     const { site_id, policy_version } = this.#json<Consent>('record.json')
@@ -124,7 +124,7 @@ class Collection {
     }
   }
 
-  /** Adds the C2SP copies and the timestamp, if the instance has them. */
+  /** C2SP copies and timestamp, if available. */
   async #addRenderings(): Promise<void> {
     const query = { tree_size: this.#checkpoint.tree_size }
     await this.#addStamp('checkpoint.tsr', query.tree_size)
@@ -144,8 +144,8 @@ class Collection {
   }
 
   /**
-   * Adds the checkpoints between which the log got each entry of the history, and the notice; of entries that it got together
-   * with the proof of the last.
+   * Adds the checkpoints between which the log got the notice and each entry; entries of one checkpoint share the last
+   * one's proof.
    */
   async #addEarlier(versions: number): Promise<void> {
     for (let version = 1; version <= versions; ) {
@@ -159,7 +159,7 @@ class Collection {
     if (this.#files.has('notice.json')) await this.#addBracket(this.#checkpoint.account_id, notice_entry ?? 1)
   }
 
-  /** Returns the size of the first checkpoint that has the entry. */
+  /** Size of the first checkpoint with the entry. */
   async #addBracket(record_id: string, version: number): Promise<number> {
     const text = await this.#client.text(api.log.checkpoint, { query: { record_id, version } })
     const { tree_size, previous_size } = JSON.parse(text) as Checkpoint

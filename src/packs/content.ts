@@ -21,7 +21,7 @@ export interface PackContent
   readonly administration: readonly Entry[]
 }
 
-/** Verifies nothing, not even the files' form. */
+/** Verifies nothing. */
 export function contentOf(files: Collected): PackContent {
   const read = <T>(name: string) => JSON.parse(String(files.get(name))) as T
   const optional = <T>(name: string) => (files.has(name) ? read<T>(name) : null)

@@ -2,7 +2,7 @@ import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
 import { describeAnswers, describeFiles, describeRecord, listTexts, type PackOrigin, unverified } from './words.ts'
 
-/** Allows only the style below: no script, no image, no request. */
+/** No script, image or request; only the style below. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 const style = `body{font:11pt/1.45 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111}
@@ -80,7 +80,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Shows deceptive characters as `\u{…}`. */
+/** Deceptive characters become `\u{…}`. */
 function escapeHtml(text: string): string {
   return visible(text.replace(/\s+/g, ' ')).replace(/[&<>"']/g, each => entities[each] ?? '')
 }

@@ -5,7 +5,7 @@ import { visible } from '../output/safe.ts'
 import type { PackContent } from './content.ts'
 import { describeFiles, describeRecord, type PackOrigin, unverified } from './words.ts'
 
-/** Returns `README.txt`. Lines that begin with four blanks are commands; foreign text cannot begin such a line. */
+/** Lines that begin with four blanks are commands; foreign text cannot begin one. */
 export function formatReadme(pack: PackContent, origin: PackOrigin): string {
   const withAwk = origin.isSealed
     ? ', and the one with awk\ncompares every file with its digest in pack.json, which is signed'
@@ -80,7 +80,7 @@ function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
   ]
 }
 
-/** A minus marks a hash on the left. */
+/** A minus marks a left hash. */
 function steps({ leaf_index, tree_size, path }: InclusionProof): string {
   return inclusionRanges(leaf_index, tree_size)
     .map(({ from }, index) => `${from <= leaf_index ? '-' : ''}${path[index]}`)

@@ -5,9 +5,8 @@ import { formatReadme } from './readme.ts'
 import type { PackOrigin } from './words.ts'
 
 /**
- * Adds the explanations and an unsigned list of all files; a browser has no profile's key. Verifies nothing. `digest`
- * returns SHA-256 in hexadecimal.
- * @throws Error for a name that no pack has, because names come from the service
+ * Adds the explanations and an unsigned file list: a browser has no profile key. Verifies nothing. `digest`: SHA-256 in
+ * hexadecimal. @throws Error for a name that no pack has
  */
 export async function listUnsealed(
   collected: Collected,

@@ -7,14 +7,14 @@ import type { PackContent } from './content.ts'
 export interface PackOrigin {
   readonly instance: string
   readonly created_at: string
-  /** True if the pack was verified and its list of files is signed. */
+  /** Verified, with a signed list of files. */
   readonly isSealed: boolean
 }
 
 export const unverified =
   'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
 
-/** Describes the answers of a history. Of a purged record the purposes are not known, so neither is the state. */
+/** A purged record's purposes, and so its state, are unknown. */
 export function describeAnswers(history: PackContent['history']): string[] {
   const states = history.some(({ action }) => action === 'purged') ? [] : consentStates(history)
   return history.map(({ accepted }, index) => {
@@ -208,7 +208,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
   },
 ]
 
-/** Returns only the texts about files that the pack has. */
+/** Only about files in the pack. */
 export function describeFiles(pack: PackContent, origin: PackOrigin): FileWords[] {
   return words.filter(({ isIn }) => isIn(pack, origin))
 }

@@ -26,8 +26,7 @@ interface NewReceipt<Stored> {
 }
 
 /**
- * Appends a receipt. link(2) claims its name: of two processes, the second makes its receipt again after the first
- * one's, so the chain never forks.
+ * link(2) claims the name: the second of two processes makes its receipt again, so the chain never forks.
  * @throws CliError invalid_data (exit 5) if the newest receipt is missing: its number is not reused
  */
 export async function appendToChain<Stored>(
@@ -44,7 +43,7 @@ export async function appendToChain<Stored>(
         last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
       const text = make(last + 1, previous)
       const path = receiptPath(store, last + 1)
-      // Checked before writing, because the chain is append-only.
+      // Before writing: the chain is append-only.
       const made = read(`receipt ${last + 1}`, Buffer.from(text))
       if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(dirname(folder))
@@ -54,7 +53,7 @@ export async function appendToChain<Stored>(
   })
 }
 
-/** Checks early that a receipt can be appended. @throws CliError like `appendToChain` */
+/** @throws CliError like `appendToChain` */
 export async function requireAppendable(store: ReceiptStore): Promise<void> {
   const { folder } = store
   await explainIo(`${folder} cannot be written`, async () => {
@@ -66,11 +65,11 @@ export async function requireAppendable(store: ReceiptStore): Promise<void> {
   })
 }
 
-/** Number and SHA-256 of the newest receipt. */
+/** Of the newest receipt. */
 const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
 export type ChainHead = z.output<typeof ChainHead>
 
-/** Returns null without a head. It is written after the receipt, so it may be behind. */
+/** Null without a head. Written after the receipt, so it may be behind. */
 export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   const { headFile } = store
   const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
@@ -82,7 +81,7 @@ export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
   }
 }
 
-/** Never replaces a later head. Only warns if it fails, because the receipt exists. */
+/** Never replaces a later head. Failure only warns: the receipt exists. */
 export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
   const { headFile } = store
   const part = partOf(headFile)
@@ -98,13 +97,13 @@ export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<v
   }
 }
 
-/** Returns how a chain contradicts its head, or null. `digest` is null if the receipt is missing. */
+/** Null if the chain has the head. `digest` is null for a missing receipt. */
 export function findHeadFault(head: ChainHead, digest: string | null): string | null {
   if (digest === null) return `receipt ${head.number} is missing`
   return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`
 }
 
-/** @throws CliError invalid_data (exit 5) if the newest receipt is missing or changed */
+/** @throws CliError invalid_data (exit 5) */
 async function requireHead(store: ReceiptStore): Promise<void> {
   const head = await readHead(store)
   if (head === null) return

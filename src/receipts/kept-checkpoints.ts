@@ -12,7 +12,7 @@ export interface Kept {
   readonly checkpoints: readonly SignedCheckpoint[]
 }
 
-/** @throws CliError if the file has anything but checkpoints */
+/** @throws CliError for anything but checkpoints */
 export function readKept(file: string): Kept {
   const text = textOf(file)
   if (text === null) return { text, checkpoints: [] }
@@ -42,18 +42,18 @@ function textOf(file: string): string | null {
 }
 
 /**
- * Appends checkpoints by replacing the file with one that only its owner can read.
+ * Replaces the file with one that only its owner can read.
  * @throws CliError if it cannot be written, or is no longer `before`
  */
 export async function addKept(file: string, before: Kept, documents: readonly string[]): Promise<void> {
   const isKnown = new Set(before.checkpoints.map(({ text }) => text))
   const added = documents.filter(document => !isKnown.has(document))
   if (added.length === 0 && before.text !== null) return
-  const part = `${file}.part` // also a lock (`wx`), so that no command loses what another has kept
+  const part = `${file}.part` // also a lock (`wx`) against other commands
   try {
     const handle = await open(part, 'wx', 0o600)
     try {
-      if (textOf(file) !== before.text) throw new Error('another command has written it meanwhile')
+      if (textOf(file) !== before.text) throw new Error('another command has written to it meanwhile')
       await handle.writeFile((before.text ?? '') + added.join(''), 'latin1')
       await handle.sync()
     } catch (error) {

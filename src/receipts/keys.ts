@@ -9,23 +9,23 @@ import { createFile, explainIo, nullIfMissing, type ReceiptStore } from './store
 
 export interface ReceiptKey {
   readonly key: KeyObject
-  /** RFC 7638 thumbprint, the `key_id` of documents. */
+  /** RFC 7638 thumbprint. */
   readonly id: string
   /**
-   * Returns an HMAC-SHA-256 in hexadecimal. Its key is derived from the private key by HKDF (RFC 5869), so that only
-   * the key's owner can test a guess.
+   * HMAC-SHA-256 in hexadecimal, with a key derived by HKDF (RFC 5869): only the private key's owner can test a
+   * guess.
    */
   hmacOf(subject: string): string
 }
 
-/** Reads or creates the profile's key. @throws CliError if that fails */
+/** @throws CliError if it cannot be read or created */
 export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   const present = await findReceiptKey(store)
   if (present) return present
   const { keyFile } = store
   await explainIo(`${keyFile} cannot be written`, async () => {
     await makeFolder(dirname(keyFile))
-    // If two processes create it at once, both read the winner's.
+    // Of two processes, both read the winner's key.
     await createFile(keyFile, partOf(keyFile), privatePem(newSigningKey()))
   })
   const made = await findReceiptKey(store)
@@ -48,7 +48,7 @@ export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | 
   }
 }
 
-/** Returns the public keys that verify the profile's documents; none before the first signature. */
+/** None before the first signature. */
 export async function ownKeys(store: ReceiptStore): Promise<readonly KeyObject[]> {
   const own = await findReceiptKey(store)
   return own ? [createPublicKey(own.key)] : []
@@ -60,7 +60,7 @@ async function makePrivate({ keyFile, warn }: ReceiptStore): Promise<void> {
   await warn(`warning: ${keyFile} was open to others, who may have copied it; now only you can read it`)
 }
 
-/** Separates this use of the private key from any other. */
+/** Separates uses of the private key. */
 const purpose = 'consentctl erasure receipt: subject identifiers'
 
 function toReceiptKey(key: KeyObject): ReceiptKey {

@@ -1,10 +1,10 @@
-/** A sentence that a signed document may say, with the observation that justifies it. */
+/** With the observation that justifies it. */
 export interface Sentence<Seen> {
   readonly entitledBy: string
   holds(seen: Seen): boolean
 }
 
-/** Returns the name of the only sentence that holds. @throws Error for none or several, which is a bug */
+/** @throws Error unless exactly one holds */
 export function choose<Name extends string, Seen>(table: Readonly<Record<Name, Sentence<Seen>>>, seen: Seen): Name {
   const [name, another] = (Object.keys(table) as Name[]).filter(each => table[each].holds(seen))
   if (name === undefined || another !== undefined)

@@ -15,13 +15,13 @@ export interface Operator {
   readonly host: string
 }
 
-/** Null if the instance does not say. */
+/** Null if not known. */
 export interface Identity {
   readonly account_id: string | null
   readonly api_key_id: string | null
 }
 
-/** `scopes` is null for a user, and if the instance does not say. */
+/** `scopes`: null for a user, or if not known. */
 export interface IdentifiedKey extends Identity {
   readonly scopes: readonly string[] | null
 }
@@ -33,7 +33,7 @@ export interface Signer extends Operator, Identity {
   readonly key: ReceiptKey
 }
 
-/** Reads or creates the signing key, and asks for the account unless it is given. @throws CliError if either fails */
+/** Reads or creates the signing key, and requests the account unless given. @throws CliError */
 export async function openSigner(
   ctx: Context,
   store: ReceiptStore = locateReceipts(ctx),
@@ -47,7 +47,7 @@ export async function openSigner(
 
 const unknown: IdentifiedKey = { account_id: null, api_key_id: null, scopes: null }
 
-/** Asks the instance for the account, because a record of another account is just a 404. */
+/** The account matters because another account's record is just a 404. */
 export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<IdentifiedKey> {
   if (!(await api.supports(caller.get))) return unknown
   try {
@@ -60,8 +60,8 @@ export async function identify(api: Client, onResponse?: (response: ResponseInfo
 }
 
 /**
- * Fails as the request that needs the scope would, but before the user confirms it.
- * @throws CliError `forbidden` (exit 4) if the instance says that the key lacks the scope
+ * Fails as the request would, but before the user confirms.
+ * @throws CliError `forbidden` (exit 4)
  */
 export function requireScope({ settings }: Context, { scopes }: IdentifiedKey, scope: Scope): void {
   if (scopes === null || scopes.includes(scope)) return
@@ -78,6 +78,6 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    return 'unknown' // a container's user may have no name
+    return 'unknown' // in some containers
   }
 }

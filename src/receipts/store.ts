@@ -7,7 +7,7 @@ import { isTaken, openDraft } from '../io/new-file.ts'
 export interface ReceiptStore {
   readonly profile: string
   readonly keyFile: string
-  /** Number and digest of the newest receipt. Stored beside the key: anyone who can change it there could also sign. */
+  /** Newest number and digest, beside the key: anyone who can change it there could also sign. */
   readonly headFile: string
   readonly folder: string
   warn(line: string): Promise<void>
@@ -25,7 +25,7 @@ export function locateReceipts({ settings, warn }: Pick<Context, 'settings' | 'w
   }
 }
 
-/** Import receipts have a separate chain but the same key. */
+/** A separate chain with the same key. */
 export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): ReceiptStore {
   const { settings } = ctx
   const name = toFileName(settings.profile.value)
@@ -36,16 +36,13 @@ export function locateImportReceipts(ctx: Pick<Context, 'settings' | 'warn'>): R
   }
 }
 
-/** Returns the name's SHA-256 if the name could lead out of the folder or is too long. */
+/** SHA-256 of names that could lead out of the folder or are too long. */
 export function toFileName(profile: string): string {
   const isSafe = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@-]*$/u.test(profile) && Buffer.byteLength(profile) <= 200
   return isSafe ? profile : `~${sha256(profile)}`
 }
 
-/**
- * Creates a file atomically and durably; returns false if the name is taken. `part` is its temporary name; a killed
- * process's file there is replaced.
- */
+/** Atomic and durable; false if the name is taken. `part` is temporary: a killed process's file is replaced. */
 export async function createFile(path: string, part: string, content: string): Promise<boolean> {
   const draft = await openDraft(part)
   try {
@@ -66,7 +63,7 @@ export function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** @throws CliError io (exit 1) for a file system error */
+/** @throws CliError io (exit 1) */
 export async function explainIo<T>(message: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -7,9 +7,8 @@ import type { Sourced } from './folders.ts'
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
 /**
- * Reads Node's authorities and those of a PEM file. `extra` is NODE_EXTRA_CA_CERTS, which Node ignores when
- * authorities are given.
- * @throws CliError (settings)
+ * Node's authorities and those of a PEM file. `extra` is NODE_EXTRA_CA_CERTS, which Node ignores when authorities are
+ * given. @throws CliError (settings)
  */
 export async function readAuthorities({ value: file, source }: Sourced, extra: string | undefined): Promise<string[]> {
   const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {

@@ -24,7 +24,7 @@ interface ConnectionOptions {
   readonly io: Io
   readonly flags: RequestFlags
   readonly version: string
-  /** Returns null if requests are sent without a key. */
+  /** Null if requests need no key. */
   readonly readKey: () => Promise<Sourced | null>
   readonly interruption: () => AbortSignal
 }
@@ -46,7 +46,7 @@ export async function resolveConnection(options: ConnectionOptions): Promise<Con
     timeout: timeout && timeout * 1000,
     maxWait: secondsOf('max-wait', flags.maxWait, env, 0) ?? defaultMaxWaitSeconds,
     pause,
-    interruption: options.interruption(), // created late: while the key is read, a signal ends the process
+    interruption: options.interruption(), // late: while the key is read, a signal ends the process
     trace: io.err.isTerminal && !flags.quiet ? waitMessages(io) : null,
   }
   if (!flags.verbose && !flags.debug) return connection
@@ -66,7 +66,7 @@ async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   await setTimeout(seconds * 1000, undefined, { signal })
 }
 
-/** Shows waits of a second or more. */
+/** For waits of a second or more. */
 function waitMessages(io: Io): Trace {
   return {
     follow: (_call, _request, send) => send(),

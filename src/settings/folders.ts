@@ -3,13 +3,13 @@ import { settingsError } from '../errors/errors.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** The source is a flag, a variable, a profile or the default. */
+/** A value and its flag, variable, profile or default. */
 export interface Sourced {
   readonly value: string
   readonly source: string
 }
 
-/** Returns null without a home folder. macOS uses the Linux folder. */
+/** Null without a home folder. macOS uses the Linux folder. */
 export function configFolder(env: Env, platform: string): Sourced | null {
   return (
     whole(env, 'CONSENTCTL_CONFIG_DIR') ??
@@ -19,14 +19,14 @@ export function configFolder(env: Env, platform: string): Sourced | null {
   )
 }
 
-/** Returns the folder of journals and receipts. @throws CliError (settings) without a home folder */
+/** For journals and receipts. @throws CliError (settings) without a home folder */
 export function stateFolder(env: Env, platform: string): Sourced {
   const folder =
     whole(env, 'CONSENTCTL_STATE_DIR') ??
     (platform === 'win32' ? below(env, platform, 'LOCALAPPDATA', 'consentctl', 'state') : null) ??
     below(env, platform, 'XDG_STATE_HOME', 'consentctl') ??
     inHome(env, platform, '.local', 'state', 'consentctl')
-  if (!folder) throw settingsError('no home folder to keep journals in', 'set CONSENTCTL_STATE_DIR')
+  if (!folder) throw settingsError('no home folder for journals', 'set CONSENTCTL_STATE_DIR')
   return folder
 }
 
@@ -35,7 +35,7 @@ function whole(env: Env, name: string): Sourced | null {
   return value ? { value, source: name } : null
 }
 
-/** Ignores relative paths, which are invalid (XDG Base Directory 0.8). */
+/** Relative paths are invalid (XDG Base Directory 0.8). */
 function below(env: Env, platform: string, name: string, ...parts: string[]): Sourced | null {
   const { isAbsolute, join } = platform === 'win32' ? win32 : posix
   const base = env[name]

@@ -4,10 +4,10 @@ import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
 
-/** Read once, at the first request, because a key command may prompt. */
+/** Read once, at the first request: a key command may prompt. */
 export interface KeySource {
   readonly source: string
-  /** Null if the key must be read from a file or a command. */
+  /** Null if a file or a command has the key. */
   readonly atHand: string | null
   /** @throws CliError `no_key` (exit 4) */
   read(): Promise<Sourced>
@@ -72,8 +72,8 @@ const maxBytes = 64 * 1024
 const tooLarge = 'it is larger than 64 KiB, too large for a key'
 
 /**
- * Reads a key from a regular file or a pipe such as a shell's `<(…)`, without a byte order mark. Only warns if others
- * can read or change it, because mounted secrets often allow that.
+ * Reads a regular file or a pipe such as `<(…)`. Only warns if others can read or change it: mounted secrets often
+ * allow that.
  */
 export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
   const descriptor = openWithoutBlocking(path)
@@ -89,7 +89,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   }
 }
 
-/** Opens without waiting for a pipe's writer: no timeout could end that wait. */
+/** Does not wait for a pipe's writer, which no timeout could end. */
 function openWithoutBlocking(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
@@ -118,7 +118,7 @@ async function readPipe(path: string, descriptor: number, timeoutMs: number): Pr
   }
 }
 
-/** The group may read it, because services share secrets that way. */
+/** Group access is allowed: services share secrets that way. */
 function isExposed({ mode }: Stats): boolean {
   return platform() !== 'win32' && (mode & 0o027) !== 0
 }
@@ -136,8 +136,8 @@ function unusable(path: string, reason: string) {
 }
 
 /**
- * Runs a profile's key_command in the shell. It can prompt on stderr, but cannot read stdin, which may hold records.
- * Anyone who can write to `configFile` can run any program as this user.
+ * Runs key_command in the shell. It can prompt on stderr; stdin may hold records. Anyone who can write to `configFile`
+ * can run any program as this user.
  */
 export async function runKeyCommand(
   command: string,
@@ -157,7 +157,7 @@ export async function runKeyCommand(
     let size = 0
     const stop = (reason: string) => {
       child.kill()
-      child.stdout.destroy() // a grandchild may hold it open
+      child.stdout.destroy() // a grandchild may hold it
       child.unref()
       reject(fails(reason))
     }
@@ -176,7 +176,7 @@ export async function runKeyCommand(
   })
 }
 
-/** @throws CliError if others than this user or root can change the file */
+/** @throws CliError if others can change the file, except root */
 function requirePrivate(configFile: string): void {
   const { mode, uid } = statSync(configFile)
   const me = userInfo().uid

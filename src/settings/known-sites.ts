@@ -13,7 +13,7 @@ function readKnown(settings: Settings): Record<string, string[]> {
   try {
     return Known.parse(JSON.parse(readFileSync(fileOf(settings), 'utf8')))
   } catch {
-    return {} // missing, or of another version; only completions use it
+    return {} // missing, or of another version
   }
 }
 
@@ -30,6 +30,6 @@ export function rememberSites(settings: Settings, names: readonly string[]): voi
     writeFileSync(`${file}.part`, `${JSON.stringify(known, null, 2)}\n`, { mode: 0o600 })
     renameSync(`${file}.part`, file)
   } catch {
-    // Listing sites must not fail because of completions.
+    // Used only by completions.
   }
 }

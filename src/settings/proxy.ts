@@ -3,10 +3,7 @@ import { settingsError } from '../errors/errors.ts'
 import type { Env } from './folders.ts'
 import { isLoopback } from './settings.ts'
 
-/**
- * Loopback addresses use no proxy, because it would see the key.
- * @throws CliError (settings) for an unusable proxy
- */
+/** None for loopback addresses: it would see the key. @throws CliError (settings) */
 export function proxyFor(address: string, env: Env): Connection['proxy'] {
   const { protocol, hostname, port } = new URL(address)
   if (isLoopback(hostname) || isExempt(hostname, port || defaultPort(protocol), env)) return null
@@ -25,7 +22,7 @@ export function proxyFor(address: string, env: Env): Connection['proxy'] {
   return { url: url.href, shown: url.origin, source }
 }
 
-/** NO_PROXY lists `*` or domains, which include their subdomains, each with an optional port. */
+/** NO_PROXY: `*`, or domains with their subdomains, each with an optional port. */
 function isExempt(hostname: string, port: string, env: Env): boolean {
   const entries = (env['no_proxy'] || env['NO_PROXY'] || '').toLowerCase().split(/[\s,]+/)
   return entries.filter(Boolean).some(entry => {

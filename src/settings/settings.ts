@@ -16,13 +16,12 @@ interface SettingsHost {
 }
 
 export interface Configuration {
-  /** Null without a home folder. */
   readonly folder: Sourced | null
   readonly config: Config
   readonly profile: Sourced
 }
 
-/** Unlike `resolveSettings`, accepts an unknown profile and unusable values. */
+/** Accepts an unknown profile and unusable values, unlike `resolveSettings`. */
 export function readConfiguration(flags: GlobalFlags, { env, platform }: Omit<SettingsHost, 'warn'>): Configuration {
   const folder = configFolder(env, platform)
   const config = folder ? readConfig(folder.value) : { profiles: {} }
@@ -35,10 +34,10 @@ export function readConfiguration(flags: GlobalFlags, { env, platform }: Omit<Se
 /** @throws CliError without a home folder */
 export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): string {
   if (folder) return folder.value
-  throw settingsError('no home folder to keep the configuration in', 'set CONSENTCTL_CONFIG_DIR')
+  throw settingsError('no home folder for the configuration', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** Returns true if a flag or a variable names the profile. */
+/** True if a flag or a variable names the profile. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }
@@ -49,7 +48,7 @@ export function checkProfileName(name: string): void {
   throw usageError(`invalid profile name "${name}"`, 'use letters, digits and hyphens')
 }
 
-/** An empty variable counts as not set; an empty flag is a usage error. */
+/** An empty variable is unset; an empty flag is a usage error. */
 export function sourced(value: string | undefined, source: string): Sourced | null {
   if (value === '' && source.startsWith('--')) throw usageError(`${source} must not be empty`)
   return value ? { value, source } : null
@@ -72,16 +71,16 @@ export interface Settings {
   readonly baseUrl: Sourced | null
   readonly site: Sourced | null
   readonly email: Sourced | null
-  /** True if destructive commands require more than --yes. */
+  /** Destructive commands require more than --yes. */
   readonly isProtected: boolean
   readonly caFile: Sourced | null
   readonly apiKey: KeySource | null
-  /** Address that the profile's key is for, if not the instance. */
+  /** Address of the profile's key, if not the instance. */
   readonly keyIsFor: string | null
   readonly allowHttp: readonly string[]
 }
 
-/** @throws CliError for an unreadable file, an invalid address or an unknown profile */
+/** @throws CliError */
 export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Settings {
   const { env, platform } = host
   const configuration = readConfiguration(flags, host)
@@ -111,7 +110,7 @@ export function resolveSettings(flags: GlobalFlags, host: SettingsHost): Setting
   }
 }
 
-/** @throws CliError if no instance is set, or if a key would be sent over plain http to another machine */
+/** @throws CliError if no instance is set, or a key would go over plain http to another machine */
 export function requireBaseUrl({ baseUrl, allowHttp }: Settings): string {
   if (!baseUrl)
     throw settingsError('no instance is set', 'consentctl auth login --base-url https://… , or set CONSENTCTL_BASE_URL')
@@ -134,7 +133,7 @@ export function requireApiKey({ apiKey, keyIsFor, baseUrl }: Settings): KeySourc
   )
 }
 
-/** An environment's key is sent to any address, a profile's only to the scheme, host and port it was stored for. */
+/** The environment's key goes to any address, a profile's only to the scheme, host and port it was stored for. */
 function findKey(
   { folder, profile }: Configuration,
   stored: Profile | undefined,
@@ -154,7 +153,7 @@ function findKey(
   return { apiKey: credential ? storedKey(profile.value, credential.api_key) : null, keyIsFor: null }
 }
 
-/** A protected profile protects its instance in other profiles too. */
+/** A protected profile also protects its instance in other profiles. */
 function isProtected({ config, profile }: Configuration, baseUrl: Sourced | null): boolean {
   return Object.entries(config.profiles).some(([name, { protected: isSet, base_url }]) => {
     const isHere = base_url && baseUrl && originOf(base_url) === originOf(baseUrl.value)
@@ -169,12 +168,12 @@ export function parseBaseUrl(value: string, source: string): string {
     const shown = value.includes('@') ? '' : ` "${value}"` // may hold a password
     throw usageError(`${source}: invalid address${shown}`, 'use an address like https://consent.example.com')
   }
-  if (url.username || url.password) throw usageError(`${source}: an address must not hold credentials`)
+  if (url.username || url.password) throw usageError(`${source}: an address must not contain credentials`)
   if (url.search || url.hash) throw usageError(`${source}: an address must not have a query or a fragment`)
   const path = url.pathname.replace(/\/+$/, '')
   const [, prefix] = /^(.*)\/api(?:\/.*)?$/.exec(path) ?? []
   if (prefix !== undefined)
-    throw usageError(`${source}: leave the path of the API off: "${value}"`, `use ${url.origin}${prefix}`)
+    throw usageError(`${source}: remove the path of the API from "${value}"`, `use ${url.origin}${prefix}`)
   return url.origin + path
 }
 
@@ -186,7 +185,7 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** Accepts at most a day. @throws CliError (usage) */
+/** At most a day. @throws CliError (usage) */
 export function parseSeconds(text: string, source: string, least: number): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (seconds >= least && seconds <= 86_400) return seconds
@@ -198,13 +197,13 @@ interface JobOrigin {
   readonly base_url: string
 }
 
-/** Adds the flags that select the job's instance; null if the settings select it already. */
+/** Adds flags that select the job's instance; null if selected already. */
 export function commandForOrigin(settings: Settings, { profile, base_url }: JobOrigin, command: string): string | null {
   if (settings.profile.value === profile && requireBaseUrl(settings) === base_url) return null
   return `${command} -p ${profile} --base-url ${base_url}`
 }
 
-/** @throws CliError (usage) if the settings select another instance than the job's */
+/** @throws CliError (usage) for another instance than the job's */
 export function requireSameOrigin(settings: Settings, origin: JobOrigin, command: string): void {
   const hint = commandForOrigin(settings, origin, command)
   if (hint === null) return

@@ -8,13 +8,13 @@ import { configFolder } from './folders.ts'
 
 export interface Profile {
   readonly base_url?: string | undefined
-  /** Default site of new records. */
+  /** For new records. */
   readonly site?: string | undefined
   readonly email?: string | undefined
   readonly protected?: boolean | undefined
-  /** Shell command that prints the key. */
+  /** Prints the key, run by the shell. */
   readonly key_command?: string | undefined
-  /** PEM file of additional certificate authorities. */
+  /** Additional certificate authorities, PEM. */
   readonly ca_file?: string | undefined
 }
 
@@ -23,10 +23,10 @@ export interface Config {
   readonly profiles: Readonly<Record<string, Profile>>
 }
 
-/** Keys by profile. */
+/** By profile. */
 export type Credentials = Readonly<Record<string, { readonly api_key: string; readonly base_url: string }>>
 
-/** Loose, so that a later version's fields are kept. */
+/** Keeps a later version's fields. */
 const configSchema = () => {
   const text = z.string().optional()
   const texts = { base_url: text, site: text, email: text, key_command: text, ca_file: text }
@@ -51,7 +51,7 @@ export function readConfig(folder: string): Config {
   return readJsonFile<Config>(configFile(folder), configSchema, { profiles: {} })
 }
 
-/** Also removes other users' permissions, with a warning. */
+/** Removes other users' permissions, with a warning. */
 export function readCredentials(folder: string, warn: Warn): Credentials {
   const file = credentialsFile(folder)
   const exists = restrict(file, 0o600, warn)
@@ -71,7 +71,7 @@ export function freeProfile(folder: string, name: string): string {
   }
 }
 
-/** Never throws, because help needs no valid settings. */
+/** Never throws: help needs no valid settings. */
 export function hasProfile({ env, platform }: Pick<Host, 'env' | 'platform'>): boolean {
   try {
     const folder = configFolder(env, platform)
@@ -86,10 +86,10 @@ export function profileFor(folder: string, baseUrl: string): string | undefined 
   return profiles.find(([, profile]) => profile.base_url === baseUrl)?.[0]
 }
 
-/** Set on folders such as /tmp, where nobody can replace another user's file. */
+/** On folders such as /tmp: others cannot replace a user's file. */
 const stickyBit = 0o1000
 
-/** Only warns for a folder that is not this program's, because it may hold other files. */
+/** Only warns for a shared folder: it may hold other files. */
 function restrictFolder(folder: string, warn: Warn): void {
   if (basename(folder) === 'consentctl') return void restrict(folder, 0o700, warn)
   const { mode } = statSync(folder)
@@ -97,7 +97,7 @@ function restrictFolder(folder: string, warn: Warn): void {
   if (isShared) warn(`others can write to ${folder}, and so replace your keys`)
 }
 
-/** Returns false if the path does not exist. */
+/** False if the path does not exist. */
 function restrict(path: string, mode: number, warn: Warn): boolean {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found || !isOpenToOthers(found.mode)) return found !== undefined
@@ -106,7 +106,7 @@ function restrict(path: string, mode: number, warn: Warn): boolean {
     chmodSync(path, mode)
     warn(`${path} was open to others; now only you can read it`)
   } catch (error) {
-    // Another user's file, or a read-only file system: the command still works.
+    // Another user's file, or a read-only file system.
     const reason = (error as NodeJS.ErrnoException).code
     warn(`${path} is open to others and cannot be restricted (${reason}): anyone who reads it has your keys`)
   }
@@ -117,7 +117,7 @@ export function isOpenToOthers(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
 
-/** Returns `none` if the file does not exist. Errors never quote the file. */
+/** `none` if there is no file. Errors never quote the file. */
 function readJsonFile<T>(file: string, schemaOf: () => z.ZodType<T>, none: T): T {
   let text: string
   try {
@@ -145,7 +145,7 @@ function invalidFile(message: string): CliError {
   return settingsError(message, 'correct the file, or move it away')
 }
 
-/** V8's message has the position or the text around it. */
+/** V8's message has the position or nearby text. */
 function findErrorPosition(message: string, text: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)
@@ -175,7 +175,7 @@ export async function changeConfig(folder: string, edit: (config: Config) => Con
   await update(folder, write => write('config', edit(readConfig(folder))))
 }
 
-/** Returns false if there was no key. */
+/** False if there was no key. */
 export async function removeKey(folder: string, name: string): Promise<boolean> {
   const stored = readCredentials(folder, () => {})
   if (!Object.hasOwn(stored, name)) return false
@@ -197,7 +197,7 @@ export async function removeProfile(folder: string, name: string): Promise<void>
 type Write = (configName: 'config' | 'credentials', content: object) => void
 
 /**
- * conf writes atomically. Other reads avoid conf, because loading it takes 50 ms.
+ * conf writes atomically; other reads avoid it, because loading takes 50 ms.
  * @throws CliError `io` (exit 1)
  */
 async function update<T>(folder: string, work: (write: Write) => T): Promise<T> {
@@ -216,16 +216,16 @@ async function update<T>(folder: string, work: (write: Write) => T): Promise<T> 
     throw cannotWrite(folder, error)
   })
   const result = await withLock(folder, () => work(write))
-  await syncFolder(folder) // conf flushes files, but not their names
+  await syncFolder(folder) // conf does not flush names
   return result
 }
 
-/** The lock is held for milliseconds; an older one was left by a killed process. */
+/** An older lock was left by a killed process. */
 const staleLockMs = 10_000
 
 const lockTimeoutMs = 30_000
 
-/** `work` is synchronous, so that the lock is held briefly. */
+/** Synchronous, to hold the lock briefly. */
 async function withLock<T>(folder: string, work: () => T): Promise<T> {
   const file = join(folder, '.lock')
   const start = Date.now()

@@ -65,7 +65,7 @@ export const newTokenView: View<NewToken> = {
   ],
 }
 
-/** Returns null while units of a limit remain, because the columns show them. */
+/** Null while units remain: the columns show them. */
 export function describeUsage({ limit, remaining, resets_at }: Usage): string | null {
   if (limit === null) return 'the account has no monthly limit'
   return remaining === 0 ? `this month’s quota is used up, until ${resets_at.slice(0, 10)}` : null

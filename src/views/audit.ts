@@ -13,7 +13,7 @@ export const auditView: View<AccountEntry> = {
     { name: 'before', text: ({ before }) => valuesOf(before), value: ({ before }) => before, rank: 7 },
     { name: 'after', text: ({ after }) => valuesOf(after), value: ({ after }) => after, rank: 4 },
     field('hash'),
-    field('document', { onRequest: true }), // it repeats all the others
+    field('document', { onRequest: true }), // repeats the others
   ],
 }
 
@@ -25,7 +25,7 @@ function targetOf({ target: { kind, id, policy_version } }: AccountEntry): strin
   return [kind, id, policy_version].filter(part => part !== undefined).join(' ')
 }
 
-/** Omits ids, which are the target's, and lists, which do not fit a table. */
+/** Without ids, which are the target's, and lists. */
 function valuesOf(values: AccountEntry['after']): string {
   return Object.entries(values ?? {})
     .filter(([name]) => name !== 'id' && name !== 'updated_at')

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../contract/index.ts'
 
 type State = Pick<AuditEntry, 'preferences'>
 
-/** Returns the preferences that differ from `before`, such as `marketing: true → false`. Without it, returns all. */
+/** Such as `marketing: true → false`; all preferences without `before`. */
 export function changesOf(state: State, before: State | undefined): string[] {
   const [now, then] = [state.preferences ?? {}, before?.preferences ?? {}]
   const names = Object.keys({ ...then, ...now })

@@ -25,11 +25,11 @@ export const checkView: View<CheckAnswer> = {
 }
 
 interface Question {
-  /** True if imported answers do not count. */
+  /** Imported answers do not count. */
   readonly onlyWitnessed: boolean
 }
 
-/** Returns a line such as `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z)`. */
+/** Such as `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z)`. */
 export function describeCheck(answer: CheckAnswer, question: Question): string {
   const { allowed } = answer
   const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'
@@ -76,7 +76,7 @@ function factsOf(answer: CheckAnswer): string[] {
   ]
 }
 
-/** Returns, for example, `as told by acme, imported 2026-11-23 09:00Z`. */
+/** Such as `as told by acme, imported 2026-11-23 09:00Z`. */
 function provenanceOf({ origin, witnessed, record, at }: CheckAnswer): string[] {
   if (origin === null || record === null) return []
   const imported = `imported ${minute(record.created_at)}`

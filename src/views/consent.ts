@@ -3,9 +3,9 @@ import { type Column, toneOf, type View } from '../output/index.ts'
 import { changesOf } from './changes.ts'
 import { day, field, minute, second, stateField } from './field.ts'
 
-/** Some instances return only the id of a deleted record. */
+/** Some instances return only a deleted record's id. */
 export type ConsentRow = { readonly [Name in keyof Consent]?: Consent[Name] | null } & Pick<Consent, 'id'> & {
-    /** Source of the state, if the row shows a past moment. */
+    /** Source of a past state. */
     readonly word?: 'importer' | 'service'
   }
 
@@ -60,7 +60,7 @@ export const consentViewWithDeleted: View<ConsentRow> = {
   ),
 }
 
-/** The importer's time is that of the imported answer, and not that of a change made here since. */
+/** The importer's time is that of the imported answer, not of a change here. */
 function isChanged({ created_at, updated_at }: ConsentRow): boolean {
   return Boolean(updated_at) && updated_at !== created_at
 }
@@ -76,7 +76,7 @@ const importColumns: Readonly<Record<string, Column<ConsentRow>>> = {
   origin: field('origin', { text: row => row.origin?.system ?? '', parts: originParts, rank: 2.6 }),
 }
 
-/** Shows when and where persons answered, in 80 columns. */
+/** Fits 80 columns. */
 export const consentViewOfImports: View<ConsentRow> = {
   ...consentView,
   columns: consentView.columns.map(column => importColumns[column.name] ?? column),
@@ -97,7 +97,7 @@ export const countView: View<{ readonly count: number }> = {
 
 export type DescribeChange = (entry: AuditEntry) => string
 
-/** Returns, for example, `marketing: true → false`; all preferences of a first entry. */
+/** Such as `marketing: true → false`; all preferences of a first entry. */
 export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
   return isPurged ? 'purged' : changesOf(entry, before).join(', ')
 }
@@ -128,7 +128,7 @@ export function auditView(change?: DescribeChange, manyRecords = false): View<Au
 
 export interface LineResult {
   readonly line: number
-  /** `unknown`: the response was lost, so the record may exist. `unchanged`: it had the requested values. */
+  /** `unknown`: the response was lost. `unchanged`: it had the requested values. */
   readonly result: 'created' | 'updated' | 'deleted' | 'imported' | 'unchanged' | 'failed' | 'unknown'
   readonly id: string | null
   readonly error_code: string | null

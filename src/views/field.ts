@@ -8,17 +8,17 @@ export function stateField<Row>(name: keyof Row & string, column: Partial<Column
   return field(name, { whole: true, tone: row => toneOf(row[name]), ...column })
 }
 
-/** Formats as `2026-11-20 18:45Z`. */
+/** `2026-11-20 18:45Z`. */
 export function minute(instant: string | null | undefined): string {
   return (instant ?? '').replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, '$1 $2Z')
 }
 
-/** Formats as `2026-11-20` (UTC). */
+/** `2026-11-20` (UTC). */
 export function day(instant: string | null | undefined): string {
   return minute(instant).slice(0, 'yyyy-mm-dd'.length)
 }
 
-/** Formats as `2026-11-20 18:45:07Z`. */
+/** `2026-11-20 18:45:07Z`. */
 export function second(instant: string): string {
   return instant.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2Z')
 }

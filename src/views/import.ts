@@ -5,7 +5,7 @@ export interface ImportedRow {
   readonly receipt: string
   readonly number: number
   readonly job: string
-  /** Rows of the input files. */
+  /** Of the input files. */
   readonly read: number
   readonly left_out: number
   readonly refused_rows: number
@@ -39,7 +39,7 @@ export interface ValueRow {
   readonly table: string
   readonly value: string
   readonly count: number
-  /** Null if the map has no entry for it. */
+  /** Null without an entry in the map. */
   readonly becomes: string | number | null
 }
 

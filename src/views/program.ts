@@ -40,7 +40,7 @@ export const commandView: View<CommandRow> = {
 
 export interface CheckRow {
   readonly check: string
-  /** `skip` if the check depends on something that is missing or failed. */
+  /** `skip`: a precondition is missing or failed. */
   readonly result: 'ok' | 'warn' | 'fail' | 'skip'
   readonly detail: string
   readonly remedy: string | null

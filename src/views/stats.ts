@@ -3,25 +3,23 @@ import type { Column, View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export type StatsRow = StatsGroup & {
-  /**
-   * Share of accepted records, or of true preferences: 0 to 1 with four decimals. Null if hidden or without records.
-   */
+  /** Accepted records or true preferences: 0 to 1, four decimals. Null if hidden or without records. */
   readonly rate: number | null
-  /** False if some records are not counted yet; then `as_of` is the time until which all are, null if there is none. */
+  /** If false, `as_of` is the time until which all are counted, or null. */
   readonly complete: boolean
   readonly as_of: string | null
 }
 
 const barLength = 10
 
-/** Formats as `73.4 % ■■■■■■■□□□`. */
+/** `73.4 % ■■■■■■■□□□`. */
 function bar(rate: number): string {
   const full = Math.round(rate * barLength)
   const percent = `${(rate * 100).toFixed(1)} %`.padStart(7)
   return `${percent} ${'■'.repeat(full)}${'□'.repeat(barLength - full)}`
 }
 
-/** Returns the same columns for all groupings, for scripts. Tables show only those of `by`. */
+/** All groupings have the same columns, for scripts; tables show those of `by`. */
 export function statsView(by: StatsQuery['by']): View<StatsRow> {
   const isPreference = by === 'preference'
   const sizeName = isPreference ? 'records' : 'persons'

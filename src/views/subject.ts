@@ -6,9 +6,9 @@ import { field, minute, stateField } from './field.ts'
 
 export interface FoundRow extends Consent {
   readonly state: 'live' | 'deleted'
-  /** Profile of the instance, if several were searched. */
+  /** If several were searched. */
   readonly profile?: string
-  /** `near`: the identifier resembles one of those given. */
+  /** `near`: resembles a given identifier. */
   readonly match?: 'exact' | 'near'
 }
 

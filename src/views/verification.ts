@@ -5,11 +5,11 @@ import { field, minute, second, stateField } from './field.ts'
 export interface VerificationRow {
   readonly id: string
   readonly entries: number
-  /** `not_covered`: consistent in itself, and newer than the checkpoint. */
+  /** `not_covered`: consistent, but newer than the checkpoint. */
   readonly result: 'ok' | 'not_covered' | 'not_valid' | 'unverifiable'
-  /** Null if the result is `ok`, unless the checkpoint does not prove all entries. */
+  /** Null if `ok`, unless the checkpoint does not prove all entries. */
   readonly detail: string | null
-  /** Basis of `ok` and `not_covered`: the history alone, or its place in the log. */
+  /** Of `ok` and `not_covered`: the history alone, or its place in the log. */
   readonly basis: string | null
 }
 
@@ -27,13 +27,13 @@ export const verificationView: View<VerificationRow> = {
 export interface VerdictRow {
   readonly file: string
   readonly type: string | null
-  /** `unsigned`: the files match the evidence pack's list, which nobody signed. */
+  /** `unsigned`: the files match an unsigned list. */
   readonly result: 'valid' | 'not_valid' | 'unsigned'
-  /** Id of the key. */
+  /** Key id. */
   readonly signed_by: string | null
   /** Claimed by the signer. */
   readonly issued_at: string | null
-  /** Source of the key if valid, else the reason. */
+  /** The key's source if valid, else the reason. */
   readonly detail: string
 }
 
@@ -49,7 +49,7 @@ export const verdictView: View<VerdictRow> = {
   ],
 }
 
-/** A checkpoint that was kept, or the finding that prevented it. */
+/** A kept checkpoint, or the finding that prevented it. */
 export interface CheckpointRow {
   readonly account_id: string | null
   readonly tree_size: number | null

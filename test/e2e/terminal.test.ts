@@ -120,6 +120,6 @@ describe.skipIf(!hasTerminal)('list on a terminal', () => {
     const { code, screen } = await openTerminal(['list', '--limit', '1'], env()).ended
     expect(code).toBe(0)
     expect(screen).toMatch(/ID +SUBJECT_ID +ACCEPTED/)
-    expect(screen).toMatch(/1 record; there are more: consentctl list --limit 1 --cursor \S+/)
+    expect(screen).toMatch(/1 record; to list more: consentctl list --limit 1 --cursor \S+/)
   })
 })

@@ -21,7 +21,7 @@ const accountRowView: View<AccountRow> = {
   ],
 }
 
-/** An account with another quota than its plan's shows none of the plan: for people the quota counts. */
+/** An own quota replaces the plan's. */
 function describePlan({ plan, monthly_quota }: AccountRow): string {
   const quotas: Readonly<Record<string, number | null>> = planQuotas
   return quotas[plan] === monthly_quota ? plan : 'own quota'

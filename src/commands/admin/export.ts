@@ -67,7 +67,7 @@ async function toOutput(
   run: (write: Write) => Promise<Transferred>,
 ): Promise<void> {
   if (out.isTerminal && !force)
-    throw usageError('refusing to print an export, which has secrets, on a terminal', 'name a file, or add --force')
+    throw usageError('an export contains secrets and is not printed on a terminal', 'name a file, or add --force')
   const done = await run(async text => {
     await out.write(text)
     if (out.closed) throw new CliError('io', exit.failure, 'the reader of the export closed it before its end')

@@ -34,7 +34,7 @@ Examples:
     )
 }
 
-/** Waits for the first chunk, so that an unreadable file creates no database. */
+/** An unreadable file must not create a database. */
 async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {
   const first = await chunks.next()
   return (async function* () {

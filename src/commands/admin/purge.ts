@@ -101,7 +101,7 @@ async function* purged(
   const { purge } = await ctx.loadServer()
   const onUnverified = async ({ account_id, consent_id, detail }: DatabaseFinding) => {
     unverified.records += 1
-    await ctx.warn(`left the record ${consent_id} of the account ${account_id}: ${detail}`)
+    await ctx.warn(`did not purge the record ${consent_id} of the account ${account_id}: ${detail}`)
   }
   const order = { olderThan, approve, onUnverified, onProblem: ctx.warn, signal: ctx.interruption }
   const done = { expired: 0, purged: 0 }
@@ -113,12 +113,14 @@ async function* purged(
   if (dryRun) {
     yield planned
     const [expired, due] = [sumOf(planned, 'expired'), sumOf(planned, 'purged')]
-    return await ctx.say(`${formatCount(due)} would be purged, and ${formatCount(expired, 'expired record')} deleted`)
+    return await ctx.say(`${formatCount(due)} would be purged and ${formatCount(expired, 'expired record')} deleted`)
   }
   if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired, 'expired record')}`)
   await ctx.say(`purged ${formatCount(done.purged)}`)
   if (unverified.records > 0)
-    await ctx.warn(`left ${formatCount(unverified.records)} whose history does not verify: see consentctl admin verify`)
+    await ctx.warn(
+      `did not purge ${formatCount(unverified.records)} whose history does not verify: run consentctl admin verify`,
+    )
   if (ctx.interruption.aborted) await ctx.warn('interrupted: run it again to purge the rest')
 }
 

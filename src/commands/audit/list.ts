@@ -63,10 +63,7 @@ Examples:
     )
 }
 
-/**
- * Yields pages, some of them empty, newest entry first.
- * @throws CliError `not_offered` (exit 2)
- */
+/** Some pages are empty; newest entry first. @throws CliError `not_offered` (exit 2) */
 async function* listEntries({ api }: Context, query: AuditQuery): AsyncGenerator<readonly AccountEntry[]> {
   let cursor: string | undefined
   do {

@@ -16,7 +16,7 @@ import { isKey, maskKey } from '../../settings/key.ts'
 import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
 import { type Profile, saveProfile } from '../../settings/store.ts'
 
-/** Signs in and creates a key for this machine. Revokes it if `store` fails. */
+/** Revokes the new key if `store` fails. */
 async function makeOwnKey(
   ctx: Context,
   {
@@ -46,7 +46,7 @@ async function makeOwnKey(
     )
 }
 
-/** Tells two keys of a machine apart by the second: `consentctl@HOSTNAME 2026-01-31T09:30:00Z`. */
+/** Such as `consentctl@HOSTNAME 2026-01-31T09:30:00Z`. */
 function newKeyName(): string {
   return `consentctl@${hostname().slice(0, 60)} ${new Date().toISOString().slice(0, 19)}Z`
 }
@@ -119,9 +119,9 @@ async function store(ctx: Context, profile: Profile, apiKey: string): Promise<vo
   await ctx.say(`stored ${maskKey(apiKey)} for ${base_url} in profile ${name.value} (${folder})`)
 }
 
-/** @throws ApiError unless the instance accepts the key, which may have other scopes than `read` */
+/** @throws ApiError unless the instance accepts the key, with any scope */
 async function readKey(ctx: Context, withKey: true | undefined): Promise<{ value: string; api: Client }> {
-  requireBaseUrl(ctx.settings) // reports an invalid address before the prompt
+  requireBaseUrl(ctx.settings) // before the prompt
   if (withKey && ctx.io.stdin.isTTY) throw usageError('standard input is a terminal', 'remove --with-key')
   const value = withKey ? (await readText(ctx.io, '-')).trim() : await askForKey(ctx)
   if (!isKey(value)) throw usageError('not an API key', 'keys begin with sk-')

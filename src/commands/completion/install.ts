@@ -44,7 +44,7 @@ async function run(ctx: Context, { operands, yes }: z.output<typeof Options>) {
   if (hint) await ctx.say(hint)
 }
 
-/** Returns the path of the script, and a hint if the shell may not look there. */
+/** With a hint if the shell may not look there. */
 function targetOf({ host: { env, platform } }: Context, shell: ShellName): { file: string; hint?: string } {
   const home = env['HOME'] ?? env['USERPROFILE']
   if (!home) throw settingsError('no home folder', `print the script with consentctl completion ${shell}`)
@@ -84,7 +84,7 @@ function contentOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    return null // missing or unreadable: writing it will report an error
+    return null // missing or unreadable
   }
 }
 

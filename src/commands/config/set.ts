@@ -59,7 +59,7 @@ async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Opt
 
 const longestProbeMs = 5000
 
-/** Asks the profile's instance, even if the environment names another. A UUID can be stored without one. */
+/** On the profile's instance, whatever the environment names. */
 async function findSiteId(ctx: Context, { profile, config }: Configuration, text: string): Promise<string> {
   const hasInstance = own(config.profiles, profile.value)?.base_url !== undefined
   const other = hasInstance ? ctx.withProfile(profile.value) : ctx
@@ -87,7 +87,7 @@ function withSetting(config: Config, profile: Sourced, key: ProfileKey, value: s
   if (!stored) checkProfileName(name)
   if (key === 'key_command' && !stored?.base_url) {
     throw usageError(
-      `profile ${name} has no base_url, which says where the key may be sent`,
+      `profile ${name} has no base_url, so the key cannot be bound to an address`,
       `consentctl config set base_url https://… -p ${name}`,
     )
   }

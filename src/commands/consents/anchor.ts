@@ -14,17 +14,16 @@ import { readNewest } from '../verify/log.ts'
 
 type Verified = Pick<VerificationRow, 'result' | 'detail'>
 
-/** Proof, beyond its own consistency, that a history is in the log. */
+/** Proof that a history is in the log. */
 export interface Anchor {
   /** Completes "the history is …". */
   readonly basis: string
-  /** `id` is lower case, and the hash chain of `entries` is verified. */
+  /** `id` in lower case; the hash chain of `entries` is verified. */
   verify(id: string, entries: readonly AuditEntry[]): Promise<Verified>
 }
 
 /**
- * Opens the newest checkpoint of the account in `file`. Verification fails if the log of the instance does not extend
- * it.
+ * Uses the newest checkpoint of the account in `file`; the instance's log must extend it.
  * @throws CliError if the file has none, or the instance has no log
  */
 export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
@@ -50,7 +49,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
   }
 }
 
-/** Returns null if the record has no entry in a tree of this size. */
+/** Null if a tree of this size has no entry of the record. */
 async function findInclusion(ctx: Context, id: string, size: number): Promise<InclusionProof | null> {
   try {
     return await ctx.api.call(log.inclusion, { query: { record_id: id, tree_size: size } })
@@ -61,9 +60,9 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 }
 
 /**
- * An entry's hash covers all entries before it, so its proof covers them too. The instance chooses the entry, or says that
- * it has none, so later ones must be too new for the checkpoint, unless the next one of the same run can cover them. That
- * no old record is made a new one is in its own history: the first entry is of the time in the record's id.
+ * An entry's hash covers the entries before it. The instance chooses the entry, or claims none, so later entries must
+ * be too new for the checkpoint, unless the next one of the same run can cover them. The record's id has the time of
+ * the first entry.
  */
 function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: Checkpoint): Verified {
   const problem = proof && findInclusionProblem(proof, entries, anchor)
@@ -84,7 +83,7 @@ function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntr
   }
 }
 
-/** Clocks differ, so an entry that is dated before the checkpoint is not newer, nor is it certain that it is older. */
+/** Clocks differ: an entry dated before the checkpoint is neither newer nor certainly older. */
 function verifyNewer(entries: readonly AuditEntry[], checkpointAt: string): Verified {
   const under = `in the log under the checkpoint of ${checkpointAt}`
   const doubtful = entries.find(each => Date.parse(each.created_at) <= Date.parse(checkpointAt))

@@ -16,20 +16,14 @@ interface AtFlag extends At {
   readonly text: string
 }
 
-/**
- * Parses `--at`.
- * @throws CliError (usage) for an instant in the future
- */
+/** @throws CliError (usage) for an instant in the future */
 export async function readAt(ctx: Context, flag: string, includeDeleted: boolean | undefined): Promise<AtFlag> {
   const text = pastInstant(flag, new Date())
   if (ctx.globals.verbose) await ctx.warn(`* --at ${text}`)
   return { text, instant: parseInstant(text) ?? 0, includeDeleted: includeDeleted ?? false }
 }
 
-/**
- * Returns a record as it was, and who vouches for it.
- * @throws CliError if it did not exist then, or its state is unknown
- */
+/** @throws CliError if the record did not exist then, or its state is unknown */
 export async function getAt(ctx: Context, id: string, at: AtFlag): Promise<ConsentRow> {
   const moment = await readMoment(ctx, id, null, at)
   if ('row' in moment) {
@@ -45,14 +39,14 @@ function unknownError(id: string, at: AtFlag, why: string): CliError {
   return new CliError('untold', exit.notFound, `the state of ${id} at ${at.text} is unknown: ${why}`)
 }
 
-/** Reads the history. `listed` is the present record, if known. */
+/** `listed` is the present record, if known. */
 async function readMoment(ctx: Context, id: string, listed: Consent | null, at: AtFlag): Promise<Moment> {
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
 }
 
-/** Returns a record, even if deleted, or null if the instance no longer shows it. */
+/** Even if deleted; null if no longer shown. */
 async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   const get = (query: { include_deleted?: boolean }) =>
     ctx.api.consents.get({ params: { id }, query }).catch((error: unknown) => {
@@ -72,8 +66,8 @@ interface PageAt {
 }
 
 /**
- * Yields records as they were. Each page is within the remaining limits of records and requests, so that its cursor
- * skips nothing. `accepted` filters by the past state.
+ * Each page stays within the limits of records and requests, so that its cursor skips nothing. `accepted` filters by
+ * the past state.
  */
 export async function* pagesAt(
   ctx: Context,
@@ -82,7 +76,8 @@ export async function* pagesAt(
   { limit, maxRequests }: { readonly limit: number; readonly maxRequests: number },
 ): AsyncGenerator<PageAt> {
   const all = await showsDeleted(ctx.api, consents.list)
-  if (!all) await ctx.warn('warning: this instance lists no deleted records: those deleted since are missing')
+  if (!all)
+    await ctx.warn('warning: this instance does not list deleted records: records deleted since then are missing')
   let { cursor } = query
   let [left, requests] = [limit, maxRequests - 1]
   while (left > 0 && requests > 1) {

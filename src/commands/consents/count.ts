@@ -5,7 +5,7 @@ import { type CountQuery, stats } from '../../contract/stats.ts'
 import { explain } from '../../errors/explain.ts'
 import { countView } from '../../views/consent.ts'
 
-/** Counts on the instance, or page by page if it cannot count. */
+/** Page by page if the instance cannot count. */
 export async function countList(ctx: Context, query: ConsentQuery): Promise<Output<{ readonly count: number }>> {
   const { cursor: _, limit: __, ...filters } = query
   return one(countView, { count: (await ask(ctx, filters)) ?? (await readAll(ctx, filters)) })
@@ -21,7 +21,7 @@ async function ask({ api }: Context, query: CountQuery): Promise<number | null> 
 }
 
 async function readAll(ctx: Context, query: CountQuery): Promise<number> {
-  await ctx.say('this instance cannot count: reading every page instead')
+  await ctx.say('this instance cannot count records: reading every page instead')
   const extent = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY, readAhead: true }
   let count = 0
   let pages = 0
@@ -29,6 +29,6 @@ async function readAll(ctx: Context, query: CountQuery): Promise<number> {
     count += records.length
     pages += 1
   }
-  await ctx.say(`counted in ${pages} page${pages === 1 ? '' : 's'}, each a request`)
+  await ctx.say(`counted in ${pages} page${pages === 1 ? '' : 's'}, one request each`)
   return count
 }

@@ -76,7 +76,7 @@ const recordFields = [
 ]
 
 /**
- * Prompts for the fields, because a create without them stores a refusal without a subject.
+ * A create without fields would store a refusal without a subject.
  * @throws CliError (usage) if prompting is impossible
  */
 async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
@@ -90,12 +90,12 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
 }
 
 async function initMap(ctx: Context, { file, format }: Fields, path: string): Promise<undefined> {
-  if (file === undefined) throw usageError('--map-init needs --file')
+  if (file === undefined) throw usageError('--map-init requires --file')
   const [{ newRecords }, { writeMap }] = await Promise.all([import('./bulk/drafts.ts'), import('./bulk/map-init.ts')])
   await writeMap(ctx, newRecords, { file, format, path })
 }
 
-/** A resumed job keeps the site that it started with. */
+/** A resumed job keeps its site. */
 async function withSiteId(ctx: Context, options: LineJobOptions): Promise<LineJobOptions> {
   const { site, siteFlag, resume } = options
   if (site === undefined || (resume !== undefined && siteFlag === undefined)) return options
@@ -103,7 +103,7 @@ async function withSiteId(ctx: Context, options: LineJobOptions): Promise<LineJo
   return { ...options, site: id, siteFlag: siteFlag && id }
 }
 
-/** Names the source of the default site, because only an unknown site causes a 404. */
+/** Only an unknown site causes a 404. */
 function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
   if (site === null || exitOf(error) !== exit.notFound) return error
   const isOfProfile = site.source.startsWith('profile ')

@@ -49,7 +49,7 @@ async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
   return readObject(await readText(io, source), nameOf(source))
 }
 
-/** Parses JSON without duplicate keys or inexact numbers. `name` starts the error messages. */
+/** Without duplicate keys or inexact numbers. `name` starts the error messages. */
 export function readObject(text: string, name: string): JsonObject {
   let value: unknown
   try {
@@ -72,7 +72,7 @@ function readPair(pair: string): [string, unknown] {
   return [name, typed(value, '--pref')]
 }
 
-/** Parses JSON, or returns other text: `true` is a boolean, `granted` a string. */
+/** JSON or text: `true` is a boolean, `granted` a string. */
 export function typed(text: string, name: string): unknown {
   try {
     JSON.parse(text)

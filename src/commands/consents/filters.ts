@@ -14,14 +14,13 @@ type FilterShape = {
   [Flag in FilterFlag as Camel<Flag>]: z.ZodOptional<Flag extends BareFlag ? z.ZodLiteral<true> : typeof nonEmpty>
 }
 
-/** Values of the flags; an empty one for a flag without a value. */
+/** '' for a flag without a value. */
 export type FlagValues = ReadonlyMap<FilterFlag, string>
 
 export const filterFlags = filters.flatMap(({ flags, kind }) =>
   Object.entries(flags).map(([flag, help]) => ({ flag: flag as FilterFlag, help, isBare: kind === 'boolean' })),
 )
 
-/** Options of a command with the filters' flags. */
 export const filterOptions = Object.fromEntries(
   filterFlags.map(({ flag, isBare }) => [optionOf(flag), (isBare ? z.literal(true) : nonEmpty).optional()]),
 ) as FilterShape
@@ -44,7 +43,7 @@ function optionOf(flag: FilterFlag): keyof FilterShape {
   return flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof FilterShape
 }
 
-/** Returns two flags that exclude each other. */
+/** Two flags that cannot be combined. */
 export function findConflict(values: FlagValues): readonly [FilterFlag, FilterFlag] | undefined {
   for (const { flag, negation } of filters)
     if (negation && values.has(flag) && values.has(negation)) return [flag, negation]
@@ -60,7 +59,7 @@ const readers: Readonly<Record<Exclude<FilterKind, 'boolean'>, Reader>> = {
   to: endInstant,
 }
 
-/** @throws CliError (usage); `not_offered` (exit 2) for an instance without a filter; as `siteIdOf` does */
+/** @throws CliError (usage); `not_offered` (exit 2) for an unsupported filter; as `siteIdOf` does */
 export async function queryOf(ctx: Context, values: FlagValues): Promise<FilterValues> {
   const now = new Date()
   const given = filters.filter(({ flag, negation }) => values.has(flag) || (negation && values.has(negation)))

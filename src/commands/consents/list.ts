@@ -74,7 +74,7 @@ async function run(
   options: ListOptions,
 ): Promise<Output<ConsentRow> | Output<{ readonly count: number }>> {
   const { all, includeDeleted, maxRequests = Number.POSITIVE_INFINITY, concurrency } = options
-  if (all && options.limit !== undefined) throw usageError('--all and --limit exclude each other')
+  if (all && options.limit !== undefined) throw usageError('--all and --limit cannot be combined')
   const limit = findLimit(ctx, options)
   const extent = { limit, maxRequests, readAhead: concurrency !== 1 }
   if (options.expiring !== undefined || options.expired) return await printExpiring(ctx, options, extent)
@@ -123,9 +123,9 @@ function rejectPageOptions(options: ListOptions): void {
 
 function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): void {
   if (subject === undefined && consentId === undefined)
-    throw usageError('--at goes with --subject or --consent-id', 'it asks for the history of every record')
+    throw usageError('--at requires --subject or --consent-id', 'it requests the history of every record')
   if (maxRequests !== undefined && maxRequests < 3)
-    throw usageError('with --at --max-requests must be 3 or more', 'only the third is about a record')
+    throw usageError('--max-requests must be 3 or more with --at', 'the first two requests read no record')
 }
 
 interface Page {
@@ -135,10 +135,10 @@ interface Page {
   readonly unknown?: number
 }
 
-/** Pages after which saving memory is worth the time. */
+/** Longer lists save memory at the cost of time. */
 const longList = 16
 
-/** If the list ends early or fails, prints the command that continues it. */
+/** Prints the command that continues a list that ends early or fails. */
 function printPages(
   ctx: Context,
   view: View<ConsentRow>,
@@ -164,7 +164,7 @@ function printPages(
     }
   }
   const footer = async () => {
-    if (next !== null) await ctx.warn(`${formatCount(shown)}; there are more: ${commandFrom(next)}`)
+    if (next !== null) await ctx.warn(`${formatCount(shown)}; to list more: ${commandFrom(next)}`)
     else if (ctx.io.out.isTerminal) await ctx.say(formatCount(shown))
   }
   return many(view, rows(), { footer, exit: () => (unknown > 0 ? exit.partial : exit.done) })

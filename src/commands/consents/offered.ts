@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import { type ConsentQuery, consents } from '../../contract/consents.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
-/** @throws CliError `not_offered` (exit 2) with the message, for an instance without the filter, which might ignore it */
+/** An instance without the filter might ignore it. @throws CliError `not_offered` (exit 2) */
 export async function requireFilter(
   { api }: Pick<Context, 'api'>,
   name: keyof ConsentQuery,

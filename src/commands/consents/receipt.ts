@@ -35,7 +35,7 @@ Examples:
     )
 }
 
-/** Requires a receipt: printable ASCII, which cannot control the terminal. */
+/** Printable ASCII, which cannot control the terminal. */
 function requireReceipt(ctx: Context, text: string, id: string): void {
   const problem = findProblem(text, id)
   if (problem === null) return

@@ -53,7 +53,7 @@ async function run(ctx: Context, { operands, despiteErasure, dryRun }: z.output<
   return many(consentView, pages, { mutates: true, exit, single: operands.length === 1 && operands[0] !== '-' })
 }
 
-/** Returns null for a deleted or unknown record, or without permission to read. */
+/** Null for a deleted or unknown record, or without the scope. */
 async function findLive(ctx: Context, id: string): Promise<Consent | null> {
   try {
     return await ctx.api.consents.get({ params: { id } })

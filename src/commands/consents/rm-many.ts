@@ -19,12 +19,12 @@ type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmO
   readonly dryRun?: true | undefined
 }
 
-/** Deletes the record of each line, after the user has confirmed their number. */
 export async function removeLines(ctx: Context, options: LineOptions): Promise<Output<LineResult>> {
   const { operands, file, resume, format, ignoreMissing = false, dryRun = false, ...rest } = options
-  if (operands.length > 0) throw usageError('use ids or --file, not both')
-  if (file === '-') throw usageError('--file needs a file, whose lines can be counted', 'for standard input: rm -')
-  // A resumed job was confirmed when it started.
+  if (operands.length > 0) throw usageError('ids and --file cannot be combined')
+  if (file === '-')
+    throw usageError('--file must be a file, so that its lines can be counted', 'for standard input: rm -')
+  // A resumed job is already confirmed.
   const asks = !dryRun && resume === undefined && mustPrompt(ctx, rest, { action: 'delete' })
   const approve = async (lines: number, reader: Reader<object>) => {
     requireConfirmedCount(rest, lines, 'line', 'deleted')

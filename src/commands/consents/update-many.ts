@@ -23,13 +23,12 @@ type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptio
   readonly dryRun?: true | undefined
 }
 
-/** Updates the records of a file or stdin, or those that `--where` finds. */
 export async function updateMany(ctx: Context, options: ManyOptions): Promise<Output<LineResult>> {
   const { where, resume, dryRun = false } = options
   ctx.useJsonMessages()
   const file = fileOf(options)
   if (file === '-' && options.preferences === '-')
-    throw usageError('standard input can be read for the ids or for --preferences, not for both')
+    throw usageError('ids and --preferences cannot both be read from standard input')
   const change = {
     accepted: acceptedOf(options),
     preferences: await preferencesOf(ctx.io, options),
@@ -50,7 +49,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
     },
   }
   if (where === undefined) return runLineJob(ctx, lineOptions, operation)
-  if (resume !== undefined) throw usageError('a job has its records: leave --where out with --resume')
+  if (resume !== undefined) throw usageError('--where cannot be used with --resume: the job has its records')
   if (!hasChange) throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
   parseWhere(where)
   if (dryRun) return many(requestView, requestsOf(ctx, where, change, options)) as Output<never>
@@ -84,13 +83,13 @@ async function* requestsOf(ctx: Context, where: readonly string[], change: Commo
 function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): string | undefined {
   const isStdin = operands[0] === '-'
   if (operands.length > 0 && !isStdin) throw usageError(`unexpected argument "${operands[0]}"`, 'one id, or a file')
-  if ([isStdin, file, where].filter(Boolean).length > 1) throw usageError('use one of -, --file and --where')
-  if (where === undefined && (yes || confirm !== undefined)) throw usageError('--yes and --confirm go with --where')
+  if ([isStdin, file, where].filter(Boolean).length > 1) throw usageError('-, --file and --where cannot be combined')
+  if (where === undefined && (yes || confirm !== undefined)) throw usageError('--yes and --confirm require --where')
   if (isStdin && resume !== undefined) throw usageError('only changes of a file can be resumed, not of a stream')
   return isStdin ? '-' : file
 }
 
-/** Lines can be ids if all get the same change. */
+/** Ids are enough if all lines get the same change. */
 function formatFor(
   { format, resume }: ManyOptions,
   file: string | undefined,

@@ -79,7 +79,7 @@ async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
   if (options.operands.length === 0)
     throw usageError("missing required argument 'id'", 'for many records: --file, --where, or - for ids on stdin')
   rejectLineFlags(options)
-  if (options.yes || options.confirm !== undefined) throw usageError('--yes and --confirm go with --where')
+  if (options.yes || options.confirm !== undefined) throw usageError('--yes and --confirm require --where')
   return (await updateOne(ctx, options)) as Output<unknown>
 }
 
@@ -97,7 +97,7 @@ async function updateOne(ctx: Context, options: Options) {
   return one(consentView, record, { mutates: true })
 }
 
-/** Reads the record only to merge preferences, because a read costs a unit of the quota. */
+/** A read costs a unit of the quota, so only merging reads. */
 async function readChange(ctx: Context, id: string, options: Options) {
   const accepted = acceptedOf(options)
   const given = await preferencesOf(ctx.io, options)

@@ -13,13 +13,10 @@ import { type FlagValues, filterFlags, findConflict, queryOf } from './filters.t
 
 const names = filterFlags.map(({ flag }) => flag)
 
-/** Splits only before a filter's name, so that values may contain commas. */
+/** Only before a filter's name: values may contain commas. */
 const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
 
-/**
- * Parses `site=Shop,from=2026-01-01` to the filters that `list` has as flags.
- * @throws CliError (usage) for an unknown, repeated or empty filter
- */
+/** Parses `site=Shop,from=2026-01-01`. @throws CliError (usage) */
 export function parseWhere(texts: readonly string[]): FlagValues {
   const found = new Map<FilterFlag, string>()
   for (const part of texts.flatMap(text => text.split(separator))) {
@@ -45,7 +42,7 @@ function parseFilter(text: string): [FilterFlag, string] {
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Yields each record once: the number of records is what is confirmed. */
+/** Each record once, because their number is confirmed. */
 export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
   const seen = new Set<string>()
   for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited))
@@ -54,10 +51,7 @@ export async function* findWhere(ctx: Context, where: readonly string[]): AsyncG
 
 const shownRecords = 10
 
-/**
- * Lists matching records and asks for confirmation. Returns their ids, oldest first.
- * @throws CliError `declined` (exit 9), `changed` (exit 10)
- */
+/** Lists and confirms; returns ids, oldest first. @throws CliError `declined` (exit 9), `changed` (exit 10) */
 export async function planWhere(
   ctx: Context,
   where: readonly string[],
@@ -102,7 +96,7 @@ function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   return { ...consentView, columns: [...consentView.columns.filter(({ name }) => name !== 'preferences'), ...columns] }
 }
 
-/** Returns, for example, `accepted: no; newsletter: false`. */
+/** Such as `accepted: no; newsletter: false`. */
 function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
   const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
   for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)

@@ -17,7 +17,7 @@ function checkService({ status, text }: RawResponse, version: string | null): Ch
   const named = version ? `, version ${version}` : ''
   if (status === 200 && /"status"\s*:\s*"ok"/.test(text)) return ok('service', `ready${named}`)
   if (status === 200 && /"status"\s*:\s*"read-only"/.test(text))
-    return warn('service', `only reads at the moment${named}`, 'write later, or ask its operator')
+    return warn('service', `read-only at the moment${named}`, 'write later, or ask its operator')
   if (status >= 500)
     return fail('service', exit.temporary, `not ready (${status})${named}`, 'wait, or ask its operator')
   return skip('service', `no readiness check (${status})${named}`)
@@ -27,7 +27,7 @@ function checkService({ status, text }: RawResponse, version: string | null): Ch
 const clockWarningSeconds = 30
 const clockFailureSeconds = 300
 
-/** `Date` has whole seconds (RFC 9110 section 6.6.1). `took` is in milliseconds. */
+/** `Date` has whole seconds (RFC 9110 section 6.6.1). `took`: ms. */
 function checkClock(date: string | string[] | undefined, took: number): Checked {
   const then = Date.parse(String(date ?? ''))
   if (Number.isNaN(then)) return skip('clock', 'the instance sends no time')
@@ -150,7 +150,7 @@ function checkAddress({ settings }: Context): Checked {
   const detail = `${value} (${settings.baseUrl?.source}), profile ${settings.profile.value}`
   const { protocol, hostname } = new URL(value)
   if (protocol === 'https:' || isLoopback(hostname)) return ok('base_url', detail)
-  return warn('base_url', `${detail}: not encrypted`, 'use https: anyone on the way can read the key')
+  return warn('base_url', `${detail}: not encrypted`, 'use https: anyone on the network path can read the key')
 }
 
 async function checkName(hostname: string): Promise<Checked> {

@@ -72,7 +72,7 @@ Examples:
     )
 }
 
-/** @throws CliError `not_offered` if the instance has no log, or publishes no keys */
+/** @throws CliError `not_offered` */
 async function requireLog(ctx: Context): Promise<void> {
   if (!(await ctx.api.supports(log.inclusion)))
     throw new CliError('not_offered', exit.usage, `${instanceLabel(ctx)} has no log, which would prove anything`, {
@@ -84,7 +84,7 @@ async function requireLog(ctx: Context): Promise<void> {
     })
 }
 
-/** @throws CliError `not_in_log` (exit 7) if the record does not reach the log in time */
+/** @throws CliError `not_in_log` (exit 7) */
 async function collect(ctx: Context, id: string): Promise<Collected> {
   const pause = async (ms: number) => {
     await setTimeout(ms, undefined, { signal: ctx.interruption }).catch(() => {})
@@ -105,15 +105,12 @@ async function collect(ctx: Context, id: string): Promise<Collected> {
 async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string> {
   for await (const page of recordsOf(api, [subject], { deleted: await showsDeleted(api) }))
     for (const { id } of page) {
-      if (!/^[\da-f-]{36}$/.test(id)) throw usageError('an id of the instance is no UUID')
+      if (!/^[\da-f-]{36}$/.test(id)) throw usageError('the instance returned an id that is not a UUID')
       yield id
     }
 }
 
-/**
- * Rejects a pack that does not verify, before it is written.
- * @throws CliError `not_valid` (exit 5)
- */
+/** Before anything is written. @throws CliError `not_valid` (exit 5) */
 async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {
   const wrong = (await verifyPack('.', files, {})).find(({ result }) => result !== 'valid')
   if (!wrong) return

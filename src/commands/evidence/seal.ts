@@ -9,10 +9,7 @@ import { formatPackPage } from '../../packs/page.ts'
 import { formatReadme } from '../../packs/readme.ts'
 import type { Signer } from '../../receipts/signer.ts'
 
-/**
- * Adds the explanations and the signed list of all files.
- * @throws NotValid
- */
+/** Adds explanations and the signed file list. @throws NotValid */
 export function sealPack(signer: Signer, collected: Collected): Map<string, Buffer> {
   const { instance, profile, who, host, key } = signer
   const files = new Map([...collected].map(([name, content]) => [name, Buffer.from(content as string)]))

@@ -4,21 +4,21 @@ import { CliError, exit, usageError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
 import { openOutFile, partOf, syncFolder } from '../../io/new-file.ts'
 
-/** A folder or archive that gets its name only when complete. */
+/** Gets its name when complete. */
 export interface Target {
-  /** `prefix` is empty, or the name of a folder with a slash. */
+  /** `prefix`: '', or a folder name with a slash. */
   add(prefix: string, files: PackFiles): Promise<void>
   commit(): Promise<void>
   abandon(): Promise<void>
 }
 
-/** @throws CliError (usage) if the path exists, or `io` (exit 1) if it cannot be written */
+/** @throws CliError (usage) if the path exists, or `io` (exit 1) */
 export async function openTarget(path: string): Promise<Target> {
-  if (path === '' || path === '-') throw usageError('--out needs the name of a folder, or of a .tar file')
+  if (path === '' || path === '-') throw usageError('--out must name a folder or a .tar file')
   return path.endsWith('.tar') ? await openArchive(path) : await openFolder(path.replace(/(?<=.)\/+$/, ''))
 }
 
-/** Short enough that every name in a pack fits the 100 bytes of a tar header. */
+/** Every name of a pack must fit the 100 bytes of a tar header. */
 const archiveFolder = 'case/'
 
 async function openArchive(path: string): Promise<Target> {
@@ -54,7 +54,7 @@ async function openFolder(path: string): Promise<Target> {
       }
     },
     commit: async () => {
-      await rmdir(path).catch(() => {}) // if it is not empty, the rename fails
+      await rmdir(path).catch(() => {}) // fails unless empty
       await local(path, rename(part, path))
       await syncFolder(dirname(path))
     },

@@ -27,7 +27,9 @@ const Options = z.strictObject({
 export function diff(command: Command, ctx: Context): void {
   addSignInFlags(
     addSiteFlag(
-      command.argument('<version>', 'the policy version to compare with').argument('<newer>', 'the policy version to compare it with'),
+      command
+        .argument('<version>', 'the policy version to compare with')
+        .argument('<newer>', 'the policy version to compare it with'),
     ).option('--lang <tag>', 'compare only the text in this language'),
   )
     .addHelpText(

@@ -26,13 +26,13 @@ const mediaTypes: Readonly<Record<string, NoticeMediaType>> = {
 }
 
 /**
- * Reads files. The default of `languages` is in their names, as in `policy.de.md`.
+ * `languages` default to the names, as in `policy.de.md`.
  * @throws CliError (usage) for names, `invalid_data` (exit 5) for a file that is not text
  */
 export async function readTexts(paths: readonly string[], languages: readonly string[]): Promise<TextFile[]> {
   if (languages.length > 0 && languages.length !== paths.length)
     throw usageError(
-      `${paths.length} files and ${languages.length} languages`,
+      `${paths.length} files, but ${languages.length} languages`,
       'use --lang once for each --file, or not at all',
     )
   const texts: TextFile[] = []
@@ -47,12 +47,13 @@ export async function readTexts(paths: readonly string[], languages: readonly st
 function languageOf(path: string): string {
   const language = canonicalLanguage(basename(path).split('.').at(-2) ?? '')
   if (language !== null && basename(path).split('.').length > 2) return language
-  throw usageError(`cannot tell the language of ${path} by its name`, 'add --lang, or name it such as policy.de.md')
+  throw usageError(`cannot tell the language of ${path} from its name`, 'add --lang, or name it such as policy.de.md')
 }
 
 async function readText(path: string, language: string): Promise<TextFile> {
   const media_type = mediaTypes[/\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '']
-  if (!media_type) throw usageError(`cannot tell the media type of ${path} by its name`, 'use .txt, .md, .html or .pdf')
+  if (!media_type)
+    throw usageError(`cannot tell the media type of ${path} from its name`, 'use .txt, .md, .html or .pdf')
   const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
     throw new CliError('io', exit.failure, `cannot read ${path}: ${cause.code}`, { cause })
   })
@@ -62,10 +63,7 @@ async function readText(path: string, language: string): Promise<TextFile> {
   return { language, media_type, size: bytes.length, sha256: sha256(bytes).toString('hex'), bytes }
 }
 
-/**
- * Parses `key=title` and `key@language=title`. The default language is that of the only text.
- * @throws CliError (usage)
- */
+/** Parses `key=title` and `key@language=title`; the default is the only text's language. @throws CliError (usage) */
 export function parsePurposes(
   given: readonly string[],
   givenIris: readonly string[],

@@ -115,7 +115,7 @@ async function run(ctx: Context, options: Options) {
   return one(noticeView, published, { mutates: true })
 }
 
-/** @throws CliError (usage) for a value that the service would reject */
+/** @throws CliError (usage) */
 function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   const { purpose, purposeIri, controller = null, validFor = null, renewal, effectiveFrom } = options
   const details = {
@@ -132,7 +132,7 @@ function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   return { texts: texts.map(({ bytes: _, ...text }) => text), ...details }
 }
 
-/** Without --valid-for, keeps that of the version before: a new text must not make consents endless. */
+/** Without --valid-for, a new text must not make consents endless. */
 async function keepValidity(
   ctx: Context,
   { validFor, policyVersion = Number.POSITIVE_INFINITY }: Options,
@@ -165,9 +165,7 @@ function findSame(
   )
 }
 
-/**
- * Returns the version of a draft, else the next one. Records may already have the version in use, so it is not lower.
- */
+/** A draft's version, else the next one, at least the version in use. */
 function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: Site): number {
   const last = newest?.policy_version ?? 0
   const draft = all.findLast(({ state, policy_version }) => state === 'draft' && policy_version > last)
@@ -185,7 +183,7 @@ async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same
   const { policy_version: version, revision, leaf_index } = same
   const isComplete = isDraft || (leaf_index !== null && !canRaise(site, same))
   const rest = isComplete ? ': there is nothing to publish' : ', and is published'
-  await ctx.say(`version ${version} of ${site.name} says the same${rest}`)
+  await ctx.say(`version ${version} of ${site.name} has the same content${rest}`)
   const publication = publicationOf(site.id, version)
   if (dryRun) return dryRunOutput(ctx, isComplete ? [] : [publication])
   const { endpoint, params } = publication
@@ -194,12 +192,12 @@ async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same
   return one(noticeView, completed, { mutates: true })
 }
 
-/** Returns true if publishing sets the site's policy version, unless that was set meanwhile. */
+/** True if publishing sets the site's policy version. */
 function canRaise(site: Site, { policy_version, effective_from }: Notice): boolean {
   return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
 }
 
-/** Reports the policy version of new records, if it changed or differs from the notice's. */
+/** Reports a changed or differing policy version of new records. */
 async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: Notice): Promise<void> {
   const { policy_version: version, effective_from } = notice
   if (before.policy_version >= version) return
@@ -254,7 +252,7 @@ function publicationOf(id: string, version: number) {
   return { endpoint: notices.publish, params: { id, version: String(version) }, body: {} }
 }
 
-/** Makes the draft match the plan and returns it. Sends only what differs. */
+/** Sends only what differs from the draft. */
 async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   const params = { id: plan.id, version: String(plan.version) }
   let notice = await api.call(notices.put, { params, body: detailsOf(plan) })
@@ -268,10 +266,10 @@ async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
     notice = await api.call(notices.get, { params })
   }
   if (isSame(notice, plan.wanted)) return notice
-  throw dataError('the draft was changed by somebody else during the upload', 'run the command again')
+  throw dataError('the draft was changed by another user during the upload', 'run the command again')
 }
 
-/** Fields that are not in the lines above. */
+/** Not in the lines above. */
 const previewed = ['policy_version', 'valid_for', 'requires_renewal', 'effective_from']
 const previewView = {
   ...noticeView,

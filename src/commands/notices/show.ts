@@ -55,7 +55,7 @@ Examples:
 
 async function find(ctx: Context, { operands: [version], at, lang, site, ...who }: z.output<typeof Options>) {
   if ((version === undefined) === (at === undefined))
-    throw usageError('name a version, or a time with --at', 'consentctl notices list')
+    throw usageError('a version or --at is missing', 'consentctl notices list')
   const number = version === undefined ? undefined : parseVersion(version)
   const time = at === undefined ? '' : endInstant(at, new Date())
   const language = lang === undefined ? undefined : requireLanguage(lang)
@@ -86,7 +86,7 @@ function chooseText({ texts, policy_version }: Notice, language: string | undefi
   })
 }
 
-/** Escapes all that acts on a terminal, except line ends and tabs. */
+/** Keeps line ends and tabs. */
 function visibleLines(text: string): string {
   const lines = text.replaceAll('\t', '    ').split(/\r?\n/)
   return `${lines.map(visible).join('\n').replace(/\n$/, '')}\n`

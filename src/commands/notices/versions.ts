@@ -16,16 +16,13 @@ export function addSiteFlag(command: Command): Command {
   return command.option('--site <site>', 'name or id of the site (the profile’s site)')
 }
 
-/** @throws CliError (usage) if neither the flag nor a setting names a site */
+/** @throws CliError (usage) */
 export function requireSite({ settings }: Context, site = settings.site?.value): string {
   if (site !== undefined) return site
   throw usageError('no site is named', 'use --site NAME')
 }
 
-/**
- * Returns the newest version first.
- * @throws CliError `not_offered` (exit 2) if the instance keeps no notices
- */
+/** Newest first. @throws CliError `not_offered` (exit 2) */
 export async function listNotices(ctx: Context, api: Client, siteId: string): Promise<readonly Notice[]> {
   const call = () => api.call(notices.list, { params: { id: siteId } })
   const { data } = await callOptional(api, notices.list, call, {
@@ -48,21 +45,19 @@ export function findVersion(all: readonly Notice[], version: number): Notice {
   })
 }
 
-/** @throws CliError (usage) */
 export function parseVersion(text: string): number {
   const parsed = PolicyVersion.safeParse(/^\d{1,10}$/.test(text) ? Number(text) : Number.NaN)
   if (parsed.success) return parsed.data
   throw usageError(`"${text}" is not a policy version`, 'use a number from 1, see consentctl notices list')
 }
 
-/** @throws CliError (usage) */
 export function requireLanguage(text: string): string {
   const language = canonicalLanguage(text)
   if (language !== null) return language
   throw usageError(`"${text}" is not a language`, 'use a BCP 47 tag, such as de or pt-BR')
 }
 
-/** @throws CliError `not_valid` (exit 5) if the hash differs from that in the notice */
+/** @throws CliError `not_valid` (exit 5) if the hash differs from the notice's */
 export async function downloadText(api: Client, notice: Notice, language: string): Promise<Buffer> {
   const { site_id: id, policy_version, texts } = notice
   const bytes = await api.bytes(notices.getText, { params: { id, version: String(policy_version), language } })

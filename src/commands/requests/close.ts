@@ -46,16 +46,19 @@ Examples:
     .action(
       action(ctx, Options, registerView, async (_, { operands: [ticket], outcome, reason, ...sure }) => {
         if (outcome === 'refused' && reason === undefined)
-          throw usageError('--reason is missing', 'a person must learn why a request is refused (GDPR Art. 12(4))')
+          throw usageError(
+            '--reason is missing',
+            'a person must be informed why a request is refused (GDPR Art. 12(4))',
+          )
         const asks = mustPrompt(ctx, sure, { action: 'close' })
         const found = await findRequest(ctx.api, ticket)
         const rows = [{ ...found, overdue: isOverdue(found) }]
         requireConfirmedCount(sure, rows.length, 'request', 'closed')
         if (outcome === 'done' && found.kind === 'erasure' && found.receipts.length === 0)
-          await ctx.warn(`${ticket} has no receipt of an erasure`)
+          await ctx.warn(`${ticket} is an erasure request without an erasure receipt`)
         if (isOverdue(found) && reason === undefined)
           await ctx.warn(
-            `${ticket} was due on ${describeDue(found)}: the report has no reason for the delay without --reason`,
+            `${ticket} was due on ${describeDue(found)}: give --reason so that the report states the reason for the delay`,
           )
         const where = instanceLabel(ctx)
         if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })

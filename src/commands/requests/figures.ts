@@ -1,17 +1,17 @@
 import { isOverdue } from '../../cli/register.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 
-/** A reported request, without personal data. */
+/** Without personal data. */
 export interface Reported
   extends Pick<
     DataSubjectRequest,
     'ticket' | 'kind' | 'state' | 'outcome' | 'received_on' | 'due_on' | 'extension_reason' | 'outcome_reason'
   > {
-  /** Day in UTC. */
+  /** In UTC. */
   readonly closed_on: string | null
-  /** Days until it was closed; null while open. */
+  /** Until closed; null while open. */
   readonly days: number | null
-  /** Days from the due day until it was closed, or until today; 0 if not late. */
+  /** From the due day until closed, or until today; 0 if not late. */
   readonly days_late: number
 }
 
@@ -30,7 +30,7 @@ function daysBetween(first: string, last: string): number {
   return Math.max(0, Math.round((Date.parse(last) - Date.parse(first)) / 86_400_000))
 }
 
-/** `median` and `longest` are days of the requests that were done or refused; null without any. */
+/** `median` and `longest`: days of done or refused requests; null without any. */
 export function summarize(rows: readonly Reported[]) {
   const count = (outcome: Reported['outcome']) => rows.filter(row => row.outcome === outcome).length
   const days = rows

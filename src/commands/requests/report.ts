@@ -123,7 +123,7 @@ async function formatText({ io: { out } }: Context, page: Page): Promise<string>
   const parts = page.map(part => {
     if (typeof part === 'string') return wordLines(visible(part.replace(/^#+ /, '')), out.columns).join('\n')
     const columns = part.heads.map((head, index) => ({
-      name: head.replace(/^Days: /, ''), // fits the table into 80 columns
+      name: head.replace(/^Days: /, ''), // fits 80 columns
       value: (row: readonly string[]) => row[index] ?? '',
       whole: true,
       rank: index,

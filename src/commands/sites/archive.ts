@@ -52,7 +52,7 @@ Examples:
         }
         const body = { archived: !undo, allow_duplicate: allowDuplicate }
         const changed = await api.call(sites.update, { params: { id }, body })
-        await ctx.say(`${undo ? 'the site is in use again:' : 'archived site'} ${id} on ${instanceLabel(ctx)}`)
+        await ctx.say(`${undo ? 'restored site' : 'archived site'} ${id} on ${instanceLabel(ctx)}`)
         return one(siteView, changed, { mutates: true })
       }),
     )

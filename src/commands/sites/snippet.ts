@@ -53,7 +53,7 @@ Examples:
 async function sayMissing({ say }: Context, { name, allowed_origins }: Site, token: string | undefined): Promise<void> {
   const site = visible(quoteForShell(name))
   if (token === undefined) {
-    await say(`note: replace ${placeholders.token} by the site's token, or give it with --site-token`)
+    await say(`note: replace ${placeholders.token} with the site's token, or pass --site-token`)
     await say(`note: a token is shown only when it is issued. For a new one: consentctl sites rotate-token ${site}`)
   }
   if (allowed_origins.length === 0)

@@ -108,7 +108,7 @@ function checkChanges(changes: Partial<z.output<typeof Options>>): void {
   }
 }
 
-/** Returns all origins after the change, or undefined for none. Reads the site only to add or remove some. */
+/** Undefined for no change. Reads the site only to add or remove origins. */
 async function originsOf(
   ctx: Context,
   api: Client,

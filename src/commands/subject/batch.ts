@@ -38,13 +38,13 @@ interface Planned {
   readonly found: Found
 }
 
-/** Erases the people of a CSV with one plan and one confirmation. Each person gets a job and a receipt. */
+/** One plan and one confirmation; a job and a receipt for each person. */
 export async function eraseFile(ctx: Context, file: string, options: BatchOptions): Promise<Output<unknown>> {
   const asks = needsPrompt(ctx, options, file === '-')
   return await erasePeople(ctx, file, await readPeople(ctx, file, options.reason ?? null), { ...options, asks })
 }
 
-/** Erases the people of receipts since `time`, as `eraseFile` does, if their records are live again. */
+/** Only those whose records are live again. */
 export async function repeatErasures(ctx: Context, time: string, options: BatchOptions): Promise<Output<unknown>> {
   const asks = needsPrompt(ctx, options, false)
   const since = new Date(startInstant(time, new Date())).toISOString()
@@ -63,7 +63,7 @@ function needsPrompt(ctx: Context, options: BatchOptions, stdinInUse: boolean): 
   return !options.dryRun && mustPrompt(ctx, options, { action: 'erase', stdinInUse })
 }
 
-/** `file` names where the people come from. */
+/** `file`: source of the people. */
 async function erasePeople(
   ctx: Context,
   file: string,
@@ -113,10 +113,7 @@ async function erasePeople(
   return runBatch(ctx, batch, signer)
 }
 
-/**
- * Rejects a person without records but with near matches, because the confirmed total includes nothing of them.
- * @throws CliError `near_matches` (exit 5)
- */
+/** The confirmed total does not include a person with only near matches. @throws CliError `near_matches` (exit 5) */
 function rejectMistyped(ctx: Context, plans: readonly Planned[]): void {
   for (const { asked, found } of plans)
     if (found.targets.length === 0) rejectOnlyNear(ctx, { ...asked, isLine: true }, found.near)
@@ -161,7 +158,7 @@ function formatPeople(count: number): string {
   return count === 1 ? '1 person' : `${count} people`
 }
 
-/** Returns the batch with the id or the job `wanted`. `last` is the newest unfinished one. */
+/** `wanted`: a batch, one of its jobs, or `last` for the newest unfinished one. */
 export async function findBatch(ctx: Context, wanted: string): Promise<string | null> {
   const batches = erasureBatches(ctx)
   const all = await batches.list()
@@ -173,7 +170,7 @@ export async function findBatch(ctx: Context, wanted: string): Promise<string | 
   return header?.batch !== undefined && all.includes(header.batch) ? header.batch : null
 }
 
-/** @throws CliError as `subject resume` for a single job */
+/** @throws CliError as `subject resume` */
 export async function continueBatch(ctx: Context, job: string): Promise<Output<unknown>> {
   const header = await erasureBatches(ctx).readHeader(job)
   requireSameOrigin(ctx.settings, header, `consentctl subject resume ${job}`)
@@ -201,7 +198,7 @@ async function requireAccount(ctx: Context, { people, done }: Batch, signer: Sig
   await requireSameAccount(ctx.api, state, signer)
 }
 
-/** Returns a row for each person that earlier runs did not finish. */
+/** A row for each person left by earlier runs. */
 function runBatch(ctx: Context, batch: Batch, signer: Signer): Output<unknown> {
   const { held, people, done } = batch
   const codes: Exit[] = []
@@ -231,7 +228,7 @@ async function recordDone({ held, done }: Batch, { header: { job } }: PlannedPer
   done.add(job)
 }
 
-/** Returns true if the others would probably fail too. */
+/** True if the others would probably fail too. */
 function isFatal(code: Exit): boolean {
   return endsAll(code) || [exit.usage, exit.temporary, exit.unknown, exit.failure].some(each => each === code)
 }
@@ -239,7 +236,7 @@ function isFatal(code: Exit): boolean {
 interface PersonOutcome {
   readonly row: PersonRow
   readonly code: Exit
-  /** True if the receipt exists and is in the register. */
+  /** The receipt exists and is in the register. */
   readonly isDone: boolean
 }
 
@@ -278,7 +275,7 @@ async function tellMade(ctx: Context, { header, targets }: PlannedPerson, made: 
   return { row, code: failed && code === exit.done ? exitOf(failed.error) : code, isDone: failed === null }
 }
 
-/** Starts or resumes a person's job, or returns the receipt of an earlier run. */
+/** Resumes too, or returns an earlier run's receipt. */
 async function openPerson(
   ctx: Context,
   { header, targets }: PlannedPerson,

@@ -72,7 +72,7 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** More lines of stdin are probably several people. */
+/** More are probably several people. */
 const mostIdentifiers = 20
 
 export function erase(command: Command, ctx: Context): void {
@@ -186,7 +186,7 @@ async function eraseReviewed(ctx: Context, options: Options, order: Order, asks:
   return await startJob(ctx, request, header, found)
 }
 
-/** A duplicate name would fail only after the erasure, when the file is renamed. */
+/** A duplicate name would only fail after the erasure. */
 function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Options): void {
   const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
   const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))
@@ -194,7 +194,7 @@ function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Op
   throw usageError('two output files have the same name', 'choose another one for --out')
 }
 
-/** @throws CliError (usage) for a flag that the plan replaces */
+/** @throws CliError (usage) for a flag that the plan sets */
 function requireLoneApply(options: Options, apply: string): string {
   const { operands, also, request, ticket, reason, received, planOut } = options
   requireNoDryRunPlan(options)
@@ -208,11 +208,11 @@ function requireLoneApply(options: Options, apply: string): string {
     '--plan-out': planOut,
   }
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw usageError(`${name} cannot be used with --apply: the plan has it`)
+    if (value !== undefined) throw usageError(`${name} cannot be used with --apply: the plan sets it`)
   return apply
 }
 
-/** @throws CliError (usage) for a flag that --file or --repeat-since replaces, or that is about one person */
+/** @throws CliError (usage) for flags about one person */
 function requireSeveral(options: Options): void {
   const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson, file } = options
   const source = file === undefined ? '--repeat-since' : '--file'
@@ -229,11 +229,11 @@ function requireSeveral(options: Options): void {
     '--repeat-since': file && options.repeatSince,
   }
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw usageError(`${name} cannot be used with ${source}, which is about several people`)
+    if (value !== undefined) throw usageError(`${name} cannot be used with ${source}, which covers several people`)
 }
 
 function requireNoDryRunPlan({ planOut, dryRun }: Options): void {
-  if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which deletes nothing')
+  if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which never deletes')
 }
 
 async function readRequest(ctx: Context, options: Options): Promise<SubjectRequest> {
@@ -242,7 +242,7 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
   if (options.request === undefined && operands.length > 0 && ticket === undefined && !dryRun)
     throw usageError('--ticket is missing', 'name the request that this answers: the receipt contains it')
   if (options.request !== undefined && (ticket ?? received) !== undefined)
-    throw usageError('--ticket and --received cannot be used with --request: the register has them')
+    throw usageError('--ticket and --received cannot be used with --request: they come from the register')
   const received_at = received === undefined ? null : receivedDay(received)
   const { subjects, request } = await readPerson(ctx, operands, options)
   if (request) return toSubjectRequest(request, subjects, reason)
@@ -250,17 +250,17 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
   return { subjects, ticket: ticket ?? '', reason, received_at }
 }
 
-/** @throws CliError (usage) for too many identifiers for one person */
+/** @throws CliError (usage) for too many identifiers */
 async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options): Promise<void> {
   if (count > mostIdentifiers && !onePerson)
     throw usageError(
-      `${count} identifiers are many for one person: nothing was done`,
+      `${count} identifiers are too many for one person: nothing was done`,
       'for several people use --file requests.csv; if it is one, add --one-person',
     )
   await ctx.say(`stdin has ${formatCount(count, 'identifier')} of one person`)
 }
 
-/** Warns because each of two jobs about one person would prove only a part. */
+/** With two jobs, each would prove only a part. */
 async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
   for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
     if (!others.some(each => subjects.includes(each))) continue
@@ -304,10 +304,7 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
   }
 }
 
-/**
- * Shows the records to be deleted, and prompts if `asks`.
- * @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt
- */
+/** @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt */
 async function review(
   ctx: Context,
   subjects: readonly string[],
@@ -329,7 +326,7 @@ async function review(
   }
 }
 
-/** Prompts because a mistyped identifier matches nothing either, and a receipt is permanent. */
+/** A mistyped identifier matches nothing either, and a receipt is permanent. */
 async function confirmNothing(ctx: Context, asks: boolean): Promise<void> {
   await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
   if (!asks) return
@@ -348,7 +345,7 @@ async function exportFirst(
   return sha256
 }
 
-/** Writes the whole plan to disk before anything is deleted. */
+/** The plan is on disk before anything is deleted. */
 async function startJob(
   ctx: Context,
   request: ErasureRequest,

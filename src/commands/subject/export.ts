@@ -57,7 +57,7 @@ Examples:
     )
 }
 
-/** Warns instead of failing, because the export exists (exit 8). */
+/** Only warns (exit 8): the export exists. */
 async function registerManifest(
   ctx: Context,
   { id, ticket }: DataSubjectRequest,
@@ -72,7 +72,7 @@ async function registerManifest(
   } catch (error) {
     await report(ctx, error)
     const command = `consentctl requests update ${quoteForShell(ticket)} --receipt ${quoteForShell(path)}`
-    await ctx.warn(`the register does not have the digest of the manifest; to add it: ${command}`)
+    await ctx.warn(`the manifest’s digest could not be added to the register; to add it: ${command}`)
     ctx.exit = exit.partial
   }
 }

@@ -106,7 +106,7 @@ function listProfiles(ctx: Context): string[] {
     throw usageError('--all-profiles searches the stored instances: it cannot be used with --base-url or --profile')
   const names = Object.keys(readConfiguration(ctx.globals, ctx.host).config.profiles)
   if (names.length > 0) return names
-  throw usageError('no instance is stored', 'consentctl auth login --base-url https://…')
+  throw usageError('no instance is configured', 'consentctl auth login --base-url https://…')
 }
 
 function searchAll(ctx: Context, names: readonly string[], search: Search) {

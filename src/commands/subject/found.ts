@@ -19,7 +19,7 @@ export interface Order {
   readonly asked: SubjectRequest
   readonly given: PlanFile | null
   readonly files: ExportFiles | null
-  /** True if the person is one of a file. */
+  /** Of a file. */
   readonly isLine?: boolean
 }
 
@@ -28,7 +28,7 @@ export interface Found {
   readonly records: readonly Consent[] | null
   readonly targets: readonly Target[]
   readonly deletes_by: ErasureHeader['deletes_by']
-  /** Never erased: identifiers must match exactly. */
+  /** Never erased. */
   readonly near: readonly NearMatch[]
 }
 
@@ -47,12 +47,12 @@ export async function findRecords(ctx: Context, { asked, given, files, isLine = 
   } catch (error) {
     if (exitOf(error) !== exit.quota) throw error
     if (given || files || deletes_by === 'record') throw quotaError(error)
-    await ctx.say('quota used up: erasing on the server instead (never refused)')
+    await ctx.say('the quota is used up: erasing on the server instead (not limited)')
     return { records: null, targets: (await askForErasable(ctx.api, subjects)).live, deletes_by, near }
   }
 }
 
-/** @throws CliError `forbidden` (exit 4) if the key may not delete what was found, or mark a person without records */
+/** @throws CliError `forbidden` (exit 4) */
 export async function requireEraseScope(ctx: Context, key: IdentifiedKey, found: readonly Found[]): Promise<void> {
   for (const { targets, deletes_by } of found)
     if (targets.length > 0 || (await marksErased(ctx.api, deletes_by))) requireScope(ctx, key, 'erase')
@@ -64,7 +64,7 @@ export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[
   return near
 }
 
-/** @throws CliError (usage) for a request that an erasure would not answer */
+/** @throws CliError (usage) unless an erasure would answer the request */
 export function toSubjectRequest(
   { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
   subjects: readonly string[],

@@ -6,7 +6,7 @@ import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
 
-/** Prints near matches, and what would include those that are shown. */
+/** Prints near matches and how to include them. */
 export async function tellNearMatches(
   { warn }: Pick<Context, 'warn'>,
   matches: readonly NearMatch[],
@@ -26,7 +26,7 @@ export function formatNear(count: number): string {
   return `${count} near ${count === 1 ? 'match' : 'matches'}`
 }
 
-/** Says that near matches beside exact ones are left out, if nobody was asked. */
+/** Reports near matches left out without a prompt. */
 export async function tellLeftOut(
   { warn }: Pick<Context, 'warn'>,
   { length }: readonly NearMatch[],
@@ -36,13 +36,13 @@ export async function tellLeftOut(
     await warn(`only records with exactly the given identifiers are ${done}, and none of ${formatNear(length)}`)
 }
 
-/** Names who is asked for, to say how a near match is included. */
+/** For advice on including a near match. */
 export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & {
-  /** True if the person is one of a file. */
+  /** Of a file. */
   readonly isLine: boolean
 }
 
-/** Returns flags, the command that changes a request of the register, or what to add to a line of a file. */
+/** Flags, a command for the register, or an addition to a line of a file. */
 export function adviceToInclude(
   ctx: Pick<Context, 'globals'>,
   { ticket, subjects, request_id, isLine }: Asked,
@@ -55,7 +55,7 @@ export function adviceToInclude(
 }
 
 /**
- * Rejects a person of whom there are only near matches: the identifiers are probably mistyped, and a receipt is permanent.
+ * Identifiers with only near matches are probably mistyped, and a receipt is permanent.
  * @throws CliError `near_matches` (exit 5)
  */
 export function rejectOnlyNear(ctx: Pick<Context, 'globals'>, asked: Asked, matches: readonly NearMatch[]): void {

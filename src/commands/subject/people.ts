@@ -14,7 +14,7 @@ const Reason = text(1, 500)
 
 const columnNames = 'ticket, received, reason, identifier, identifier_2 and so on'
 
-/** Returns null for an unknown column, which could name other people. */
+/** Null for an unknown column: it could name other people. */
 function fieldOf(name: string): 'ticket' | 'received' | 'reason' | 'identifier' | null {
   const plain = name
     .replace(/^\ufeff/, '')
@@ -33,8 +33,8 @@ interface Row {
 }
 
 /**
- * Reads a CSV with one person a line. A line without identifiers names a request in the register, which has them.
- * @throws CliError `invalid_data` (exit 5), before any change, for an invalid line, or a repeated ticket or identifier
+ * A CSV with one person a line; without identifiers, the line names a request in the register.
+ * @throws CliError `invalid_data` (exit 5), before any change, also for a repeated ticket or identifier
  */
 export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
   const rows: Row[] = []
@@ -43,7 +43,7 @@ export async function readPeople(ctx: Context, file: string, reason: string | nu
     if (table === null) table = await openHeader(line)
     else rows.push(toRow(table, line))
   }
-  if (rows.length === 0) throw dataError(`${nameOf(file)} names nobody`)
+  if (rows.length === 0) throw dataError(`${nameOf(file)} has no data rows`)
   requireDistinct(rows)
   const people: SubjectRequest[] = []
   for (const row of rows) people.push(await toRequest(ctx, row, reason))
@@ -58,8 +58,9 @@ async function openHeader(line: Line): Promise<Table> {
   const fields = table.header.map(fieldOf)
   for (const field of ['ticket', 'received', 'reason'] as const)
     if (fields.filter(each => each === field).length > 1)
-      throw dataError(`line ${line.number}: two columns are ${field}`)
-  if (!fields.includes('ticket')) throw dataError(`line ${line.number}: no column is ticket`, `use ${columnNames}`)
+      throw dataError(`line ${line.number}: the column ${field} is repeated`)
+  if (!fields.includes('ticket'))
+    throw dataError(`line ${line.number}: there is no column ticket`, `use ${columnNames}`)
   return table
 }
 
@@ -84,7 +85,7 @@ function requireValid({ number, ticket, received, reason, identifiers }: Row): v
   if (reason !== '') issueOf('reason', Reason, reason)
   for (const identifier of identifiers) issueOf('identifier', Subject, identifier)
   if (identifiers.length === 0 && received !== '')
-    throw dataError(`line ${number}: there is no identifier, and a request of the register has its own received day`)
+    throw dataError(`line ${number}: without an identifier, the received day comes from the register request`)
 }
 
 function requireDistinct(rows: readonly Row[]): void {
@@ -97,7 +98,7 @@ function requireDistinct(rows: readonly Row[]): void {
     }
 }
 
-/** Checks the identifiers that the register added. */
+/** Includes identifiers from the register. */
 function requireDistinctPeople(people: readonly SubjectRequest[]): void {
   const owners = new Map<string, string>()
   for (const { ticket, subjects } of people)
@@ -123,5 +124,5 @@ async function toRequest(ctx: Context, row: Row, common: string | null): Promise
     const { code, exit, message, hint } = error
     throw new CliError(code, exit, `line ${number}: ${message}`, { hint, cause: error })
   }
-  throw dataError(`line ${number} names nobody`)
+  throw dataError(`line ${number} has no identifier and no register request`)
 }

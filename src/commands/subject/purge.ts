@@ -61,7 +61,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
   const signer = await openSigner(ctx)
   requireSameAccount(receipt.account_id, signer.account_id)
   if (receipt.key_id !== signer.key.id)
-    throw usageError('the receipt was made by another profile or machine: its purge must follow it in the same chain')
+    throw usageError('the receipt was made by another profile or machine, whose chain must also contain the purge')
   const deleted = receipt.records.filter(({ result }) => result === 'deleted')
   const ids = deleted.map(({ id }) => id)
   const states = await callOptional(ctx.api, subjects.purge, () => previewPurge(ctx.api, ids), {
@@ -75,7 +75,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
     await ctx.say(`would purge ${formatCount(pending.length)} on ${instanceLabel(ctx)}; nothing was purged`)
     return many(purgeView, pagesOf(rows)) as Output<unknown>
   }
-  // A run that was killed must resume by the same command, with its first count.
+  // A killed run resumes by the same command with its first count.
   const whole = rows.filter(({ state }) => state === 'deleted' || state === 'purged')
   if (confirmation.confirm !== whole.length) requireConfirmedCount(confirmation, pending.length, 'record', 'purged')
   if (asks && pending.length > 0)
@@ -122,7 +122,7 @@ function requireSameAccount(ofReceipt: string | null, ofKey: string | null): voi
   throw new CliError('other_account', exit.changed, message)
 }
 
-/** @throws CliError `changed` (exit 10) if a record is live again, so that the receipt no longer says what to purge */
+/** @throws CliError `changed` (exit 10) if a record is live again */
 function requireDeleted(rows: readonly PurgeRow[]): void {
   const live = rows.filter(({ state }) => state === 'live')
   if (live.length === 0) return

@@ -46,7 +46,7 @@ Examples:
     .action(
       action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, ticket, format }) => {
         if (wanted === undefined) {
-          if (format) throw usageError('--format needs a receipt', 'name it: consentctl subject receipts last')
+          if (format) throw usageError('--format requires a receipt', 'name it: consentctl subject receipts last')
           return await list(ctx, { subject, ticket })
         }
         const filter = subject === undefined ? ticket && '--ticket' : '--subject'
@@ -68,7 +68,7 @@ async function warnOfOthers(ctx: Context, store: ReceiptStore, ticket: string): 
   await ctx.warn(`${length} receipts have this ticket, and this is the newest; all: ${command}`)
 }
 
-/** If the signature is invalid, prints no page, only the bytes, which show the change. */
+/** With an invalid signature, only the bytes, which show the change. */
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
   const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error
@@ -78,10 +78,10 @@ async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' 
   await out.write(format === 'md' ? page() : stored.bytes.toString('latin1'))
   if (error) throw error
   if (signed === null)
-    await ctx.warn(`its signature was not checked: it is signed by another key, ${stored.receipt.key_id}`)
+    await ctx.warn(`its signature was not verified: it is signed by another key, ${stored.receipt.key_id}`)
 }
 
-/** `signed` is null if the receipt names another key than the profile's. */
+/** `signed`: null for another key than the profile's. */
 function checkSignature(stored: StoredReceipt | CliError, key: ReceiptKey | null) {
   if (stored instanceof CliError) return { signed: null, error: stored }
   const signed = isSigned(stored, key ? [key.key] : [])
@@ -122,7 +122,7 @@ async function list(ctx: Context, filter: Filter): Promise<Output<ReceiptRow>> {
   return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 
-/** Returns null if only another private key could tell. */
+/** Null if only another private key could tell. */
 function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: ReceiptKey | null): boolean | null {
   if (ticket !== undefined && receipt.ticket !== ticket) return false
   return subject === undefined || isAbout(receipt, subject, key)

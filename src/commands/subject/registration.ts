@@ -8,10 +8,7 @@ import { sha256 } from '../../receipts/store.ts'
 
 type Registered = Pick<ErasureHeader, 'request_id' | 'ticket' | 'job'>
 
-/**
- * Adds a receipt's digest to its request in the register. Returns an error instead of throwing it, because the erasure
- * is done.
- */
+/** Returns an error instead of throwing it: the erasure is done. */
 export async function registerReceipt(
   { api }: Pick<Context, 'api'>,
   { request_id }: Registered,
@@ -38,5 +35,7 @@ export async function tellRegistration(
     )
   await report(ctx, failed.error)
   const command = subjectCommand(ctx, 'resume', job)
-  await ctx.warn(`the erasure is done, but the register does not have the digest of its receipt; to add it: ${command}`)
+  await ctx.warn(
+    `the erasure is done, but its receipt’s digest could not be added to the register; to add it: ${command}`,
+  )
 }

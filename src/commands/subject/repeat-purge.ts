@@ -6,19 +6,19 @@ import { previewPurge } from '../../erasure/purge-calls.ts'
 import type { SubjectRequest } from '../../erasure/request.ts'
 import { explain } from '../../errors/explain.ts'
 
-/** Collects receipts whose purge a restored backup may have undone. They are added newest first. */
+/** Purges that a restored backup may have undone; receipts are added newest first. */
 export class PurgesToRepeat {
-  /** The newest erasure that lists a record as deleted, by the id of the record. */
+  /** By record id: the newest erasure that lists it as deleted. */
   readonly #newest = new Map<string, number>()
   readonly #live: { readonly receipt: ErasureReceipt; readonly person: SubjectRequest }[] = []
-  /** By the number of the receipt that lists the records. */
+  /** By number of the receipt that lists the records. */
   readonly #deleted = new Map<number, { readonly receipts: ErasureReceipt[]; readonly ids: string[] }>()
 
   addErasure(receipt: ErasureReceipt): void {
     for (const id of deletedIds(receipt)) if (!this.#newest.has(id)) this.#newest.set(id, receipt.number)
   }
 
-  /** `person`: null if no record is live. */
+  /** `person`: null without live records. */
   addPurged(receipt: ErasureReceipt, person: SubjectRequest | null): void {
     if (person) this.#live.push({ receipt, person })
     else for (const id of deletedIds(receipt)) this.#addDeleted(receipt, id)
@@ -32,7 +32,7 @@ export class PurgesToRepeat {
     ids.push(id)
   }
 
-  /** Tells which purges are to be repeated: after the erasure of `people`, or now. */
+  /** Names purges to repeat: after the erasure of `people`, or now. */
   async tell(ctx: Context, people: readonly SubjectRequest[]): Promise<void> {
     for (const { subjects, ticket } of people) {
       const isOfPerson = (of: SubjectRequest) => of.subjects.some(each => subjects.includes(each))
@@ -57,7 +57,7 @@ function describe(receipts: readonly ErasureReceipt[]): readonly [were: string, 
   return receipts.length > 1 ? [`${names} were`, 'them'] : [`${names} was`, 'it']
 }
 
-/** Returns null if this key or this instance cannot tell. */
+/** Null if unknown. */
 async function isSomeUnpurged({ api }: Context, ids: readonly string[]): Promise<boolean | null> {
   try {
     return [...(await previewPurge(api, ids)).values()].includes('deleted')

@@ -19,13 +19,13 @@ import { PurgesToRepeat } from './repeat-purge.ts'
 
 export interface Repeated {
   readonly people: readonly SubjectRequest[]
-  /** True if somebody is left out; each was reported. */
+  /** True if a person was left out and reported. */
   readonly isPartial: boolean
 }
 
 /**
- * Finds the people of receipts since `since` (RFC 3339) whose records are live again, because an older backup was restored. A
- * receipt has the ids of the records, and a record its identifier.
+ * People of receipts since `since` (RFC 3339) whose records are live again. A receipt has the ids of the records, and a
+ * record its identifier.
  */
 export async function findRepeated(ctx: Context, since: string, reason: string | null): Promise<Repeated> {
   const store = locateReceipts(ctx)
@@ -58,7 +58,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   return { people: search.people, isPartial }
 }
 
-/** Returns false if a newer receipt of the person was left out for the same cause. */
+/** False if a newer receipt of the person was left out for the same cause. */
 function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }: CliError): boolean {
   const causes = (receipt?.subject_hmacs ?? []).map(hmac => `${code} ${hmac}`)
   const isKnown = causes.some(each => reported.has(each))
@@ -72,7 +72,7 @@ interface Search {
   readonly key: ReceiptKey
   readonly isHere: (receipt: ErasureReceipt) => boolean
   readonly people: SubjectRequest[]
-  /** Numbers of receipts whose purge has a receipt since `since`, which is read before theirs. */
+  /** Receipts with a purge receipt since `since`, which is read first. */
   readonly purged: Set<number>
   readonly purges: PurgesToRepeat
 }
@@ -91,7 +91,7 @@ async function addReceipt(ctx: Context, search: Search, receipt: ErasureReceipt)
   if (purged.has(receipt.number)) purges.addPurged(receipt, person)
 }
 
-/** Of the account; the address may be another one now. */
+/** By account; the address may have changed. */
 async function receiptsOfHere({ api, settings }: Context) {
   const { account_id } = await identify(api)
   return (receipt: ErasureReceipt) =>
@@ -100,7 +100,7 @@ async function receiptsOfHere({ api, settings }: Context) {
       : receipt.account_id === account_id
 }
 
-/** @throws CliError (exit 5): ids of a receipt that is not the profile's own would be anybody's */
+/** @throws CliError (exit 5): a foreign receipt could list any ids */
 function requireSigned(stored: StoredReceipt | CliError, key: ReceiptKey): StoredReceipt {
   if (stored instanceof CliError) throw stored
   if (isSigned(stored, [key.key])) return stored
@@ -112,8 +112,8 @@ function requireSigned(stored: StoredReceipt | CliError, key: ReceiptKey): Store
 }
 
 /**
- * Returns null if no record of the receipt is live.
- * @throws CliError if it lists no records, or `changed` (exit 10) if a record of the person is newer than the erasure
+ * Null if no record is live.
+ * @throws CliError if it lists no records, or `changed` (exit 10) if a record is newer than the erasure
  */
 async function findPerson(
   ctx: Context,
@@ -147,7 +147,7 @@ async function findPerson(
   }
 }
 
-/** Returns null if the register has no such request, or none that is open, or if there is no register. */
+/** Null without an open request, or without a register. */
 async function findOpenRequest({ api }: Context, ticket: string): Promise<DataSubjectRequest | null> {
   try {
     const request = await findRequest(api, ticket)
@@ -158,7 +158,7 @@ async function findOpenRequest({ api }: Context, ticket: string): Promise<DataSu
   }
 }
 
-/** A record that was made, changed or restored after the erasure did not come back with a backup. */
+/** A record made, changed or restored after the erasure did not come from a backup. */
 function requireOlder({ number, ticket, finished_at, records }: ErasureReceipt, live: readonly Consent[]): void {
   const erasedAt = new Map(records.map(({ id, deleted_at }) => [id, deleted_at]))
   const timeOf = (text: string | null | undefined) => parseInstant(text ?? '') ?? 0
@@ -172,7 +172,7 @@ function requireOlder({ number, ticket, finished_at, records }: ErasureReceipt, 
   })
 }
 
-/** Merges all receipts of one person: the newest comes first, and an older one may join several. */
+/** Receipts come newest first; an older one may join several people. */
 function addPerson(people: SubjectRequest[], person: SubjectRequest): void {
   const same = people.filter(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
   const [newest = person, ...joined] = same

@@ -70,7 +70,7 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   }
 }
 
-/** Registers and shows a receipt whose job an earlier run could not close. */
+/** For a receipt whose job an earlier run could not close. */
 async function tellMade(ctx: Context, held: RunningJob['held'], made: StoredReceipt): Promise<Output<unknown>> {
   const unregistered = await registerReceipt(ctx, held.header, made)
   await held.close(unregistered === null)

@@ -18,11 +18,11 @@ import { registerReceipt, tellRegistration } from './registration.ts'
 
 interface Progress {
   readonly failures: Exit[]
-  /** Error that all other records would meet too. It ends the run. */
+  /** Would fail all other records too, so it ends the run. */
   fatal: unknown
   exit: Exit
   stored: StoredReceipt | null
-  /** True if the register needs no more changes. */
+  /** The register needs no more changes. */
   isRegistered: boolean
 }
 
@@ -31,8 +31,8 @@ type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id
 const rowsPerPage = 100
 
 /**
- * Deletes the remaining records, verifies and makes the receipt. Returns a row for each record, those of earlier runs
- * first. The job file is kept until the receipt is on disk and in the register.
+ * Yields a row for each record, those of earlier runs first. The job file stays until the receipt is on disk and in the
+ * register.
  */
 export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
   const { pages, outcome } = beginRun(job, signing)
@@ -89,7 +89,7 @@ async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator
   if (rows.length > 0) yield rows
 }
 
-/** Reports an error, unless all other records would fail too: that is reported at the end. */
+/** Reports the error, unless it is fatal and reported at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
@@ -105,7 +105,7 @@ function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
   return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
 }
 
-/** Summarizes the receipt on stderr. */
+/** On stderr. */
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))
@@ -136,7 +136,7 @@ export function explainQuota(error: unknown): never {
   throw exitOf(error) === exit.quota ? quotaError(error) : error
 }
 
-/** Error of an erasure by record. The service's own erasure needs no quota. */
+/** Only an erasure by record needs quota. */
 export function quotaError(cause: unknown): CliError {
   return new CliError('quota_exceeded', exit.quota, 'the monthly quota is used up', {
     hint: 'wait for the next calendar month (UTC) or raise the quota of the account, then resume',

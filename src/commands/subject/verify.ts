@@ -66,7 +66,7 @@ async function runChecks(
   ctx: Context,
   { operands: [wanted], live, purged, certificateOut, subject, publicKey }: Options,
 ): Promise<Output<unknown>> {
-  if (certificateOut !== undefined && !purged) throw usageError('--certificate-out needs --purged')
+  if (certificateOut !== undefined && !purged) throw usageError('--certificate-out requires --purged')
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const keys = publicKey ? await readKeys(ctx, publicKey) : await ownKeys(store)
@@ -116,7 +116,7 @@ function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Chec
   return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
 
-/** Skips a receipt from another machine, which has its chain. */
+/** Skips a receipt from another machine, which has its own chain. */
 async function checkChain(
   store: ReceiptStore,
   stored: StoredReceipt,
@@ -127,7 +127,7 @@ async function checkChain(
   const isHere = (await loadReceipt(receiptPath(store, number)).catch(() => null))?.bytes.equals(stored.bytes)
   if (!isHere && own?.id !== key_id)
     return skip('chain', `made elsewhere: its chain is not that of the profile ${store.profile}`)
-  const head = await readHead(store) // read first, because receipts may be added meanwhile
+  const head = await readHead(store) // first: receipts may be added meanwhile
   const fault = await findChainFault(store, stored, own ? [...keys, own.key] : keys, head)
   if (fault !== null) return fail('chain', exit.rejected, fault, `check ${store.folder} and its backups`)
   const count = (await listNumbers(store)).length
@@ -143,7 +143,7 @@ function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptK
 
 interface LiveScope {
   readonly subject: string | undefined
-  /** Asks the instance at most once. */
+  /** Requests once. */
   readonly identify: () => Promise<Identity>
 }
 
@@ -161,7 +161,7 @@ async function checkCertificates(
   return ok('certificates', certificateSentences.named.text({ count: receipt.certificates.length }))
 }
 
-/** Verifies that each record is certified as purged, and writes the certificates. */
+/** Each record must be certified as purged; writes the certificates. */
 async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')
@@ -183,7 +183,7 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
   }
 }
 
-/** Verifies that each record is shown as deleted, and that `subject` has no live one. */
+/** Each record must be shown as deleted, and `subject` must have no live one. */
 async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
   requireSameInstance(ctx, receipt)
   const ids = receipt.records.map(({ id }) => id)

@@ -131,7 +131,7 @@ export function readKeySet(text: string, name: string): Map<string, TrustedKey> 
     // The id, the PEM and the bytes must be of the same key.
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
-      throw dataError(`${name} has a key that contradicts itself`)
+      throw dataError(`${name} has a key whose key_id or PEM does not match it`)
     const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
     return { publicKey: key, statement: textOf(statement), revocation: textOf(revocation) }
   })

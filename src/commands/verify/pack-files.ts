@@ -77,7 +77,7 @@ function notPack(path: string): CliError {
 async function readBounded(path: string): Promise<Buffer> {
   const { size } = await stat(path)
   if (size > maxMiB * 2 ** 20)
-    throw dataError(`${path} is larger than ${maxMiB} MiB, as no file of an evidence pack is`)
+    throw dataError(`${path} is larger than ${maxMiB} MiB, the limit for files of an evidence pack`)
   return await readFile(path)
 }
 

@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
 /**
- * Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf's data are the 32
- * bytes of an audit entry's hash. Also names the checkpoint before it, and covers the log of keys, so that nobody can
- * change either unnoticed.
+ * Merkle root of the first `tree_size` entries of an account's log (RFC 9162 section 2.1.1). A leaf is the 32-byte hash
+ * of an audit entry. Names the previous checkpoint and covers the log of keys.
  */
 export const Checkpoint = z.strictObject({
   type: z.literal('checkpoint'),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256, signed } from './fields.ts'
 
-/** Terms of the DPV, which has none for a consent to some of the purposes. */
+/** DPV has no term for a consent to some of the purposes. */
 export const stateTerms = {
   given: 'dpv:ConsentGiven',
   partly: 'urn:consentctl:ConsentPartlyGiven',
@@ -10,7 +10,7 @@ export const stateTerms = {
 } as const
 const states = z.enum(stateTerms)
 
-/** Returns the status of a consent in this state, which ends or ended at `expires_at`, at the time `issued_at`. */
+/** The consent ends or ended at `expires_at`. */
 export function statusOf(
   state: z.output<typeof states>,
   { expires_at, issued_at }: Pick<ConsentReceipt, 'expires_at' | 'issued_at'>,
@@ -19,7 +19,7 @@ export function statusOf(
   return isGiven && expires_at !== null && expires_at <= issued_at ? 'dpv:ConsentExpired' : state
 }
 
-/** Returns false if a receipt contradicts itself on the status. */
+/** False if a receipt contradicts itself on the status. */
 export function hasOwnStatus({ events, expires_at, issued_at, consent_status }: ConsentReceipt): boolean {
   const last = events.at(-1)
   return last !== undefined && consent_status === statusOf(last.event_state, { expires_at, issued_at })
@@ -119,7 +119,7 @@ const Timestamp = z
   .nullable()
   .describe('Its time stamp (RFC 3161) in base64; null if there was none.')
 
-/** Proves that the log has the history's last entry, and when it did not have it. */
+/** Proves that the log has the history's last entry, and when it did not. */
 const PlaceInLog = z.strictObject({
   leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
   path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),
@@ -137,10 +137,9 @@ const PlaceInLog = z.strictObject({
 
 /**
  * Field names of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
- * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). States and types that begin with `dpv:` are terms of
- * the W3C Data Privacy Vocabulary, https://w3id.org/dpv#. Other fields are this service's own; `record_version` and
- * `chain_head` tie the receipt to the history. The service does not know recipients and jurisdiction, nor purposes and
- * controllers without a held notice.
+ * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). `dpv:` marks terms of the W3C Data Privacy
+ * Vocabulary, https://w3id.org/dpv#. Other fields are this service's own; `record_version` and `chain_head` tie the
+ * receipt to the history.
  */
 export const ConsentReceipt = z.strictObject({
   type: z.literal('consent_receipt'),

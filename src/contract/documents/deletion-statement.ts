@@ -1,13 +1,12 @@
 import { parseInstant } from '../instant.ts'
 
-/** `purgeAfterDays` is null for never, undefined if the service does not say. */
+/** `purgeAfterDays`: null is never, undefined unknown. */
 export function describeDeletion(purgeAfterDays: number | null | undefined): string {
   if (purgeAfterDays === undefined) return 'logically deleted; whether and when personal data is purged is not known'
   if (purgeAfterDays === null) return 'logically deleted; personal data is kept until it is purged by hand'
   return `logically deleted; personal data to be purged after ${purgeAfterDays} ${purgeAfterDays === 1 ? 'day' : 'days'}`
 }
 
-/** Returns the ids of the records that the erasure deleted, and that its purge is of. */
 export function deletedIds({
   records,
 }: {
@@ -16,10 +15,7 @@ export function deletedIds({
   return records.filter(({ result }) => result === 'deleted').map(({ id }) => id)
 }
 
-/**
- * Describes the purge of these records by the certificates of the service, with the time of the last one. Returns null
- * unless they name each.
- */
+/** States the purge of these records with the time of the last; null unless the certificates name each. */
 export function describePurge(ids: readonly string[], certificates: readonly string[]): string | null {
   const times = new Map(certificates.flatMap(readPurged))
   const last = ids.map(id => times.get(id) ?? '').sort()
@@ -28,7 +24,7 @@ export function describePurge(ids: readonly string[], certificates: readonly str
   return `personal data of ${count} purged by ${last.at(-1)}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
 }
 
-/** Reads without a schema, because the dashboard has none. */
+/** Without a schema, because the dashboard has none. */
 function readPurged(certificate: string): [id: string, purgedAt: string][] {
   try {
     const { records } = JSON.parse(certificate) as { records: unknown[] }

@@ -4,7 +4,7 @@ import { DeletionStatement, Instant } from './fields.ts'
 const Sum = z.int().min(0)
 const Id = z.uuid()
 
-/** The service's proof that a call deleted a subject's records, without the signature. */
+/** Without the signature. */
 export const ErasureCertificate = z.strictObject({
   type: z.literal('erasure_certificate'),
   version: z.literal(1),

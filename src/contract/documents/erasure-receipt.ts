@@ -5,7 +5,7 @@ const Instant = z.iso.datetime()
 const Digest = z.string().regex(/^[\da-f]{64}$/)
 const Count = z.int().min(0)
 
-/** `src/erasure/sentences.ts` lists the observation that justifies each. */
+/** `src/erasure/sentences.ts` has the observation behind each. */
 export const erasureResults = ['deleted', 'already_gone', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 
@@ -40,7 +40,7 @@ const counts = {
   unknown: Count.describe('Gone, not known who deleted them.'),
 }
 
-/** Proof of an erasure, without the signature. */
+/** Without the signature. */
 export const ErasureReceipt = z.strictObject({
   type: z.literal('erasure_receipt'),
   version: z.literal(1),

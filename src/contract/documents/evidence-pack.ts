@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
-/** Names a pack's files, so that changing, adding or removing one is detected. */
+/** Lists a pack's files, so that a changed, added or missing one is detected. */
 export const EvidencePack = z.strictObject({
   type: z.literal('evidence_pack'),
   version: z.literal(1),

@@ -2,7 +2,6 @@ import * as z from 'zod'
 
 const Count = z.int().min(0)
 
-/** Proves that an export is unchanged and complete. */
 export const ExportManifest = z.strictObject({
   type: z.literal('export_manifest'),
   version: z.literal(1),

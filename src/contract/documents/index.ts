@@ -13,7 +13,7 @@ export interface DocumentKind {
   readonly title: string
   /** Without the signature. */
   readonly schema: z.ZodObject
-  /** Name of the field with the time of signing; that of a `purge` counts instead. */
+  /** Field with the time of signing; that of a `purge` counts instead. */
   readonly issuedAt: string
   /** Owner of the key. */
   readonly signer: 'service' | 'profile'

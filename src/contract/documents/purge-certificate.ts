@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256 } from './fields.ts'
 
-/** Must not say "anonymous": a hash chain, a time and an actor can still lead to a person. */
+/** Must not say "anonymous": hash chain, time and actor can still lead to a person. */
 export const purgeStatement =
   'personal data removed from these records and their histories; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
 

@@ -4,9 +4,8 @@ import { Instant, KeyId, PublicKey, Signature } from './fields.ts'
 const OfKey = KeyId.describe('The key that it is about, by its thumbprint (RFC 7638).')
 
 /**
- * Introduces a key of the service. The previous key signs it, and `proof` is the new key's signature, so that trust
- * in one key extends to the other. If the previous key was lost, the new key signs alone: trust in the new key then
- * extends to the earlier ones, but not the other way.
+ * Introduces a key of the service. The previous key signs it, and `proof` is the new key's signature. If the previous
+ * key was lost, the new key signs alone: trust then extends from it to earlier ones, not the other way.
  */
 export const SigningKeyStatement = z.strictObject({
   type: z.literal('signing_key'),

@@ -10,7 +10,7 @@ import {
   valuedNames,
 } from './model.ts'
 
-/** Returns a script for bash 3.2 and newer. */
+/** bash 3.2 and newer. */
 export function bash(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all

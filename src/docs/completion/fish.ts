@@ -1,7 +1,7 @@
 import type { CommandInfo } from '../describe.ts'
 import { type CompletedCommand, type CompletedFlag, completed, type Values, valuedNames } from './model.ts'
 
-/** Returns a script for fish 3. */
+/** fish 3. */
 export function fish(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all

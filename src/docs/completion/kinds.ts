@@ -1,4 +1,4 @@
-/** Kinds of values that come from local files, without requests. */
+/** From local files, without requests. */
 export const localKinds = ['profiles', 'sites', 'settings', 'imports', 'erasures', 'receipts', 'tickets'] as const
 
 export type LocalKind = (typeof localKinds)[number]

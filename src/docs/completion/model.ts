@@ -16,11 +16,11 @@ export interface CompletedCommand {
   /** Includes aliases. */
   readonly commands: readonly { readonly name: string; readonly path: string; readonly summary: string }[]
   readonly flags: readonly CompletedFlag[]
-  /** Null if they cannot be completed. */
+  /** Null if they have no completions. */
   readonly operands: Values | null
 }
 
-/** Lists the program first, whose flags work everywhere. */
+/** The program first: its flags work everywhere. */
 export function completed(tree: CommandInfo): readonly [CompletedCommand, ...CompletedCommand[]] {
   const [program, ...commands] = flatten(tree).map(info => ({
     path: info.path,
@@ -66,7 +66,7 @@ function operandsOf({ name, choices }: ArgumentInfo, path: string): Values | nul
 
 function valuesOf({ names, value, choices }: FlagInfo, path: string): Values | null {
   if (choices.length > 0) return { kind: 'choices', choices }
-  if (value === null || value.startsWith('[')) return null // an optional value is only valid after `=`
+  if (value === null || value.startsWith('[')) return null // an optional value only follows `=`
   if (names.includes('--profile')) return { kind: 'profiles' }
   return { kind: localKind(value, path) ?? (/^<(file|path|folder)\b/.test(value) ? 'files' : 'none') }
 }
@@ -86,7 +86,7 @@ function localKind(placeholder: string, path: string): LocalKind | null {
 
 type Arm = (patterns: string[], result: string) => string
 
-/** Returns `case` lines for a POSIX shell. Flags of the program match after any command. */
+/** `case` lines for a POSIX shell. The program's flags match after any command. */
 export function valueArms(commands: readonly CompletedCommand[], arm: Arm, action: (values: Values) => string): string {
   const specificFirst = [...commands].sort((a, b) => Number(a.path === '') - Number(b.path === ''))
   const pairs = specificFirst.flatMap(({ path, flags }) =>

@@ -1,7 +1,7 @@
 import type { CommandInfo } from '../describe.ts'
 import { type CompletedFlag, completed, type Values, valuedNames } from './model.ts'
 
-/** Returns a script for PowerShell 5 and newer. */
+/** PowerShell 5 and newer. */
 export function powershell(tree: CommandInfo): string {
   const [program, ...rest] = completed(tree)
   const all = [program, ...rest]

@@ -10,7 +10,7 @@ import {
   valuedNames,
 } from './model.ts'
 
-/** Returns a script for zsh 5. */
+/** zsh 5. */
 export function zsh(tree: CommandInfo): string {
   const all = completed(tree)
   const [program] = all
@@ -66,7 +66,6 @@ function flagsOf(flags: CompletedCommand['flags']): string[] {
   return flags.flatMap(({ names, description }) => names.map(name => described(name, description)))
 }
 
-/** Formats a candidate and its description for `_describe`. */
 function described(name: string, description: string): string {
   return quoted(`${name.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`)
 }

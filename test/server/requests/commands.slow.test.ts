@@ -122,7 +122,7 @@ describe('requests next, show, update, extend and close', () => {
     expect((await requests('extend', 'DSR-1', '--reason', 'many systems')).code).toBe(0)
     expect((await requests('next', '-q')).stdout).toBe('DSR-2\n')
     const closed = await requests('close', 'DSR-1', '--outcome', 'done', '--yes', '--json')
-    expect(closed.stderr).toContain('DSR-1 has no receipt of an erasure')
+    expect(closed.stderr).toContain('DSR-1 is an erasure request without an erasure receipt')
     expect(JSON.parse(closed.stdout)).toMatchObject({ state: 'closed', subject_ids: null, overdue: false })
     const { stdout } = await requests('show', 'DSR-1', '--history')
     expect(stdout.split('\n').map(line => line.split('\t')[1])).toEqual([

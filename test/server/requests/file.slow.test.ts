@@ -122,13 +122,13 @@ describe('subject erase --file', () => {
 
   it.each([
     ['an unknown column, which could name another person', 'ticket,name\nDSR-1,ada\n', 'unknown column "name"'],
-    ['no column of tickets', 'identifier\nada\n', 'no column is ticket'],
+    ['no column of tickets', 'identifier\nada\n', 'there is no column ticket'],
     ['an empty ticket', 'ticket,identifier\n,ada\n', 'line 2: ticket must not be empty'],
     ['a ticket twice', 'ticket,identifier\nDSR-1,ada\nDSR-1,bob\n', 'line 3 repeats the ticket DSR-1 of line 2'],
     ['an identifier twice', 'ticket,identifier\nDSR-1,ada\nDSR-2,ada\n', 'line 3 repeats the identifier ada of line 2'],
     ['a day that does not exist', 'ticket,received,identifier\nDSR-1,2026-02-30,ada\n', 'line 2: invalid time'],
     ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has more cells than the header'],
-    ['nobody', 'ticket,identifier\n', 'names nobody'],
+    ['nobody', 'ticket,identifier\n', 'has no data rows'],
     ['a ticket that the register does not have', 'ticket\nDSR-99\n', 'line 2: the register has no request DSR-99'],
   ])('refuses %s before anything is erased', async (_, text, message) => {
     await create('ada')

@@ -29,7 +29,7 @@ describe('how far it goes', () => {
     const { stdout, stderr } = await cli.run(['list', '--subject', 'x y'], { ...screen, columns: 200 })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 50)
     expect(stderr.split('\n').at(-2)).toBe(
-      "50 records; there are more: consentctl list --subject 'x y' --cursor after-50",
+      "50 records; to list more: consentctl list --subject 'x y' --cursor after-50",
     )
     expect(cli.sent()).toHaveLength(1)
   })
@@ -47,7 +47,7 @@ describe('how far it goes', () => {
       cli.instance.use(listOf(250))
       const first = await cli.run(['list', '-o', 'id', '--limit', String(limit)])
       expect(first.stdout.split('\n')).toHaveLength(limit + 1)
-      expect(first.stderr).toMatch(new RegExp(`^${limit} records?; there are more: consentctl list `))
+      expect(first.stderr).toMatch(new RegExp(`^${limit} records?; to list more: consentctl list `))
       const args = resumption(first.stderr).filter(
         (word, index, all) => word !== '--limit' && all[index - 1] !== '--limit',
       )

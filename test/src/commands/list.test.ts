@@ -117,7 +117,7 @@ describe('the query', () => {
   })
 
   it.each([
-    [['--expiring', '30d', '--expired'], '--expiring and --expired exclude each other'],
+    [['--expiring', '30d', '--expired'], '--expiring and --expired cannot be combined'],
     [['--expired', '--subject', 'x'], '--expired cannot be combined with --subject'],
     [['--expiring', '30d', '--count'], '--expiring cannot be combined with --count'],
     [['--expiring', '24h'], 'invalid time "24h"'],

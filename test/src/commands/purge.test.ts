@@ -98,8 +98,8 @@ describe('admin purge', () => {
     const { code, stdout, stderr } = await run(['admin', 'purge', '--yes', '-q'], { loadServer })
     expect({ code, stdout }).toEqual({ code: 8, stdout: `${uuid(1)}\n${uuid(2)}\n` })
     expect(stderr).toBe(
-      `left the record ${uuid(9)} of the account ${uuid(1)}: its history is missing\n` +
-        'left 1 record whose history does not verify: see consentctl admin verify\n',
+      `did not purge the record ${uuid(9)} of the account ${uuid(1)}: its history is missing\n` +
+        'did not purge 1 record whose history does not verify: run consentctl admin verify\n',
     )
   })
 

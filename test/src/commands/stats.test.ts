@@ -76,7 +76,7 @@ describe('stats', () => {
     expect(lines[3]).toMatch(/^unknown +<10$/)
     expect(stderr).toContain('in all 60 records of 41 persons')
     expect(stderr).toContain(
-      '1 group hidden: fewer than ten persons, and 1 more that would tell their numbers; --exact shows all',
+      '1 group hidden: fewer than ten persons, and 1 more because their totals would reveal small groups; --exact shows all',
     )
   })
 
@@ -135,7 +135,7 @@ describe('list --count', () => {
     const { code, stdout, stderr } = await cli.run(['list', '--count'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '250\n' })
     expect(stderr).toContain('reading every page instead')
-    expect(stderr).toContain('counted in 3 pages, each a request')
+    expect(stderr).toContain('counted in 3 pages, one request each')
   })
 
   it.each(['--at=7d', '--limit=5', '--all', '--cursor=x', '--max-requests=2'])('excludes %s', async flag => {

@@ -92,7 +92,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     instance.quota = 0
     const { code, stderr } = await erase('--confirm', '12')
     expect(code, stderr).toBe(0)
-    expect(stderr).toContain('quota used up: erasing on the server instead')
+    expect(stderr).toContain('the quota is used up: erasing on the server instead')
     expect(named()).toEqual(ids)
     expect(await lastReceipt(folders)).toMatchObject({
       result: 'erased',

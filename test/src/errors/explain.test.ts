@@ -42,7 +42,7 @@ it.each([undefined, 'a_later_reason', 'toString'])(
     const body = { error: 'forbidden', message: 'The API key lacks the scope import; a reader', reason }
     expect(explain(new ApiError(call('POST'), head, body))).toMatchObject({
       exit: 4,
-      hint: 'check what the key may do: consentctl keys list',
+      hint: 'check the scopes of the key: consentctl keys list',
     })
   },
 )

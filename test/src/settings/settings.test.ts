@@ -150,7 +150,7 @@ it.each([
 ])('an address with the path of the API is refused, with the address to use: %s', (given, address) => {
   const error = expect.objectContaining({
     exit: 2,
-    message: expect.stringContaining('--base-url: leave the path of the API off'),
+    message: expect.stringContaining('--base-url: remove the path of the API from'),
     hint: `use ${address}`,
   })
   expect(() => resolve({ baseUrl: given }, {})).toThrow(error)

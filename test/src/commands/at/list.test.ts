@@ -83,7 +83,9 @@ describe('on a service of the specification alone', () => {
     const { code, stderr, ids, rows } = await list(12)
     expect({ code, ids }).toEqual({ code: 0, ids: ['live', 'late'] })
     expect(rows[0]).toMatchObject({ accepted: true, updated_at: at(11) })
-    expect(stderr).toBe('warning: this instance lists no deleted records: those deleted since are missing\n')
+    expect(stderr).toBe(
+      'warning: this instance does not list deleted records: records deleted since then are missing\n',
+    )
   })
 
   it('tells of what cannot be told, shows the others, and ends with 8', async () => {
@@ -148,7 +150,7 @@ describe('how far it goes', () => {
     })
     expect(stderr).toBe(
       'not shown: region, user_agent, updated_at (-o wide shows all)\n' +
-        '50 records; there are more: consentctl list --subject maria --at 2026-03-03T23:59:59.999Z --cursor after-50\n',
+        '50 records; to list more: consentctl list --subject maria --at 2026-03-03T23:59:59.999Z --cursor after-50\n',
     )
   })
 

@@ -112,7 +112,7 @@ describe('create: request', () => {
     )
     const { code, stderr } = await cli.run(['create', '--site', 'shop 1', '--refused'])
     expect(code).toBe(0)
-    expect(stderr).toContain('does not list its sites to this key, so that the site is taken as an id')
+    expect(stderr).toContain('does not list its sites to this key, so the site is used as an id')
     expect(cli.sent()).toMatchObject([{ path: '/api/v1/sites' }, { body: { site_id: 'shop 1' } }])
   })
 })

@@ -129,12 +129,12 @@ describe('update -', () => {
 
   it.each([
     [['update'], 'try: for many records: --file, --where, or - for ids'],
-    [['update', '-', '--file', 'x'], 'use one of -, --file and --where'],
+    [['update', '-', '--file', 'x'], '-, --file and --where cannot be combined'],
     [['update', uuid(1), '--file', 'x', '--refused'], 'unexpected argument'],
     [['update', uuid(1), '--refused', '--failed-out', 'x'], '--failed-out needs --file'],
-    [['update', uuid(1), '--refused', '--confirm', '1'], '--yes and --confirm go with --where'],
+    [['update', uuid(1), '--refused', '--confirm', '1'], '--yes and --confirm require --where'],
     [['update', '-', '--resume', 'last'], 'not of a stream'],
-    [['update', '-', '--preferences', '-'], 'not for both'],
+    [['update', '-', '--preferences', '-'], 'cannot both be read'],
     [['update', '--where', 'site=x', '--yes'], 'nothing to change'],
     [['update', '--where', 'refused', '--accepted'], 'cannot prompt'],
     [['rm', '--file', '-', '--yes'], 'rm -'],

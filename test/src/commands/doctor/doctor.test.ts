@@ -136,7 +136,7 @@ it('warns of an instance that only reads', async () => {
   answering({ ready: () => HttpResponse.json({ status: 'read-only', reason: 'x' }) })
   const { code, checks } = await examine()
   expect(code).toBe(0)
-  expect(checks['service']).toMatchObject({ result: 'warn', detail: 'only reads at the moment, version 9.8.7' })
+  expect(checks['service']).toMatchObject({ result: 'warn', detail: 'read-only at the moment, version 9.8.7' })
 })
 
 describe('a failure ends with its exit code', () => {

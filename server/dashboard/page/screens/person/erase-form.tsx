@@ -134,7 +134,8 @@ const mostIdentifiers = 20
 
 /** @throws Mistake for more identifiers than one person is likely to have */
 function requireOnePerson({ length }: readonly string[]): void {
-  if (length > mostIdentifiers) throw new Mistake(`${length} identifiers are many for one person: nothing was done.`)
+  if (length > mostIdentifiers)
+    throw new Mistake(`${length} identifiers are too many for one person: nothing was done.`)
 }
 
 type Asked = Pick<Order, 'subjects' | 'ticket' | 'reason'>

@@ -19,7 +19,7 @@ describe('create --file in CSV', () => {
   it('refuses lines that end with CR alone, which would be one line', async () => {
     const { code, stderr, bodies } = await feed('subject_id,accepted\ra,true\rb,false\r')
     expect([code, bodies]).toEqual([2, []])
-    expect(stderr).toContain('a carriage return (CR) alone')
+    expect(stderr).toContain('end with CR only')
     expect(await feed('subject_id,"acce\rpted"\na,true\n')).toMatchObject({
       stderr: expect.not.stringContaining('(CR)'),
     })

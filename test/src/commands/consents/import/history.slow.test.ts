@@ -417,7 +417,7 @@ it('import › exit 4 › of a key without the scope, with the command that make
   importing(() => refused(403, 'forbidden', 'no', 'missing_scope'))
   const { code, stderr } = await run(people(2), ...flags(), '--yes')
   expect(code, stderr).toBe(4)
-  expect(stderr).toContain('for an import make one with consentctl keys create --name import --scope import,read')
+  expect(stderr).toContain('for an import create one with consentctl keys create --name import --scope import,read')
 })
 
 it('import › exit 130 › of a signal after every record was sent: only the receipt is missing, which --resume makes', async () => {

@@ -133,7 +133,7 @@ describe('a container', () => {
       { container: { kind: 'json', at: 'a' } },
       'nested too deeply',
     ],
-    ['a CSV with CR alone', csv.replaceAll('\n', '\r'), {}, 'a carriage return (CR) alone'],
+    ['a CSV with CR alone', csv.replaceAll('\n', '\r'), {}, 'end with CR only'],
     ['two JSON documents', '[][]', { container: { kind: 'json' } }, 'not valid JSON'],
     ['elements without text', '[{},,{}]', { container: { kind: 'json' } }, 'not valid JSON'],
     ['a missing column', 'person,time,marketing\n', {}, 'has no column "analytics"'],
