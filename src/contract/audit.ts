@@ -38,9 +38,7 @@ export const AccountEntry = z.object({
   action: z
     .string()
     .meta({ enum: [...auditActions, 'unreadable'] })
-    .describe(
-      '`unreadable` if the document was changed so that nobody can read it: `admin verify` names such entries.',
-    ),
+    .describe('`unreadable` if the document was changed and cannot be read: `admin verify` reports such entries.'),
   actor: z.object({
     kind: z
       .string()
@@ -107,7 +105,7 @@ export const auditDocs: ResourceDocs<typeof audit> = {
   endpoints: {
     list: {
       description:
-        'Entries are leaves of the log of the account, so `GET /api/v1/log/inclusion` proves them, with the id of the account as `record_id`. Of tokens, keys and passwords they have digests; the e-mails of users stay in them. A page looks at 2,000 entries at most, so with filters it may have fewer than `limit`, or none, and a cursor nevertheless. An unreadable entry is in it whatever the actor, action and target of the filters. It is never rejected for quota.',
+        'Entries are leaves of the account’s log: `GET /api/v1/log/inclusion` proves them, with the account’s id as `record_id`. They contain digests of tokens, keys and passwords, and the e-mails of users. A page looks at 2,000 entries at most, so with filters it may have fewer than `limit`, or none, and a cursor nevertheless. An unreadable entry is in it whatever the actor, action and target of the filters. It is never rejected for quota.',
     },
   },
 }

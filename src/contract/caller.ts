@@ -23,7 +23,7 @@ export type CallerIdentity = z.output<typeof CallerIdentity>
 
 export const caller = {
   get: endpoint({
-    summary: 'Get the account and the credential that the request is made with',
+    summary: 'Get the account and the credential of the request',
     method: 'GET',
     path: '/api/v1/caller',
     access: 'account',

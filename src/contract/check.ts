@@ -16,15 +16,15 @@ export const checkReasons = [
 export type CheckReason = (typeof checkReasons)[number]
 
 export const CheckQuery = z.strictObject({
-  subject_id: text(1, 255).describe('Whose consent it is: exactly this text.'),
+  subject_id: text(1, 255).describe('Identifier of the data subject, compared exactly.'),
   purpose: text(1, 255)
     .describe('A key of the preferences.')
     .meta({ examples: ['marketing'] }),
   site_id: Uuid.optional().describe('Only records of this site.'),
   at: Instant.optional()
-    .describe('As it was at this time, which is past. Default: now.')
+    .describe('The state at this past time. Default: now.')
     .meta({ examples: ['2026-03-03T10:00:00Z'] }),
-  only_witnessed: QueryBoolean.optional().describe('Imported answers do not count.'),
+  only_witnessed: QueryBoolean.optional().describe('True ignores imported answers.'),
 })
 export type CheckQuery = z.output<typeof CheckQuery>
 
@@ -92,7 +92,7 @@ export const CheckAnswer = z.object({
     .nullable()
     .describe('The notice that the service held when it wrote the record; null without a record.'),
   expires_at: Moment.nullable().describe(
-    'When the consent ends or ended: the validity of the notice after `stated_at`; null without an end.',
+    'When the consent expires or expired: the notice’s validity after `stated_at`; null if it does not expire.',
   ),
   renewal: z
     .object({
@@ -101,22 +101,22 @@ export const CheckAnswer = z.object({
       effective_from: Moment.nullable(),
     })
     .nullable()
-    .describe(
-      'The newest notice in effect because of which consents to earlier ones count no longer; null if none is.',
-    ),
+    .describe('The newest notice in effect that requires a renewal of consents to earlier ones; null without one.'),
   origin: RecordOrigin.nullable()
     .default(null)
     .describe('Where the record was imported from; null if it was made here.'),
   given_at: Moment.nullable()
     .default(null)
-    .describe('Of an imported record: when its last imported answer until then was given, by its importer’s word.'),
+    .describe(
+      'Of an imported record: when its last imported answer until then was given, as reported by the importer.',
+    ),
   witnessed: z
     .boolean()
     .nullable()
     .default(null)
     .meta({ examples: [true] })
     .describe(
-      'False if the answer that decides is the importer’s word: the record was imported, and until then no update here changed its acceptance or its answer for the purpose from what was imported last. Null without a record.',
+      'False if the deciding answer is only reported by the importer: the record was imported, and until then no update here changed its acceptance or its answer for the purpose from what was imported last. Null without a record.',
     ),
 })
 export type CheckAnswer = z.output<typeof CheckAnswer>
@@ -136,6 +136,6 @@ export const check = endpoint({
 
 export const checkDocs: EndpointDocs = {
   description:
-    'On each site the newest live record of the subject counts: an imported one only if its `given_at` is later than the time when the newest other one was created or last updated, and not with `only_witnessed`. One whose acceptance or whose answer for the purpose was changed here since its import counts like the others, from its last update. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (the preferences have neither `true` nor `false` for it), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. Imported answers count from their own `given_at`: a state before the `created_at` of the record is the word of its importer, and `witnessed` is false. A time in the future is rejected. It takes a unit of the quota if one is left, and is never rejected for quota: a refusal must be found also when the month is used up.',
+    'On each site the newest live record of the subject counts: an imported one only if its `given_at` is later than the time when the newest other one was created or last updated, and not with `only_witnessed`. One whose acceptance or whose answer for the purpose was changed here since its import counts like the others, from its last update. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (the preferences have neither `true` nor `false` for it), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. Imported answers count from their own `given_at`: a state before the `created_at` of the record is as reported by the importer, and `witnessed` is false. A time in the future is rejected. It takes a unit of the quota if one is left, and is never rejected for quota: a refusal must be found also when the month is used up.',
   success: 'The answer, with the record and the notice that decide.',
 }

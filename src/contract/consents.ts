@@ -27,7 +27,7 @@ export const Consent = z.object({
   id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
   site_id: given(Id),
   consent_id: optional(z.string()).describe('The label that its caller gave it; not unique.'),
-  subject_id: optional(z.string()).describe('Whose consent it is, exactly as it was sent.'),
+  subject_id: optional(z.string()).describe('Identifier of the data subject, exactly as sent.'),
   country: optional(z.string().meta({ pattern: '^[A-Z]{2}$' })).describe('ISO 3166-1, by the address.'),
   region: optional(z.string()).describe('The part of the ISO 3166-2 code after the dash.'),
   user_agent: optional(z.string()),
@@ -43,13 +43,13 @@ export const Consent = z.object({
     .string()
     .optional()
     .meta({ onRequest: true })
-    .describe('The language of the notice that was shown, as the sender told it; only where it was told.'),
+    .describe('The language of the notice that was shown, as reported by the sender; absent if not reported.'),
   expires_at: Timestamp.optional()
     .meta({ onRequest: true })
     .describe('When the consent ends by the validity of its notice; only in a list with `expiry`.'),
   given_at: Timestamp.optional()
     .meta({ onRequest: true })
-    .describe('Of an imported record: when the person last answered, as its importer told it.'),
+    .describe('Of an imported record: when the person last answered, as reported by the importer.'),
   origin: RecordOrigin.optional()
     .meta({ onRequest: true })
     .describe('Only of an imported record; its id and evidence are null after a purge.'),
@@ -65,7 +65,7 @@ export type Consent = z.output<typeof Consent>
 export const ConsentDraft = z.strictObject({
   site_id: Uuid,
   consent_id: text(1, 255).optional().describe('A label of your own; not unique.'),
-  subject_id: text(1, 255).optional().describe('Whose consent it is; stored exactly as sent.'),
+  subject_id: text(1, 255).optional().describe('Identifier of the data subject; stored exactly as sent.'),
   accepted: z.boolean('must be true or false').optional().describe('Default: false.'),
   preferences: Preferences.optional().describe('Default: {}.'),
   policy_version: PolicyVersion.optional().describe("Default: the site's current one."),
@@ -124,9 +124,9 @@ const filterShape = Object.fromEntries(
 export const ConsentQuery = z
   .strictObject({
     ...filterShape,
-    include_deleted: QueryBoolean.optional().describe('Deleted records too.'),
+    include_deleted: QueryBoolean.optional().describe('Include deleted records.'),
     expiry: Expiry.optional().describe(
-      'Accepted records that end within this time from now, or with `expired` those that have ended; soonest first. Of the other filters only `site_id` goes with it.',
+      'Accepted records that expire within this time from now, or with `expired` those that have expired; soonest first. Only `site_id` can be combined with it.',
     ),
     ...pageQuery,
   })
@@ -171,7 +171,7 @@ export const AuditEntry = z.object({
   hash: given(hex(32)).describe('The hash of the entry and of the previous hash.'),
   given_at: Timestamp.optional()
     .meta({ onRequest: true })
-    .describe('When the person answered, as the importer told it; only of imported entries.'),
+    .describe('When the person answered, as reported by the importer; only of imported entries.'),
   file_sha256: hex(32)
     .optional()
     .meta({ onRequest: true })

@@ -30,15 +30,11 @@ export type ImportedChange = z.output<typeof ImportedChange>
 
 /** Requires the scope `import`. */
 export const ImportRow = ConsentDraft.extend({
-  policy_version: PolicyVersion.describe(
-    'That of the first answer: there is no default, because nobody may invent it.',
-  ),
+  policy_version: PolicyVersion.describe('The policy version of the first answer. There is no default.'),
   origin: z
     .strictObject({
       system: text(1, 64).describe('The system that the record comes from.'),
-      id: text(1, 255).describe(
-        'Its id there. Together with the system it makes one record of the account, without end.',
-      ),
+      id: text(1, 255).describe('Its id there. With the system it identifies one record per account, permanently.'),
       evidence: text(1, 1024).optional().describe("The system's reference or proof."),
     })
     .describe('Makes a row an import.'),

@@ -21,7 +21,7 @@ export const NoticeSubject = z.object({
   expires_at: Timestamp.nullable().describe('When the consent ends; null without an end.'),
   given_at: Timestamp.nullable()
     .optional()
-    .describe('Of an imported record: when the person last answered, as its importer told it; else null.'),
+    .describe('Of an imported record: when the person last answered, as reported by the importer; else null.'),
 })
 export type NoticeSubject = z.output<typeof NoticeSubject>
 

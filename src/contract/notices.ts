@@ -48,7 +48,7 @@ export const NoticePurpose = z.object({
   language: z
     .string()
     .nullable()
-    .describe('Of the title; null if it was not told.')
+    .describe('Of the title; null if not reported.')
     .meta({ examples: ['en'] }),
   iri: z
     .string()
@@ -99,7 +99,7 @@ const Details = {
     .string()
     .nullable()
     .describe(
-      'How long a consent to it is valid after the creation or any update of its record: an ISO 8601 duration; null is without end.',
+      'How long a consent to it is valid after the creation or any update of its record: an ISO 8601 duration; null if it does not expire.',
     )
     .meta({ examples: ['P1Y'] }),
   requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer once it is in effect.'),
@@ -244,7 +244,7 @@ const exampleText = 'We use your address to send you our newsletter.'
 
 export const noticesDocs: ResourceDocs<typeof notices> = {
   description:
-    'What people were told: the texts of each policy version of a site, in each language. A draft can change; what is published cannot, by any route (409).',
+    'The notices shown to people: the texts of each policy version of a site, in each language. A draft can change; what is published cannot, by any route (409).',
   endpoints: {
     put: {
       description:

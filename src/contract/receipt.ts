@@ -18,6 +18,6 @@ export const receipt = endpoint({
 
 export const receiptDocs: EndpointDocs = {
   description:
-    'In the terms of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so store the text unchanged: `consentctl verify` and openssl check it. Of an imported record `origin` and `given_at` are the word of its importer. None is signed (409) of a record with more than 500 events, or with one that is dated before a checkpoint of the log that was made without it; and none (500) of one that `admin verify` would name.',
+    'In the terms of ISO/IEC TS 27560:2023 and the W3C Data Privacy Vocabulary. The last line of the text is the Ed25519 signature of the lines above it, so store the text unchanged: `consentctl verify` and openssl check it. Of an imported record `origin` and `given_at` are as reported by the importer. No receipt is signed (409) for a record with more than 500 events, or with one that is dated before a checkpoint of the log that was made without it; nor (500) for one that `admin verify` would report.',
   success: 'The receipt. A deleted record is a 404.',
 }

@@ -47,7 +47,7 @@ export const DataSubjectRequest = z.object({
   subject_ids: z.array(z.string()).nullable().describe('The person’s identifiers; null once it is closed.'),
   subject_hmacs: z
     .array(Digest)
-    .describe('What stands for the identifiers: the same as `subject_hmac` of an erasure of the subject.'),
+    .describe('HMACs of the identifiers: equal to `subject_hmac` of the subject’s erasures.'),
   assignee: z.string().nullable(),
   extension_reason: z.string().nullable(),
   extended_at: Timestamp.nullable(),
@@ -71,8 +71,8 @@ export const RequestEntry = z.object({
   changed_by: z.string().meta({ enum: ['api_key', 'user'] }),
   actor_id: Id.describe('The id of that key or user.'),
   created_at: Timestamp,
-  before: State.nullable().describe('What the changed fields were; null of the first entry.'),
-  after: State.describe('What they are since. Identifiers appear as HMAC only.'),
+  before: State.nullable().describe('The changed fields before; null for the first entry.'),
+  after: State.describe('The changed fields after. Identifiers appear only as HMAC.'),
 })
 export type RequestEntry = z.output<typeof RequestEntry>
 
@@ -190,7 +190,7 @@ export const requestsDocs: ResourceDocs<typeof requests> = {
     },
     update: {
       description:
-        'What is there already changes nothing, so that a change can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt, which can be added later. Closing removes the identifiers.',
+        'A change that is already made does nothing, so it can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt, which can be added later. Closing removes the identifiers.',
     },
   },
 }

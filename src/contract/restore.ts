@@ -6,7 +6,7 @@ export const Restoration = z.strictObject({
   despite_erasure: z
     .boolean('must be true or false')
     .optional()
-    .describe('Restores a record that an erasure request covers, too; default: false.'),
+    .describe('Also restores a record that an erasure request covers; default: false.'),
 })
 export type Restoration = z.output<typeof Restoration>
 

@@ -38,7 +38,7 @@ export const session = {
     errors: ['unauthorized', 'forbidden', 'rate_limited'],
   }),
   get: endpoint({
-    summary: 'Get who is signed in, and until when',
+    summary: 'Get the signed-in user and the end of the session',
     method: 'GET',
     path,
     access: 'session',

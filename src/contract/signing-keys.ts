@@ -21,7 +21,11 @@ export const SigningKey = z.object({
     .nullable()
     .default(null)
     .describe('The signed document by which the key before it introduces this one.'),
-  revocation: z.string().nullable().default(null).describe('The signed document that ends it; null if it is in use.'),
+  revocation: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('The signed document that revokes it; null if it is in use.'),
 })
 
 export const signingKeys = {

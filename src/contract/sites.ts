@@ -12,7 +12,7 @@ export const Site = z.object({
   retention_days: Count.meta({ minimum: 1 })
     .nullable()
     .default(null)
-    .describe('Days without a change after which its records are deleted; null is never.'),
+    .describe('Days without a change after which records are deleted; null for never.'),
   created_at: Timestamp,
   updated_at: Timestamp,
   strict_notices: z
@@ -21,7 +21,9 @@ export const Site = z.object({
     .describe('True if a consent is rejected unless the notice of its policy version is published.'),
   archived_at: Timestamp.nullable()
     .default(null)
-    .describe('Since when it takes no records and its tokens are refused; null of a site in use.'),
+    .describe(
+      'When the site was archived: since then it accepts no records and rejects its tokens. Null for a site in use.',
+    ),
 })
 export type Site = z.output<typeof Site>
 
@@ -46,7 +48,7 @@ export const SiteDraft = z.strictObject({
   name: text(1, 100),
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
-  retention_days: RetentionDays.nullable().optional().describe('Null, the default, is never.'),
+  retention_days: RetentionDays.nullable().optional().describe('Default: null, for never.'),
   strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
   allow_duplicate: z
     .boolean('must be true or false')
@@ -59,11 +61,13 @@ export const SiteChange = SiteDraft.partial().extend({
   archived: z
     .boolean('must be true or false')
     .optional()
-    .describe('True ends the use of the site: its tokens are refused and it takes no new records. False undoes it.'),
+    .describe('True archives the site: its tokens and new records are rejected. False restores it.'),
 })
 export type SiteChange = z.output<typeof SiteChange>
 
-export const SiteQuery = z.strictObject({ include_archived: QueryBoolean.optional().describe('Archived sites too.') })
+export const SiteQuery = z.strictObject({
+  include_archived: QueryBoolean.optional().describe('Include archived sites.'),
+})
 
 export const NewSite = Site.extend({ token: z.string().meta({ pattern: '^st-' }) })
 export type NewSite = z.output<typeof NewSite>
@@ -80,7 +84,7 @@ export type TokenRotation = z.output<typeof TokenRotation>
 export const NewToken = z.object({
   site_id: Id,
   token: z.string().meta({ pattern: '^st-' }),
-  previous_valid_until: Timestamp.describe('Until when earlier tokens work.'),
+  previous_valid_until: Timestamp.describe('When earlier tokens expire.'),
 })
 export type NewToken = z.output<typeof NewToken>
 
@@ -97,7 +101,7 @@ export const sites = {
     response: z.object({ data: z.array(Site) }),
   }),
   create: endpoint({
-    summary: 'Create a site; its token is in this response and nowhere else',
+    summary: 'Create a site; only this response has its token',
     method: 'POST',
     path,
     access: 'session',
@@ -120,7 +124,7 @@ export const sites = {
     errors: ['conflict'],
   }),
   rotateToken: endpoint({
-    summary: 'Give a site a new token; earlier ones work for a while longer',
+    summary: 'Issue a new token for a site; earlier ones expire later',
     method: 'POST',
     path: `${path}/:id/token`,
     access: 'session',
@@ -144,7 +148,8 @@ export const sitesDocs: ResourceDocs<typeof sites> = {
   endpoints: {
     list: { description: 'Without tokens, of which only hashes are kept. It takes no unit of the quota.' },
     create: {
-      description: 'A name that another site has is a 409, unless `allow_duplicate` is true or that site is archived.',
+      description:
+        'The name of another site is rejected (409), unless `allow_duplicate` is true or that site is archived.',
     },
     update: {
       description:

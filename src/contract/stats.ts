@@ -22,7 +22,7 @@ export const StatsQuery = z
     from: Day.optional().describe('The first day of created_at, UTC.'),
     to: Day.optional().describe('The last day of created_at, UTC, inclusive.'),
     by: z.enum(groupings, `must be one of ${groupings.join(', ')}`).optional(),
-    exact: QueryBoolean.optional().describe('Also the numbers of groups of fewer than ten persons.'),
+    exact: QueryBoolean.optional().describe('Include the numbers of groups of fewer than ten persons.'),
   })
   .refine(({ from, to }) => !from || !to || from <= to, { error: 'must not be after to', path: ['from'] })
 export type StatsQuery = z.output<typeof StatsQuery>
@@ -31,7 +31,7 @@ const Shown = Count.nullable().default(null)
 
 const Numbers = z.object({
   records: Shown.describe('Created in the range, deleted ones included.'),
-  persons: Shown.describe('Different values of subject_id. Null by preference.'),
+  persons: Shown.describe('Distinct values of subject_id. Null by preference.'),
   anonymous: Shown.describe('Records without a subject_id. Null by preference.'),
   accepted: Shown.describe(
     'Consent given as last stated, for at least one purpose if any was named. Null by preference.',

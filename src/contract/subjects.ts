@@ -6,7 +6,7 @@ import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
 export const erasedRecordsLimit = 1000
 
 export const SubjectErasure = z.strictObject({
-  subject_id: text(1, 255).describe('Whose records are deleted: those of exactly this text.'),
+  subject_id: text(1, 255).describe('Identifier of the data subject, compared exactly.'),
   ids: z
     .array(Uuid, 'must be a list of UUIDs')
     .max(erasedRecordsLimit, `must have at most ${erasedRecordsLimit} ids`)
@@ -66,7 +66,7 @@ export const SubjectErased = z.object({
     .nullable()
     .default(null)
     .meta({ nullable: false, pattern: '^[\\da-f]{64}$' })
-    .describe('What stands for the subject in certificates: the same in all that are about it.'),
+    .describe('HMAC of the subject, the same in all its certificates.'),
 })
 export type SubjectErased = z.output<typeof SubjectErased>
 
@@ -87,7 +87,7 @@ export const PurgeAnswer = z.object({
         state: z
           .string()
           .meta({ enum: ['live', 'deleted', 'purged', 'unverified'] })
-          .describe('unverified: what is stored of it is not what was recorded, so nothing is certified.'),
+          .describe('unverified: the stored record differs from what was recorded, so nothing is certified.'),
         deleted_at: Timestamp.nullable(),
         purged_at: Timestamp.nullable(),
       }),
@@ -123,7 +123,10 @@ export const NearMatches = z.object({
 export type NearMatches = z.output<typeof NearMatches>
 
 export const SubjectPurge = PurgeQuestion.extend({
-  dry_run: z.boolean('must be true or false').optional().describe('Only tell their states; false unless set to true.'),
+  dry_run: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('Only return their states; false unless set to true.'),
 })
 export type SubjectPurge = z.output<typeof SubjectPurge>
 
@@ -185,7 +188,7 @@ export const subjects = {
 }
 
 export const subjectsDocs: ResourceDocs<typeof subjects> = {
-  description: 'What an account holds on one person.',
+  description: 'Records that an account has about one person.',
   endpoints: {
     erase: {
       description:
@@ -201,7 +204,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     purge: {
       description:
-        'Does to these deleted records what the scheduled purge would do later, and cannot be undone: the entry `purged` names the caller. Live records stay, and so does one whose history does not verify. It stops before it would take too long: `complete` is then false, and the next call continues. It is never rejected for quota. What certificates of a purge do not cover is said at `/api/v1/subjects/purged`; the planner’s statistics follow within about an hour, or with `analyze`.',
+        'Purges these deleted records now instead of on schedule. This cannot be undone: the entry `purged` names the caller. Live records stay, and so does one whose history does not verify. It stops before it would take too long: `complete` is then false, and the next call continues. It is never rejected for quota. What certificates of a purge do not cover is said at `/api/v1/subjects/purged`; the planner’s statistics follow within about an hour, or with `analyze`.',
       success: 'The state of each record, and a certificate about the purged ones; in a dry run the states alone.',
       example: { complete: true, dry_run: false },
     },

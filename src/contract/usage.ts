@@ -7,7 +7,7 @@ export const Usage = z.object({
   used: Count,
   limit: Count.meta({ examples: [10_000] })
     .nullable()
-    .describe('Requests a month; null is unlimited.'),
+    .describe('Requests per month; null for unlimited.'),
   remaining: Count.nullable(),
   resets_at: Timestamp.describe('When the next month begins.'),
 })
@@ -15,7 +15,7 @@ export type Usage = z.output<typeof Usage>
 
 export const usage = {
   get: endpoint({
-    summary: 'Get what is used of the monthly quota',
+    summary: 'Get the usage of the monthly quota',
     method: 'GET',
     path: '/api/v1/usage',
     access: 'account',

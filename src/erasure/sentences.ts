@@ -145,7 +145,7 @@ export const purgePhrases = {
     entitledBy: 'the receipt is of a purge, and its certificates do not name each record; none is signed so',
     holds: receipt => receipt.purge !== undefined && certifiedPurge(receipt) === null,
     page: receipt =>
-      `Personal data of ${records(deletedIds(receipt).length)} was purged by ${receipt.purge?.finished_at} by the word of who signed this: its certificates do not say it of each. ${repeats(receipt)}`,
+      `Personal data of ${records(deletedIds(receipt).length)} was purged by ${receipt.purge?.finished_at}, as stated by the signer: its certificates do not name each record. ${repeats(receipt)}`,
   },
 } satisfies Readonly<Record<string, PagePhrase>>
 

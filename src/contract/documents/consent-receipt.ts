@@ -37,11 +37,11 @@ const ConsentEvent = z.strictObject({
     .literal('dpv:Consent')
     .describe('The kind of consent: the general one, for whether it was explicit is not known here.'),
   event_state: states.describe('The state after the event, by the purposes.'),
-  entity_id: z.uuid().nullable().describe('The key, user or site that told the service; null for the service itself.'),
+  entity_id: z.uuid().nullable().describe('The key, user or site that sent the event; null for the service itself.'),
   changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
   preferences: Preferences.describe('After the event.'),
   given_at: Instant.nullable().describe(
-    'When the person answered, by the word of the importer; null if the service was told by event_time.',
+    'When the person answered, as reported by the importer; null if the service recorded the answer at event_time.',
   ),
   gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
 })
@@ -52,7 +52,7 @@ const policy = {
   locale: z
     .string()
     .nullable()
-    .describe('The language (BCP 47) of the text that was shown, by the word of the sender; null if it was not told.'),
+    .describe('The language (BCP 47) of the text that was shown, as reported by the sender; null if not reported.'),
 }
 
 const NoticeNotHeld = z.strictObject({
@@ -89,7 +89,7 @@ const NoticeHeld = z.strictObject({
   valid_for: z
     .string()
     .nullable()
-    .describe('How long a consent is valid (ISO 8601), from its last event; null is without end.'),
+    .describe('How long a consent is valid (ISO 8601), from its last event; null if it does not expire.'),
   requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer.'),
   effective_from: Instant.nullable().describe('Null is from its publication.'),
   publication: z
@@ -104,7 +104,7 @@ const NoticeHeld = z.strictObject({
 const Origin = z.strictObject({
   system: z.string().describe('The system that the record comes from.'),
   id: z.string().describe('Its id there.'),
-  evidence: z.string().nullable().describe('The reference or proof there; null if none was told.'),
+  evidence: z.string().nullable().describe('The reference or proof there; null if not reported.'),
   imported_at: Instant.describe('When the service wrote it, by its own clock.'),
   files: z.array(Sha256).min(1).describe('The SHA-256 of each file that answers were read from, in their order.'),
   statement: z

@@ -11,7 +11,7 @@ export const ErasureCertificate = z.strictObject({
   certificate_id: Id.describe('A UUID of version 7.'),
   issued_at: Instant,
   statement: DeletionStatement.nullable().describe(
-    'What was done to each of the records but those in `unverified`, and when personal data is purged as the service is configured; null if there is none.',
+    'What was done to each of the records but those in `unverified`, and when personal data is purged by the service’s settings; null without such records.',
   ),
   account_id: Id,
   subject_hmac: z
@@ -29,7 +29,9 @@ export const ErasureCertificate = z.strictObject({
   ticket: z.string().nullable().describe('As the caller gave it.'),
   reason: z.string().nullable().describe('As the caller gave it.'),
   erased: Sum.describe('Number of records that this call has deleted.'),
-  deleted: Sum.describe('Number of records of the subject that are deleted and not purged yet, whoever deleted them.'),
+  deleted: Sum.describe(
+    'Number of records of the subject that are deleted and not purged yet, by this call or before.',
+  ),
   remaining: Sum.describe('Number of live records of the subject that are left.'),
   sites: z
     .array(z.strictObject({ site_id: Id, erased: Sum, deleted: Sum, remaining: Sum }))

@@ -51,11 +51,11 @@ export const ErasureReceipt = z.strictObject({
   account_id: z
     .string()
     .nullable()
-    .describe('The account that was searched, by the word of the service; null if it does not say.'),
+    .describe('The account that was searched, as reported by the service; null if not reported.'),
   api_key_id: z
     .string()
     .nullable()
-    .describe('The API key that it was verified with, by the word of the service; null if it does not say.'),
+    .describe('The API key that it was verified with, as reported by the service; null if not reported.'),
   profile: z.string(),
   who: z.string().describe('The user of the operating system.'),
   host: z.string(),
@@ -88,7 +88,7 @@ export const ErasureReceipt = z.strictObject({
     .union([DeletionStatement, PurgeReceiptStatement])
     .nullable()
     .describe(
-      'Of the records with the result deleted but those in `unverified`: that they were, and when personal data is purged by the word of the service; null if there is none. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it.',
+      'Of the records with the result deleted but those in `unverified`: that they were, and when the service says that it purges personal data; null without such records. In the receipt of a purge: that it was purged, when at the latest, and that the service certified it.',
     ),
   counts: z.strictObject(counts),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), ...counts })),
@@ -96,7 +96,7 @@ export const ErasureReceipt = z.strictObject({
   unverified: z
     .array(z.string())
     .describe(
-      'Those of the records with the result deleted whose history did not verify, or not in the time of the call, by the word of the service. No purge takes a record whose history does not verify.',
+      'Those of the records with the result deleted whose history did not verify, or not within the call, as reported by the service. No purge takes a record whose history does not verify.',
     ),
   planned_by: z
     .strictObject({ who: z.string(), host: z.string(), created_at: Instant })

@@ -14,11 +14,11 @@ export const ExportManifest = z.strictObject({
   account_id: z
     .string()
     .nullable()
-    .describe('The account whose records these are, by the word of the service; null if it does not say.'),
+    .describe('The account whose records these are, as reported by the service; null if not reported.'),
   api_key_id: z
     .string()
     .nullable()
-    .describe('The API key that they were read with, by the word of the service; null if it does not say.'),
+    .describe('The API key that they were read with, as reported by the service; null if not reported.'),
   subject_hmacs: z.array(z.string().regex(/^[\da-f]{64}$/)).min(1),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), records: Count })),
   records: Count,

@@ -50,7 +50,9 @@ const fields = z.strictObject({
     .array(z.strictObject({ table: z.string().describe('Of the map.'), value: z.string(), rows: Sum }))
     .describe('By the value that left them out.'),
   refused_rows: z.array(z.strictObject({ reason: z.string(), rows: Sum })),
-  first_given_at: Instant.nullable().describe('Of all answers that were sent, by the files; null if there is none.'),
+  first_given_at: Instant.nullable().describe(
+    'The earliest of all answers sent, as the files state; null without answers.',
+  ),
   last_given_at: Instant.nullable(),
   sent_sha256: Sha256.describe('Of the records as they were sent: a line of JSON each, without the site.'),
   started_at: Instant.describe('By the local clock, as finished_at.'),

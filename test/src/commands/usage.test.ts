@@ -63,7 +63,7 @@ describe('with the API key', () => {
 
   it.each([
     ['missing_scope', 'try: use a key with the scope for this'],
-    [undefined, 'try: check what the key may do: consentctl keys list'],
+    [undefined, 'try: check the scopes of the key: consentctl keys list'],
   ])('403 with the reason %s does not say that the key is not valid', async (reason, hint) => {
     cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"', reason)))
     const { stderr } = await cli.run(['usage'])

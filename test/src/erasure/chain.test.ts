@@ -94,7 +94,7 @@ it('subject receipts --subject reports receipts that it cannot judge, because an
   expect(all.stderr).toContain('2 receipts are signed by another key')
   expect(await folders.run('receipts', '1', '--format', 'md')).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('its signature was not checked'),
+    stderr: expect.stringContaining('its signature was not verified'),
   })
 })
 

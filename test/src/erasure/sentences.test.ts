@@ -215,7 +215,7 @@ const told: Told[] = [
     (each): Told => ({
       receipt: purgeOf(each),
       holding: ['purgeNotCertified'],
-      page: `Personal data of 2 records was purged by 2026-02-05T09:30:00.000Z by the word of who signed this: its certificates do not say it of each. ${ofItsTime}`,
+      page: `Personal data of 2 records was purged by 2026-02-05T09:30:00.000Z, as stated by the signer: its certificates do not name each record. ${ofItsTime}`,
       terminal: '',
     }),
   ),

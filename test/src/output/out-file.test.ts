@@ -138,7 +138,7 @@ describe('--force', () => {
     symlinkSync(file, `${file}2`)
     for (const path of [file, `${file}2`]) {
       const { code, stderr } = await cli.run(['list', '--out', path, '--force'])
-      expect([code, stderr]).toEqual([2, expect.stringContaining('is not a file')])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('is not a regular file')])
     }
     expect(readdirSync(folder)).toEqual(['records', 'records2'])
     expect(cli.sent()).toEqual([])

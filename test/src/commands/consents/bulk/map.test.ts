@@ -172,7 +172,7 @@ describe('words for yes and no', () => {
     const { code, stdout, stderr } = await importFile(file, '--map', 'subject_id=who', '--failed-out', failed)
     expect([code, stdout.split('\n').length]).toEqual([5, 5001])
     expect(stderr.match(/neither a yes nor a no/g)).toHaveLength(3)
-    expect(stderr).toContain('and 4997 more like line 3\n')
+    expect(stderr).toContain('and 4997 more errors like line 3\n')
     expect(stderr).toContain(`correct the file: ${failed} has the lines to correct`)
     expect(readFileSync(failed, 'utf8')).toBe(`who;accepted\n${rows.join('\n')}\n`)
     expect(stderr.split('\n').length).toBeLessThan(10)

@@ -131,7 +131,7 @@ describe('create --file: lines that are not created', () => {
     const told = stderr.split('\n').filter(Boolean)
     const errors = told.flatMap(each => JSON.parse(each).error ?? [])
     expect(errors.map(({ exit, retryable }) => [exit, retryable])).toEqual([...Array(3).fill([11, false]), [7, true]])
-    expect(stderr).toContain('and 1 more like line 1"')
+    expect(stderr).toContain('and 1 more errors like line 1"')
   })
 
   it('count for --fail-fast, which says as the summary that they are not created yet', async () => {

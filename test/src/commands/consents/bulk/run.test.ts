@@ -270,7 +270,7 @@ describe('create --file: errors of the instance', () => {
       .split('\n')
       .map(each => JSON.parse(each))
     expect(told.flatMap(each => Object.keys(each))).toEqual(['error', 'error', 'error', 'warning', 'note'])
-    expect(told[3]).toEqual({ warning: { message: 'and 3 more like line 2' } })
+    expect(told[3]).toEqual({ warning: { message: 'and 3 more errors like line 2' } })
     expect(told[4].note.message).toMatch(/^created 1 record on /)
   })
 
@@ -372,7 +372,7 @@ it('create --file reports three rejected lines of each kind, one hint, and all o
   expect(code).toBe(5)
   expect(rows).toHaveLength(9)
   expect(stderr.match(/"exit":/g)).toHaveLength(3)
-  expect(stderr).toContain('{"warning":{"message":"and 6 more like line 1"}}\n')
+  expect(stderr).toContain('{"warning":{"message":"and 6 more errors like line 1"}}\n')
   expect(readFileSync(failed, 'utf8').trimEnd()).toBe(lines.join('\n'))
 })
 
@@ -479,7 +479,7 @@ describe('create --file PATH', () => {
     expect(code).toBe(5)
     expect(stderr.match(/^error: line \d+/gm)).toEqual([1, 2, 3, 4, 5, 6].map(number => `error: line ${number}`))
     expect(stderr.match(/^try: use site_id/gm)).toHaveLength(1)
-    expect(stderr).toContain('and 2497 more like line 1\nand 2497 more like line 2\n')
+    expect(stderr).toContain('and 2497 more errors like line 1\nand 2497 more errors like line 2\n')
   })
 
   it('with --dry-run validates the file, and sends nothing', async () => {
