@@ -62,7 +62,7 @@ describe('with the API key', () => {
   })
 
   it.each([
-    ['missing_scope', 'try: use a key with the scope for this'],
+    ['missing_scope', 'try: use a key with the required scope'],
     [undefined, 'try: check the scopes of the key: consentctl keys list'],
   ])('403 with the reason %s does not say that the key is not valid', async (reason, hint) => {
     cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"', reason)))
