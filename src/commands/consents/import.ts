@@ -157,7 +157,7 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
   return await (await import('./import/send.ts')).resumeSending(ctx, options, job)
 }
 
-/** Writes a map for a CSV: unlike other formats, it has no default. */
+/** A CSV has no default map. */
 async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: string): Promise<Output<unknown>> {
   if (file === undefined) throw usageError('no file to import', 'name it: consentctl import FILE --from csv')
   const { writeCsvMap } = await import('./import/prepare/csv-map.ts')
@@ -194,12 +194,12 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : code) })
 }
 
-/** Tells the exit code if rows were refused. */
+/** The exit code if rows were refused. */
 function foretold(code: Exit): string {
   return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }
 
-/** Asks the instance as the import would, if the settings name one, a key and a site. */
+/** If the settings name an instance, a key and a site. */
 async function askInstance(
   ctx: Context,
   options: ImportFlags,
@@ -278,7 +278,7 @@ function requireRows({ counts, files }: Prepared): void {
   throw new CliError('empty', exit.rejected, `no row in ${names}: nothing was sent`, { hint })
 }
 
-/** Shows the values, and writes the undecided ones to `--map-out`. */
+/** Writes the undecided values to `--map-out`. */
 async function stop(ctx: Context, options: ImportFlags, { values, undecided, unreadable }: Prepared) {
   if (undecided > 0) await reportUndecided(ctx, options, values)
   if (unreadable > 0) {

@@ -24,7 +24,7 @@ export interface CommonChange {
   readonly replace_preferences?: boolean | undefined
 }
 
-/** `update`: reads each record and writes it only if it differs, so that no change is made twice. */
+/** `update`: reads each record and writes it only if it differs. */
 export function updates(change: CommonChange): Operation {
   const lines = lineKind(Change, 'a change', fields => {
     const { accepted, preferences } = fields as Partial<Change>
@@ -54,7 +54,7 @@ async function update(ctx: Context, { entry, sentAt }: Item): Promise<Answer> {
   return { id }
 }
 
-/** Returns null if the record already has the wanted values. */
+/** Null if the record already has the values. */
 export function changeOf(record: Consent, change: Partial<CommonChange>): ConsentChange | null {
   const { accepted, preferences, replace_preferences: replace } = change
   const body = {
@@ -64,7 +64,7 @@ export function changeOf(record: Consent, change: Partial<CommonChange>): Consen
   return isWanted(record, body) ? null : body
 }
 
-/** Corrects for the clock difference to the instance. */
+/** Corrects for the clock difference. */
 async function entriesSince({ api }: Context, id: string, sentAt: number): Promise<AuditEntry[]> {
   let aheadMs = 0
   const onResponse = ({ at }: { readonly at: number | null }) => {
@@ -87,7 +87,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
   )
 }
 
-/** A missing record is not an error with `ignoreMissing`. */
+/** `ignoreMissing`: a missing record is no error. */
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
@@ -135,7 +135,7 @@ function lineKind(schema: z.ZodObject, noun: string, findProblem: (fields: objec
   }
 }
 
-/** Sends lines for the same record in file order, one after the other. */
+/** Lines for one record are sent in file order, one after the other. */
 function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
   const inFlight = new Map<string, Promise<Answer>>()
   const inOrder = async (item: Item): Promise<Answer> => {

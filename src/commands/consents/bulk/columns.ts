@@ -20,13 +20,13 @@ type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun' | 'isOfIds'> & Pick<
 export interface CsvParser {
   readonly parse: LineParser
   readonly unused: readonly string[]
-  /** Columns in which a yes or no was kept as text, each with such a word. */
+  /** Columns whose yes or no was kept as text, with an example. */
   readonly keptWords: ReadonlyMap<string, string>
   readonly has: (field: string) => boolean
   readonly unanswered: () => number
 }
 
-/** An empty cell means that the field is not given. @throws UsageError if the header does not fit the map */
+/** An empty cell is a missing field. @throws UsageError if the header does not fit the map */
 export function csvParser(table: Table, reading: CsvReading): CsvParser {
   const { header } = table
   const places = placeColumns(header, reading)
@@ -55,7 +55,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
   return { parse, unused: unusedColumns(header, places, reading.map), keptWords, has, unanswered: () => unanswered }
 }
 
-/** Returns null for an empty row, which spreadsheets write at the end. */
+/** Null for an empty row, as at the end of spreadsheets. */
 function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
   const row = cells(line)
   requireWidth(row, header, line)
@@ -74,7 +74,7 @@ function withPreferences(fields: Fields, preferences: Fields): Fields {
   return { ...fields, preferences: { ...(fields['preferences'] as object | undefined), ...preferences } }
 }
 
-/** Matches names, ignoring case and blanks. */
+/** Ignores case and blanks. */
 export function fieldOf(column: string, fields: readonly string[]): string | undefined {
   const name = fold(column).replace(/\s+/g, '_')
   if (fields.includes(name)) return name
@@ -82,7 +82,7 @@ export function fieldOf(column: string, fields: readonly string[]): string | und
   return preference !== undefined && fields.includes('preferences') ? `pref.${preference}` : undefined
 }
 
-/** The map takes precedence over column names. @throws UsageError */
+/** The map has precedence over column names. @throws UsageError */
 function placeColumns(header: readonly string[], { fields, noun, isOfIds, map }: CsvReading): Place[] {
   const places = Object.entries(map.fields ?? {}).map(([field, column]) => ({ field, index: find(header, column) }))
   const isTaken = (index: number, field: string) => places.some(place => place.index === index || place.field === field)
@@ -108,7 +108,7 @@ function unknownColumn(column: string, fields: readonly string[], noun: string) 
   )
 }
 
-/** Prefers an exact match of the name. @throws UsageError if no column or several columns match */
+/** Prefers an exact match. @throws UsageError unless one column matches */
 function find(header: readonly string[], column: string): number {
   const exact = indexesOf(header, name => name === column)
   const found = exact.length > 0 ? exact : indexesOf(header, name => fold(name) === fold(column))

@@ -28,10 +28,10 @@ export function creates(site: string | undefined): Operation {
   }
 }
 
-/** Instances keep an Idempotency-Key for 24 hours; one hour is a margin for clock differences. */
+/** Keys are kept for 24 hours; one hour is a margin for clock differences. */
 const keyLifetimeMs = 23 * 60 * 60 * 1000
 
-/** Detects support for Idempotency-Key. @throws ApiError if the instance does not respond */
+/** @throws ApiError if the instance does not respond */
 export function honoursKeys({ api }: Context): Promise<boolean> {
   return api.supports(consents.create, { in: 'header', name: 'Idempotency-Key' })
 }
@@ -43,7 +43,7 @@ interface Capabilities {
 
 const noCapabilities: Capabilities = { batches: false, keys: false }
 
-/** Below this number of lines, detection is not worth its own request. */
+/** For fewer lines, detection is not worth its request. */
 const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>

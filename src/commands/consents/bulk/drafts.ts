@@ -3,7 +3,7 @@ import { text } from '../../../contract/values.ts'
 import { dataError } from '../../../errors/errors.ts'
 import type { LineKind } from './lines.ts'
 
-/** Another instance may use site ids other than UUIDs. */
+/** Other instances may have other ids than UUIDs. */
 const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
 const fields = Object.keys(ConsentDraft.shape)

@@ -4,7 +4,7 @@ import { openOutFile } from '../../../io/new-file.ts'
 export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
 /**
- * The file gets its name when no line is left to retry or none was sent.
+ * The file appears if lines are rejected or left, unless none was sent.
  *
  * @throws UsageError if it exists or cannot be created
  */

@@ -6,10 +6,10 @@ export interface Sample {
   readonly cells: readonly string[]
 }
 
-/** A column with more distinct words does not hold answers. */
+/** Columns with more distinct words do not hold answers. */
 export const maxWords = 12
 
-/** Column names without accents and punctuation, in order of preference. */
+/** Without accents and punctuation, in order of preference. */
 const names: Readonly<Record<string, string>> = {
   subject_id:
     'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
@@ -46,7 +46,7 @@ function byName(samples: readonly Sample[], field: string): Sample | undefined {
   return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
 }
 
-/** Returns a column only if no other looks like the field. */
+/** Only if no other column looks like the field. */
 function byCells(samples: readonly Sample[], field: string): Sample | undefined {
   const looks = cellsOf[field]
   const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
@@ -58,7 +58,7 @@ const cellsOf: Readonly<Record<string, (cell: string) => boolean>> = {
   accepted: isYesOrNo,
 }
 
-/** Excludes numbers, which can mean anything. */
+/** Numbers can mean anything. */
 export function isYesOrNo(cell: string): boolean {
   return commonWords(cell) !== undefined && !/\d/.test(cell)
 }

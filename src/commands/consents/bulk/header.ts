@@ -25,7 +25,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
   return {
-    /** Removes the header from the lines; returns null if it is not there yet. @throws CliError if it is invalid */
+    /** Null if there is no header yet. @throws CliError if it is invalid */
     take: async (lines: Line[]): Promise<LineParser | null> => {
       const separator = lines[0] && readSeparator(lines[0])
       if (separator) {
@@ -54,7 +54,7 @@ export function openHeader(ctx: Context, kind: LineKind<unknown>, options: Reade
   }
 }
 
-/** @throws UsageError if the NDJSON line is a CSV header */
+/** @throws UsageError */
 export function requireNoHeader({ number, bytes }: Line, name: string, fields: readonly string[]): void {
   const text = bytes.toString()
   if (/^\s*[{[]/.test(text)) return

@@ -19,7 +19,7 @@ import type { LineJobOptions } from './options.ts'
 import { type Extent, openReader, type Reader, validate } from './reader.ts'
 import { countEarlier, type Entry, openState } from './state.ts'
 
-/** Contains no API key and no data of the records. */
+/** Without API key and data of records. */
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
@@ -28,7 +28,7 @@ const Header = z.object({
   lines: z.number(),
   format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
-  /** Stored, because the map file may change. */
+  /** The map file may change. */
   map: ColumnMap.optional(),
   profile: z.string(),
   base_url: z.string(),
@@ -42,7 +42,7 @@ const Header = z.object({
 type Header = z.output<typeof Header>
 
 /**
- * Validates the file, then creates or resumes its job. Yields the results of invalid lines.
+ * Validates the file, then creates or resumes its job. Yields results of invalid lines.
  *
  * @throws CliError if a line is invalid, the quota is too small, or the file or settings differ from the job's
  */
@@ -91,7 +91,7 @@ async function begin(jobs: Jobs<Header, Entry>, { approve }: LineJobOptions, hea
 export function lineJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Entry> {
   return jobsOf<Header, Entry>({
     get folder() {
-      return join(settings.stateFolder, 'jobs') // throws without a state folder, which a stream does not need
+      return join(settings.stateFolder, 'jobs') // a stream needs no state folder
     },
     header: Header,
     host,
@@ -180,9 +180,9 @@ async function readEarlier(jobs: Jobs<Header, Entry>, { about }: Operation, resu
 }
 
 /**
- * Returns null if the instance does not report a quota.
+ * Null if no quota is reported.
  *
- * @throws CliError or ApiError quota_exceeded if the monthly quota is too small, NetworkError if the instance cannot be reached
+ * @throws CliError or ApiError quota_exceeded; NetworkError
  */
 export async function requireQuota(ctx: Context, requests: number): Promise<Usage | null> {
   if (requests <= 0) return null

@@ -19,26 +19,26 @@ export function formatOfIds(file: string): LineFormat {
 
 export interface LineKind<Fields> {
   readonly noun: string
-  /** CSV columns; `preferences` also allows `pref.NAME`. */
+  /** For CSV; `preferences` also allows `pref.NAME`. */
   readonly fields: readonly string[]
-  /** True if a line without `accepted` records a refusal. */
+  /** A line without `accepted` records a refusal. */
   readonly silenceRefuses: boolean
-  /** True if only the `id` counts: other columns are ignored, and a repeated id is an error. */
+  /** Only `id` counts, and must not repeat. */
   readonly isOfIds?: true | undefined
-  /** True for lines that this program wrote: they are not parsed, and the drafts are the defaults. */
+  /** Written by this program: not parsed; the drafts are the defaults. */
   readonly isOwn?: true | undefined
-  /** @throws CliError invalid_data, beginning with `name` */
+  /** @throws CliError invalid_data; the message begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
 }
 
-/** Returns null for a line without fields. @throws CliError invalid_data, beginning with the line number */
+/** Null for a line without fields. @throws CliError invalid_data; the message begins with the line number */
 export type LineParser = (line: Line) => object | null
 
 export interface ReaderOptions {
   readonly file: string
   readonly format: LineFormat
   readonly defaults: object
-  /** Removes the `'` that `list` puts before formulas in CSV. */
+  /** Removes the `'` that `list` adds before formulas. */
   readonly unguard: boolean
   readonly map: ColumnMap
   readonly isResumed: boolean
@@ -55,7 +55,7 @@ export function toLineResult(
   return { line: number, result, id, error_code: code, message: withoutName(message, `line ${number}`) }
 }
 
-/** Messages of this program begin with the line, which is a field of its own. */
+/** The line number is a field of its own. */
 function withoutName(message: string, name: string): string {
   const separator = [': ', ' '].find(each => message.startsWith(name + each))
   return separator === undefined ? message : message.slice(name.length + separator.length)

@@ -24,7 +24,7 @@ interface MapInit {
   readonly path: string
 }
 
-/** Guesses from the header and the first 100 rows. @throws UsageError if `path` exists, or for NDJSON */
+/** From the header and the first 100 rows. @throws UsageError if `path` exists, or for NDJSON */
 export async function writeMap(ctx: Context, kind: LineKind<unknown>, { file, path, ...flags }: MapInit) {
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
@@ -62,7 +62,7 @@ async function readSamples(ctx: Context, { fields }: LineKind<unknown>, file: st
   return { samples, rows: rows.length }
 }
 
-/** Skips rows that an import would reject. */
+/** Skips invalid rows. */
 function cellsOf({ cells, header }: Table, line: Line): (readonly string[])[] {
   try {
     const row = cells(line)
@@ -91,7 +91,7 @@ function makeMap(samples: readonly Sample[], fields: readonly string[]) {
   }
 }
 
-/** Keeps the file's order and the first spelling. */
+/** In file order, with the first spelling. */
 function distinctWords(samples: readonly Sample[]): string[] {
   const words = new Map<string, string>()
   for (const cell of samples.flatMap(({ cells }) => cells))

@@ -6,11 +6,11 @@ import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
 import { namedWords } from './words.ts'
 
-/** Mapping of CSV columns and words; stored in the job. */
+/** Columns and words of a CSV; stored in the job. */
 export const ColumnMap = z.strictObject({
-  /** Column by field. Null without a map: columns must then be named like fields. */
+  /** By field. Null without a map: columns are named like fields. */
   fields: z.record(z.string(), z.string()).nullable(),
-  /** Columns to ignore, even if they are named like a field. */
+  /** Ignored even if named like a field. */
   not_used: z.array(z.string()),
   true: z.array(z.string()),
   false: z.array(z.string()),
@@ -31,16 +31,16 @@ const MapFile = z.strictObject({
 })
 
 interface MapFlags {
-  /** Path of a map file, or `field=column,…`. */
+  /** Path, or `field=column,…`. */
   readonly map: string | undefined
   readonly true: string | undefined
   readonly false: string | undefined
 }
 
 /**
- * Returns null without flags. `fields` are those allowed in a line.
+ * Null without flags. `fields`: allowed in a line.
  *
- * @throws UsageError if the map cannot be read, names an unknown field, or has a word for both yes and no
+ * @throws UsageError for an unreadable map, an unknown field, or a word for both yes and no
  */
 export async function readMap(io: Io, flags: MapFlags, fields: readonly string[]): Promise<ColumnMap | null> {
   if (flags.map === undefined && flags.true === undefined && flags.false === undefined) return null
@@ -66,7 +66,7 @@ export function fieldNames(fields: readonly string[]): string {
   return `${fields.join(', ')}${fields.includes('preferences') ? ', pref.NAME' : ''}`
 }
 
-/** Returns NAME of `pref.NAME`, or undefined. */
+/** NAME of `pref.NAME`. */
 export function preferenceName(name: string): string | undefined {
   const preference = /^pref(?:erences)?\.(.+)$/is.exec(name.trim())?.[1]
   return preference === '__proto__' ? undefined : preference
@@ -90,7 +90,7 @@ async function isThere(path: string): Promise<boolean> {
   )
 }
 
-/** Column names may contain commas and equals signs. */
+/** Column names may contain `,` and `=`. */
 function readPairs(map: string, fields: readonly string[]): ColumnMap {
   const pairs: [string, string][] = []
   for (const part of map.split(',')) {

@@ -6,15 +6,15 @@ import type { How, JobState } from './state.ts'
 
 export interface Item {
   readonly entry: Entry<object>
-  /** Set if an earlier run did it. */
+  /** By an earlier run. */
   readonly done: { readonly id: string; readonly how?: How | undefined } | null
-  /** Time since which an earlier run may have done it. */
+  /** Since when an earlier run may have done it. */
   readonly sentAt: number | null
-  /** False if a resend could execute the line twice. */
+  /** False if a resend could repeat the line's effect. */
   readonly maySend: boolean
 }
 
-/** Record id, or the error that leaves the line failed or unknown. */
+/** Record id, or the error of a failed or unknown line. */
 export type Answer = { readonly id: string; readonly how?: How | undefined } | { readonly error: unknown }
 
 export interface Operation {
@@ -30,44 +30,44 @@ export interface Operation {
     readonly check: string
     readonly unchanged: string
   }
-  /** Used for lines that omit them; stored in the job's header. */
+  /** For lines that omit them; stored in the header. */
   readonly defaults: Readonly<Record<string, unknown>>
   readonly about?: Readonly<Record<string, unknown>> | undefined
-  /** Absolute path of the receipt's copy; stored in the job's header, because a killed run cannot tell it. */
+  /** Absolute; stored for resumed runs. */
   readonly receiptOut?: string | undefined
-  /** Flags that a resumed run needs again. */
+  /** That a resumed run needs again. */
   readonly resumeFlags?: readonly string[]
-  /** Maximum quota units per line, if no response is lost. */
+  /** Maximum quota units per line without lost responses. */
   readonly requests: number
-  /** True if `send` detects what an earlier run did with a line. */
+  /** `send` detects what an earlier run did. */
   readonly isIdempotent: boolean
   connect(ctx: Context, options: LineJobOptions, job: LineJob): Sending
   /** Default: the line number. */
   nameOf?(entry: Entry<object>): string
-  /** Detects errors that all further lines would have, besides those that end every job. */
+  /** Errors that all further lines would have, besides those that end every job. */
   failsAll?(error: unknown): boolean
-  /** Removes an input file made for its job alone. */
+  /** For input made for the job. */
   removeFile?(ctx: Context, path: string): Promise<void>
-  /** Called when every line is done or rejected, before the job is removed. */
+  /** When every line is done or rejected, before the job is removed. */
   complete?(ctx: Context, job: LineJob, counts: Counts): Promise<void>
 }
 
-/** Line counts over all runs of a job. */
+/** Of lines, over all runs. */
 export interface Counts {
   readonly done: number
   readonly unchanged: number
-  /** Completed lines whose response was lost. */
+  /** Done, but the response was lost. */
   readonly unanswered: number
   readonly failed: number
 }
 
 export interface Sending {
   maxLines(): Promise<number>
-  /** True if a line whose result is lost may be sent again. */
+  /** True if a line without a result may be sent again. */
   isRepeatable(): boolean
-  /** False if a resend could execute the line twice. Not called for idempotent operations. */
+  /** False if a resend could repeat the effect. Not called for idempotent operations. */
   mayResend(sentAt: number): Promise<boolean>
-  /** Answers in item order. Never rejects. */
+  /** In item order. Never rejects. */
   send(items: readonly Item[]): Promise<readonly Answer[]>
 }
 
@@ -75,10 +75,10 @@ export interface LineJob {
   readonly operation: Operation
   readonly reader: Reader<object>
   readonly extent: Extent | null
-  /** Null for a stream, or if nothing will be sent. */
+  /** Null for a stream, or if nothing is sent. */
   readonly state: JobState | null
   readonly doneBefore: number
-  /** Included in `doneBefore`. */
+  /** Part of `doneBefore`. */
   readonly unchangedBefore: number
   readonly about: Operation['about']
 }

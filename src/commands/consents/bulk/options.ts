@@ -34,9 +34,9 @@ const Flags = z.object({ site: nonEmpty.optional(), ...createFlagOptions })
 
 export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
   readonly format?: LineFormat | undefined
-  /** File of ids; removed with the completed job. */
+  /** Of ids; removed with the completed job. */
   readonly snapshot?: string | undefined
-  /** Asks before a new job is created. @throws CliError if the user declines */
+  /** Before a new job. @throws CliError if declined */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
@@ -67,7 +67,7 @@ export function addLineFlags(command: Command, about: { readonly file: string; r
     .option('--allow-empty', 'accept an empty file')
 }
 
-/** Returns null for a single record. @throws UsageError if flags of one record and of a file are mixed */
+/** Null for a single record. @throws UsageError if flags of one record and of a file are mixed */
 export function toCreateOptions(options: z.output<typeof Flags>, defaultSite: string | undefined) {
   const { site, file, resume } = options
   const isOfFile = file !== undefined || resume !== undefined
@@ -86,7 +86,7 @@ const LineFlags = z.object(lineFlagOptions)
 
 export function toLineOptions(options: z.output<typeof LineFlags>) {
   return {
-    /** `-` for stdin; undefined for the file of a resumed job. */
+    /** `-` is stdin; undefined when resuming. */
     file: options.file,
     resume: options.resume,
     format: options.format,
@@ -117,7 +117,7 @@ function flagName(name: string, value: unknown): string {
   return `--${value === false ? 'no-' : ''}${flagOf(name)}`
 }
 
-/** @throws UsageError for a flag that would be ignored without --file */
+/** @throws UsageError for a flag that requires --file */
 export function rejectLineFlags(options: object): void {
   const given = Object.entries(options).find(
     ([name, value]) => value !== undefined && Object.hasOwn(lineFlagOptions, name),

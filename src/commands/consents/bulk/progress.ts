@@ -14,21 +14,21 @@ export interface Progress extends Counts {
   unanswered: number
   failed: number
   unknown: number
-  /** Unknown lines that no later run sends again. */
+  /** Unknown, and never sent again. */
   lost: number
-  /** Neither done nor rejected: a later run sends them again if there is a job. */
+  /** Neither done nor rejected: sent again if there is a job. */
   unfinished: number
-  /** Failed lines that a later run of the job sends again: not done yet, and not rejected. */
+  /** Failed, but sent again by a later run. */
   postponed: number
-  /** Lines of the groups in flight that were not sent. */
+  /** Of the groups in flight. */
   readonly unsent: number[]
-  /** Last reported line; 0 before the first. */
+  /** 0 before the first. */
   last: number
-  /** Text after "stopped after line N: "; null while lines are being sent. */
+  /** Follows "stopped after line N: "; null while running. */
   stop: string | null
-  /** Set by an error that all further lines would have. */
+  /** Of an error that all further lines would have. */
   stopExit: Exit | null
-  /** Error not caused by a line, such as a write error. */
+  /** Not caused by a line, such as a write error. */
   broken: unknown
   firstExit: Exit
   signalExit: Exit | null
@@ -63,14 +63,14 @@ export function countOutcome(progress: Progress, { operation, state }: LineJob, 
   if (result === 'failed' && state) progress.postponed += 1
 }
 
-/** Counts lines that were sent, but whose results cannot be written any more. */
+/** Sent, but the results cannot be written any more. */
 export function countUntaken(progress: Progress, job: LineJob, outcomes: readonly Outcome[]): void {
   const { last } = progress
   for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, job, outcome)
   progress.last = last
 }
 
-/** Does not report an error that repeats the one that stopped the job. */
+/** Skips an error that repeats the one that stopped the job. */
 export async function reportError(
   progress: Progress,
   operation: Operation,
@@ -90,18 +90,18 @@ export async function reportError(
   if (progress.failed >= maxErrors) progress.stop ??= `${describeFailed(progress, operation)}, and no more may`
 }
 
-/** An error of all records is not attributed to the one whose id its message would show. */
+/** An error of all records must not name one. */
 function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsJob: boolean): string {
   if (nameOf) return endsJob ? words.work : nameOf(entry)
   return `line ${entry.line.number}`
 }
 
-/** Returns for example `2 failed, 5 not created yet`. */
+/** Such as `2 failed, 5 not created yet`. */
 function describeFailed({ failed, postponed }: Progress, { done }: Operation): string {
   return `${failed - postponed} failed${postponed > 0 ? `, ${postponed} not ${done} yet` : ''}`
 }
 
-/** The order is in the manual: a rejected line counts before an unknown one, and that before one that is not done yet. */
+/** Precedence as in the manual: rejected, unknown, not done yet. */
 export function exitOf(progress: Progress): Exit {
   const { broken, done, unchanged, failed, postponed, unknown, firstExit, signalExit } = progress
   const some = done + unchanged + unknown
@@ -114,12 +114,12 @@ export function exitOf(progress: Progress): Exit {
 
 export type ProgressLine = ReturnType<typeof showProgress>
 
-/** On a terminal, redraws a line every 300 ms; otherwise writes one every 10 s. Silent with --quiet. */
+/** A line redrawn every 300 ms on a terminal, else one every 10 s. Silent with --quiet. */
 export function showProgress(ctx: Context, progress: Progress, job: LineJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
-  /** Clears the line until `show`, so that other output can be written. */
+  /** Until `show`. */
   const hide = async () => {
     isHidden = true
     if (isDrawn) await err.write('\r\u001b[2K')
@@ -160,7 +160,7 @@ function duration(seconds: number): string {
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
 }
 
-/** `isDone` means that no later run can complete more lines. */
+/** `isDone`: no later run can complete more lines. */
 export async function printSummary(
   ctx: Context,
   options: LineJobOptions,
@@ -208,7 +208,7 @@ function lacksReceipt({ unfinished }: Progress, { complete }: Operation): string
   return complete && unfinished === 0 ? '; only the receipt is missing, which a resumed run makes' : ''
 }
 
-/** Lines are sent concurrently, so that some before the last one sent may not be. */
+/** Lines are sent concurrently: some before the last may not be sent. */
 function describeUnsent(last: number, unsent: readonly number[]): string {
   if (last === 0) return 'no line was sent in this run'
   const before = unsent.filter(line => line < last).length
@@ -235,7 +235,7 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-/** The resumed run has the results of all lines, so it replaces the file of `--out`. */
+/** It replaces the file of `--out`, because it has all results. */
 export function resumeCommand(
   ctx: Context,
   { resume, snapshot }: LineJobOptions,
@@ -252,7 +252,7 @@ export function resumeCommand(
     .join(' ')
 }
 
-/** The job has the ids of the selected records. */
+/** The job has the selected ids. */
 function withoutPlan(words: readonly string[]): string[] {
   return words
     .filter(

@@ -34,8 +34,8 @@ import { type Outcome, openSender, type Sender } from './sender.ts'
 import { snapshotFolder } from './snapshot.ts'
 
 /**
- * Validates a file before sending anything. Reports a failed line and sends the others, unless all would fail or too many have.
- * Results are in line order.
+ * Validates the file first. A failed line does not stop the others, unless all would fail or too many have. Results are
+ * in line order.
  */
 export function runLineJob(
   ctx: Context,
@@ -71,7 +71,7 @@ export async function* sendLines(
 ): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
   let run: Run | null = null
-  // Finishes and reports the requests in flight. A second signal ends the process.
+  // A second signal ends the process.
   ctx.interruption.addEventListener('abort', () => {
     progress.signalExit = exitOfError(ctx.interruption.reason)
     progress.stop ??= 'interrupted'
@@ -92,12 +92,12 @@ export async function* sendLines(
     yield* sendAll(run, interruption.signal)
   } catch (error) {
     if (!(error instanceof InvalidLinesError)) throw error
-    progress.broken = error // not thrown, so that the results of the lines are complete
+    progress.broken = error // the results must be complete
     await report(ctx, error)
   } finally {
     await job?.reader.close()
     if (!job?.state && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
-    await failedLines?.close(true) // keeps the invalid lines if nothing was sent; otherwise already closed
+    await failedLines?.close(true) // keeps the invalid lines if nothing was sent
   }
 }
 
@@ -135,11 +135,11 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     isDone = progress.last === 0 && options.resume === undefined
     if (progress.last === 0) throw nothingSent(error)
   } finally {
-    if (!isThrough) progress.stop ??= 'its result cannot be written' // or an error, which is reported instead
+    if (!isThrough) progress.stop ??= 'its result cannot be written' // or a reported error
     countUntaken(progress, job, run.sender.untaken())
     if (isDone) progress.postponed = 0
     await line.end()
-    // Without a job, this file is the only copy of the failed lines.
+    // Without a job, this is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
     if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.operation, job.reader.path)
@@ -174,12 +174,12 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
       countOutcome(run.progress, run.job, outcome)
       page.push(toLineResult(entry.line, result, id, error))
     }
-    if (error !== null) await reportFailure(run, outcome) // only on errors, because awaiting takes longer than the rest
+    if (error !== null) await reportFailure(run, outcome) // awaiting takes longer than the rest
   }
   return page
 }
 
-/** If the report cannot be written, the run stops after the lines in flight. */
+/** If it cannot be written, the run stops after the lines in flight. */
 async function reportFailure({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
   const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
@@ -196,7 +196,7 @@ async function reportFailure({ options, job, progress, sender, failedLines }: Ru
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 
-/** Returns true if no run is left to do. Only then is the file of failed lines kept: `--resume` would send them too. */
+/** True if no run is left. Only then failed lines are kept: `--resume` would send them too. */
 async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
   const { complete } = job.operation
   if (complete) {

@@ -11,7 +11,7 @@ import type { LineJobOptions } from './options.ts'
 import { changedError, type Entry } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
-/** `unsent`: interrupted before its request, or its begin could not be recorded. */
+/** `unsent`: interrupted before the request, or its begin could not be recorded. */
 export interface Outcome {
   readonly entry: Entry<object>
   readonly result: LineResult['result'] | 'unsent'
@@ -20,7 +20,7 @@ export interface Outcome {
   readonly how?: How | undefined
 }
 
-/** Lines that are recorded as begun at once, for each concurrent request. */
+/** Lines recorded as begun at once, for each concurrent request. */
 const aheadPerRequest = 16
 
 export type Sender = ReturnType<typeof openSender>
@@ -82,20 +82,20 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
     }
   }
   return {
-    /** Outcomes of requests that were in flight when the consumer ended `outcomes`. */
+    /** Of requests in flight when the consumer stopped. */
     untaken: (): readonly Outcome[] => [...untaken].flat(),
     /** Requests in flight still yield their outcomes. */
     stop: () => {
       isStopped = true
     },
     /**
-     * Yields outcomes in line order, until too many lines have failed or all would.
+     * In line order, until too many lines have failed or all would.
      *
-     * @throws the read error of the file, after the outcomes of the lines before it
+     * @throws the file's read error, after the outcomes before it
      */
     outcomes: async function* (): AsyncGenerator<readonly Outcome[]> {
       const groups = inGroups(itemsOf(job, sending), bytesOf, nextRequestSize)
-      // After a kill, lines that cannot be sent again are unknown from the first without a result.
+      // After a kill, lines without a result that cannot be sent again are unknown.
       const maxSize = () => (state && !sending.isRepeatable() ? 2 * concurrency : maxLinesInFlight)
       const room = { concurrency, maxSize, sizeOf: (items: readonly Item[]) => items.length }
       for await (const outcomes of mapInOrder(untilStopped(groups), room, send)) {
@@ -106,7 +106,7 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
   }
 }
 
-/** Passes results on in the order in which their turns were taken. */
+/** In the order in which turns were taken. */
 function inTurn(pass: (results: readonly Result[]) => void) {
   const settled = new Map<number, readonly Result[]>()
   let [taken, passed] = [0, 0]
@@ -124,7 +124,7 @@ function inTurn(pass: (results: readonly Result[]) => void) {
   }
 }
 
-/** @throws CliError changed, at the end, if the file is not the validated one */
+/** @throws CliError changed, at the end, unless the file is the validated one */
 async function* itemsOf(job: LineJob, sending: Sending): AsyncGenerator<readonly Item[]> {
   const { reader, extent, state } = job
   for await (const entries of reader.entries(extent !== null)) {
@@ -150,7 +150,7 @@ async function toItem({ state, operation }: LineJob, sending: Sending, entry: It
   return { entry, done: null, sentAt, maySend: operation.isIdempotent || (await sending.mayResend(sentAt)) }
 }
 
-/** Returns null for a line that must be sent. */
+/** Null if the line must be sent. */
 function knownOutcome({ done: word }: Operation, { entry, done, maySend }: Item): Outcome | null {
   if (done) return doneOutcome(word, entry, done)
   if (!maySend) return { entry, result: 'unknown', id: null, error: lostError() }
@@ -175,7 +175,7 @@ function toOutcome(operation: Operation, item: Item, answer: Answer, now: number
   if (answer.id.length > longestId) return toErrorOutcome(operation, item, unusableId(), now)
   const { id, how } = answer
   const { number } = item.entry.line
-  // Unchanged lines count as done too: a later run must not undo changes made by others.
+  // Includes unchanged lines: a later run must not undo others' changes.
   return [doneOutcome(operation.done, item.entry, answer), how ? [number, id, how] : [number, id]]
 }
 
@@ -194,17 +194,14 @@ function toErrorOutcome({ isIdempotent }: Operation, item: Item, error: unknown,
   return as('failed', null)
 }
 
-/**
- * Returns true if a rejection shows that the line's key was not used before. A conflict does not: its record may have
- * been created and erased.
- */
+/** True if a rejection shows that the line's key was unused. A conflict does not: its record may have been erased. */
 function isAnswer(error: unknown): boolean {
   const { status, exit: exitCode } = explain(error)
   const isRejected = status !== undefined && status >= 400 && status < 500 && status !== 409
   return isRejected && !endsAll(exitCode) && exitCode !== exit.temporary
 }
 
-/** Servers accept URLs of some 8,000 characters. Much longer ids do not fit into a line of the job. */
+/** Servers accept URLs of some 8,000 characters. */
 const longestId = 8192
 
 function unusableId(): CliError {
@@ -220,10 +217,10 @@ export function failsAll(operation: Operation, error: unknown): boolean {
   return isUnreachable(error) || endsAll(explain(error).exit) || operation.failsAll?.(error) === true
 }
 
-/** Maximum body of a request; instances accept 1 MiB. */
+/** Instances accept 1 MiB. */
 const maxBodyBytes = 900_000
 
-/** Bytes that the key and the site add to a line. */
+/** Key and site of a line. */
 const rowOverheadBytes = 160
 
 function bytesOf({ entry }: Item): number {

@@ -3,12 +3,12 @@ import { join, resolve } from 'node:path'
 import type { Context } from '../../../context.ts'
 import { makeFolder, openOutFile } from '../../../io/new-file.ts'
 
-/** Separate from the jobs: each file belongs to one job and is removed with it. */
+/** Each file belongs to one job and is removed with it. */
 export function snapshotFolder(settings: Context['settings']): string {
   return resolve(settings.stateFolder, 'snapshots')
 }
 
-/** A later run cannot repeat the selection, because a change can make a record stop matching. */
+/** A change can make a record stop matching, so the selection cannot be repeated. */
 export async function writeSnapshot({ settings }: Context, ids: readonly string[]): Promise<string> {
   const folder = snapshotFolder(settings)
   await makeFolder(folder)

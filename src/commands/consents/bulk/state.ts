@@ -2,21 +2,21 @@ import { parse, v5 } from 'uuid'
 import type { HeldJob, Run } from '../../../jobs/jobs.ts'
 
 /**
- * `r`: results of lines that this run sent, in line order without a gap: the last is the run's watermark. `s`: lines up
- * to `to` may be sent from `at` on (Unix time in ms). `e`: nothing after the watermark was sent.
+ * `r`: results of lines sent by this run, in line order without a gap; the last is the watermark. `s`: lines up to `to`
+ * may be sent from `at` on (Unix time in ms). `e`: nothing after the watermark was sent.
  */
 export type Entry = readonly ['r', ...Result[]] | readonly ['s', to: number, at: number] | readonly ['e']
 
 /**
- * A line that is done, with the record's id and how unless simply done; or null for a line to send (again), or the time
- * since which it may have been carried out.
+ * A done line with the record's id, and how unless simply done; null for a line to send (again); or the time since
+ * which it may have been carried out.
  */
 export type Result = readonly [line: number, id: string, how?: How] | readonly [line: number, sentAt: number | null]
 
-/** `unchanged`: already as wanted. `unanswered`: the response was lost, but the record shows that it was done. */
+/** `unchanged`: had the values. `unanswered`: response lost, but the record shows it. */
 export type How = 'unchanged' | 'unanswered'
 
-/** What earlier runs did with a line: done, or sent and maybe done, first at this Unix time in milliseconds. */
+/** By earlier runs: done, or maybe done, since this Unix time in ms. */
 export type Earlier =
   | { readonly id: string; readonly how?: How | undefined }
   | { readonly id: null; readonly sentAt: number }
@@ -24,20 +24,20 @@ export type Earlier =
 export interface JobState {
   readonly job: string
   readonly isResumed: boolean
-  /** Idempotency-Key of a line, the same in every run. */
+  /** Idempotency-Key, the same in every run. */
   keyOf(line: number): string
-  /** Returns null for a line to send as if for the first time. Must be called in line order. */
+  /** Null for a line to send as if first. Call in line order. */
   earlier(line: number): Promise<Earlier | null>
-  /** Resolves when it is on disk that the lines up to this one may be sent; `ahead` more save a write for each. */
+  /** Resolves once it is on disk that lines up to this one may be sent; `ahead` more save writes. */
   begin(line: number, ahead: number): Promise<void>
-  /** Records results, with the next `begin` if the lines can be sent again. */
+  /** Written with the next `begin` if the lines can be sent again. */
   ended(results: readonly Result[], isRepeatable: boolean): void
-  /** @throws CliError busy (exit 7) if another process has taken over the job */
+  /** @throws CliError busy (exit 7) if another process took the job over */
   requireHeld(): Promise<void>
   close(isDone: boolean): Promise<void>
 }
 
-/** Maximum lines read but not yet reported, besides one request. Bounds the memory of a job. */
+/** Lines read but not reported, besides one request: bounds the memory. */
 export const maxLinesInFlight = 4000
 
 export async function openState(job: HeldJob<{ readonly job: string }, Entry>): Promise<JobState> {
@@ -64,13 +64,13 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>): 
     begin: async (line, ahead) => {
       if (line + ahead / 2 > sentTo) {
         begun = begin(line + ahead)
-        begun.catch(() => {}) // thrown to the lines that wait for it
+        begun.catch(() => {}) // thrown where awaited
       }
       if (line > recordedTo) await begun
     },
     ended: (results, isRepeatable) => {
       waiting.push(...results)
-      if (!isRepeatable) void job.append(...takeWaiting()).catch(() => {}) // the next `begin` fails with the same error
+      if (!isRepeatable) void job.append(...takeWaiting()).catch(() => {}) // the next `begin` fails too
     },
     requireHeld: () => job.requireHeld(),
     close: async isDone => {
@@ -82,14 +82,14 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>): 
 }
 
 interface EarlierRun {
-  /** Must be called in line order. */
+  /** Call in line order. */
   find(line: number): Promise<Result | null>
   /** Of a line after the watermark, in a window. */
   mayBeSentAt(line: number): number | undefined
   close(): Promise<void>
 }
 
-/** `runs` are in order. Reads their results along with the file's lines, so that memory does not grow with the job. */
+/** `runs` in order. Reads results along with the file's lines, in constant memory. */
 export async function readEarlierRuns(runs: readonly Run<Entry>[]) {
   const newestFirst = (await Promise.all(runs.map(readRun))).reverse()
   return {
@@ -141,7 +141,7 @@ async function* resultsOf(entries: Run<Entry>): AsyncGenerator<Result> {
   for await (const [kind, ...rest] of entries()) if (kind === 'r') yield* rest as Result[]
 }
 
-/** Counts the lines that are done. They are not sent again, so each has one such result. */
+/** Done lines are not sent again, so each has one such result. */
 export async function countEarlier(runs: readonly Run<Entry>[]): Promise<{ done: number; unchanged: number }> {
   const counts = { done: 0, unchanged: 0 }
   for (const run of runs)

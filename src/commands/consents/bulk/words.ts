@@ -1,6 +1,6 @@
 import { usageError } from '../../../errors/errors.ts'
 
-/** Words in European languages, and the booleans of spreadsheets and databases. */
+/** European languages; booleans of spreadsheets and databases. */
 const commonYes =
   'true yes y t 1 on accepted accept granted agreed consented subscribed opt-in optin opted-in ' +
   'ja j oui sí si sim sì tak ano áno da igen kyllä jah jā taip evet ναι да так akzeptiert zugestimmt angemeldet accepté ' +
@@ -11,16 +11,16 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** Words that the user added to the common ones. */
+/** In addition to the common ones. */
 export interface Words {
   readonly true: readonly string[]
   readonly false: readonly string[]
 }
 
-/** Undefined for a word that is neither yes nor no. */
+/** Undefined for other words. */
 export type WordReader = (word: string) => boolean | undefined
 
-/** Ignores case and surrounding blanks. @throws UsageError if a word is given for both yes and no */
+/** Ignores case and surrounding blanks. @throws UsageError for a word with both meanings */
 export function namedWords(words: Words): WordReader {
   const named = new Map(words.true.map(word => [fold(word), true]))
   for (const word of words.false) {
@@ -41,7 +41,7 @@ export const commonWords: WordReader = word => {
   return common.get(folded) ?? common.get(folded.replaceAll(/[ _]/g, '-'))
 }
 
-/** Normalizes what people type: Unicode NFC, lower case, no surrounding blanks. */
+/** NFC, lower case, trimmed. */
 export function fold(text: string): string {
   return text.normalize('NFC').trim().toLowerCase()
 }

@@ -11,13 +11,13 @@ import { locateImportReceipts } from '../../../receipts/store.ts'
 export interface Destination {
   readonly signer: Signer
   readonly startedAt: Date
-  /** Time of the service, in whole seconds. */
+  /** Of the service, whole seconds. */
   readonly beganAt: Date
-  /** `performance.now` value after which nothing sent can be older than `beganAt`. */
+  /** By `performance.now`: nothing sent later can be older than `beganAt`. */
   readonly mayBegin: number
 }
 
-/** Checks what does not need the records. @throws CliError not_offered (exit 2), forbidden (exit 4) */
+/** @throws CliError not_offered (exit 2), forbidden (exit 4) */
 export async function openDestination(ctx: Context): Promise<Destination> {
   const { key, second } = await requireImports(ctx)
   const mayBegin = performance.now() + 1000
@@ -27,7 +27,7 @@ export async function openDestination(ctx: Context): Promise<Destination> {
   return { signer, startedAt: new Date(), beganAt: new Date(second + 1000), mayBegin }
 }
 
-/** Asks by reads alone. `second` is a Unix time in milliseconds. @throws CliError not_offered (exit 2), forbidden (exit 4) */
+/** Only reads. `second`: Unix time in ms. @throws CliError not_offered (exit 2), forbidden (exit 4) */
 export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey; second: number }> {
   if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
     throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
@@ -42,7 +42,7 @@ export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey
   return { key, second }
 }
 
-/** @throws CliError as `findSite`; usage for a name, if the key may not list the sites */
+/** @throws CliError as `findSite`; usage for a name that the key may not look up */
 export async function requireSite(ctx: Context, text: string): Promise<{ id: string; isListed: boolean }> {
   const site = await siteIfListed(ctx.api, text)
   if (site) return { id: site.id, isListed: true }

@@ -21,14 +21,14 @@ interface ImportKind {
   readonly about: Readonly<Record<string, unknown>> | undefined
   readonly receiptOut: string | undefined
   readonly resumeFlags: readonly string[]
-  /** Unix time in milliseconds by the service's clock, before anything was sent. */
+  /** Unix time in ms by the service's clock, before anything was sent. */
   readonly beganAt: number
   complete(job: LineJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
 }
 
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
-/** Rows can be sent again at any time, because an origin is imported only once. */
+/** An origin is imported only once, so rows can be sent again at any time. */
 export function imports({ site, about, receiptOut, resumeFlags, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
@@ -68,10 +68,10 @@ type Sizes = ReturnType<typeof batchSizes>
 
 const targetMs = 2000
 
-/** Larger batches take longer per row, because the service holds all their rows in memory until they are written. */
+/** The service holds all rows of a batch in memory. */
 const mostRows = 5 * rowsPerUnit
 
-/** Aims at two seconds per request, because the service cancels a statement after five. */
+/** Two seconds per request: the service cancels a statement after five. */
 function batchSizes() {
   let size = mostRows
   return {
@@ -87,7 +87,7 @@ function batchSizes() {
 }
 
 interface Batches {
-  /** JSON of the common fields; begins each row. */
+  /** JSON; begins each row. */
   readonly common: Buffer
   readonly size: Sizes
   readonly beganAt: number
@@ -123,21 +123,21 @@ function toAnswer(result: RowResult, { sentAt }: Item, beganAt: number): Answer 
     const outcome = choose(importSentences, seen)
     return { id, how: howByOutcome[outcome] }
   } catch (error) {
-    // Not a rejection: an unfinished line prevents signing a receipt.
+    // Not a rejection: an unfinished line prevents a receipt.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
 }
 
 const howByOutcome: Readonly<Record<string, How>> = { made_unanswered: 'unanswered', known: 'unchanged' }
 
-/** Returns the Unix time in milliseconds of a UUID version 7 (RFC 9562 section 5.7). @throws Error for another id */
+/** Unix time in ms of a UUIDv7 (RFC 9562 section 5.7). @throws Error for another id */
 function timeOf(id: string): number {
   const [, high, low] = /^([\da-f]{8})-([\da-f]{4})-7/i.exec(id) ?? []
   if (!high) throw new Error(`the id ${id} does not say when the record was made: nothing is signed`)
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-/** Counts by kind of error, because messages quote values of rows, which no receipt may contain. */
+/** By kind of error: messages quote values, which no receipt may contain. */
 function refusalCounter() {
   const refusals = new Map<string, Refusal>()
   const kindOf = openKinds()

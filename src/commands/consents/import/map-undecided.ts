@@ -6,7 +6,7 @@ import type { DecidedValue } from './prepare/prepared.ts'
 
 type Fields = Record<string, unknown>
 
-/** Writes the map of `--map`, or an empty one, with `null` for each undecided value. @throws UsageError if `path` exists */
+/** Adds `null` for each undecided value to the map. @throws UsageError if `path` exists */
 export async function writeUndecided(
   io: Io,
   values: readonly DecidedValue[],

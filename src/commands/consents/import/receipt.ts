@@ -12,14 +12,14 @@ export interface StoredImportReceipt {
   readonly receipt: ImportReceipt
 }
 
-/** Import whose records are all made, known or refused. */
+/** All records are made, known or refused. */
 export interface FinishedImport extends Pick<ImportReceipt, 'job' | 'site_id' | 'sent_sha256'> {
   readonly about: ImportAbout
   readonly records: ImportReceipt['records']
   readonly refused_records: ImportReceipt['refused_records']
 }
 
-/** Signs the receipt of an import, or returns the one that an earlier run made. @throws CliError if the chain is damaged */
+/** Idempotent. @throws CliError if the chain is damaged */
 export async function makeImportReceipt(signer: Signer, finished: FinishedImport): Promise<StoredImportReceipt> {
   const { store, key, instance, profile, who, host, account_id, api_key_id } = signer
   const { job, about, ...outcome } = finished

@@ -6,7 +6,7 @@ import { openOutFile } from '../../../io/new-file.ts'
 import { safeJson } from '../../../output/index.ts'
 import type { Refused } from './prepare/prepared.ts'
 
-/** Reports refused rows by examples, and lists all in the file of `--refused-out`. @throws CliError if it cannot be created */
+/** Prints examples, and lists all in the file of `--refused-out`. @throws CliError if it cannot be created */
 export async function openRefusedRows(ctx: Context, path: string | undefined) {
   const reports = reportsByKind(ctx)
   const list = path === undefined ? null : await openList(path)
@@ -17,7 +17,7 @@ export async function openRefusedRows(ctx: Context, path: string | undefined) {
       const whole = rows > 1 ? `; all ${rows} rows of its person are refused` : ''
       await reports.add(dataError(message + whole), where)
     },
-    /** When this resolves, the file is complete and on the disk. There is none if no row was refused. */
+    /** The file is complete and on disk; there is no file without refused rows. */
     finish: async (): Promise<void> => {
       await reports.finish()
       await list?.commit()
@@ -50,7 +50,7 @@ async function openList(path: string) {
   }
 }
 
-/** Returns the count, with the place of the list of all. */
+/** The count, and where the list is. */
 export function describeRefusedRows(rows: number, path: string | undefined): string {
   return `${formatCount(rows, 'row')} refused (${path === undefined ? '--refused-out FILE lists all' : `listed in ${path}`})`
 }

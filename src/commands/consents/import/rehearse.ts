@@ -11,11 +11,7 @@ interface Rehearsal {
   readonly ignoreQuota: boolean
 }
 
-/**
- * Asks by reads alone what an import asks before it sends a record, and returns what the instance told, as a sentence.
- *
- * @throws what the import would
- */
+/** Sends the reads of an import, and describes the responses. @throws what the import would */
 export async function rehearse(ctx: Context, { site, records, ignoreQuota }: Rehearsal): Promise<string> {
   requireBaseUrl(ctx.settings)
   const { key } = await requireImports(ctx)

@@ -61,7 +61,7 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
   return await send(ctx, options, { signer, site, about: toAbout(sending), file })
 }
 
-/** @throws CliError other_account (exit 10) for a key of another account */
+/** @throws CliError other_account (exit 10) */
 export async function resumeSending(ctx: Context, options: SendOptions, wanted: string): Promise<Output<ImportedRow>> {
   const jobs = lineJobs(ctx, 'import')
   const job = await jobs.find(wanted)
@@ -88,7 +88,7 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
   return await send(ctx, { ...options, receiptOut }, { signer, site: undefined, about, file })
 }
 
-/** Returns undefined if an earlier run has written the copy. */
+/** Undefined if an earlier run wrote the copy. */
 async function findReceiptPath({ store }: Signer, job: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined
   const made = await findImportReceipt(store, job)
@@ -117,7 +117,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
     complete: async (job, counts, refusals) => {
       await job.state?.requireHeld()
       stored = await makeImportReceipt(signer, toFinished(job, about, counts, refusals))
-      await copyReceipt(stored, copy) // before the job is removed, so that a resumed run can do it
+      await copyReceipt(stored, copy) // before the job is removed, for resumed runs
     },
   })
   const lineOptions: LineJobOptions = {

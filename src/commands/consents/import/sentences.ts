@@ -1,17 +1,17 @@
 import type { Sentence } from '../../../receipts/sentence.ts'
 
 export interface ImportSeen {
-  /** Last answer for the record: `made`, by that request; `replayed`, if the record existed before it. */
+  /** The record's last response. `replayed`: the record existed before. */
   readonly answer: 'made' | 'replayed' | 'refused'
-  /** True if an earlier request, whose answer was lost, may have made the record. */
+  /** An earlier request without a response may have made the record. */
   readonly mayBeOwn: boolean
-  /** Time in the record's id, relative to `began_at`; null without an id. */
+  /** By the time in the record's id, relative to `began_at`; null without one. */
   readonly madeAt: 'before' | 'since' | null
 }
 
 export type ImportOutcome = 'made' | 'made_unanswered' | 'known' | 'refused'
 
-/** Counts of an import receipt; exactly one applies to each record sent. */
+/** Counts of a receipt; exactly one applies to each record. */
 export const importSentences: Readonly<Record<ImportOutcome, Sentence<ImportSeen>>> = {
   made: {
     entitledBy: 'the service answered that it made the record',

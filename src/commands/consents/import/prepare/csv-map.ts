@@ -18,7 +18,7 @@ const about = [
 
 const guessed = ['subject_id', 'consent_id', 'policy_version', 'ip_address', 'user_agent', 'accepted']
 
-/** Guesses from the header and the first 100 rows. @throws UsageError if `path` exists */
+/** From the header and the first 100 rows. @throws UsageError if `path` exists */
 export async function writeCsvMap(file: string, path: string, signal: AbortSignal): Promise<void> {
   const out = await openOutFile(path, '--map-out')
   try {
@@ -98,12 +98,12 @@ function isPurpose({ column, cells }: Sample): boolean {
   return words.size > 0 && words.size <= maxWords && (purposePrefix.test(column) || [...words].some(isYesOrNo))
 }
 
-/** A column that also has other words may not be a purpose. */
+/** Null if a column has other words: it may not be a purpose. */
 function suggestName({ column, cells }: Sample): [column: string, name: string | null] {
   return [column, filled(cells).every(isYesOrNo) ? column.replace(purposePrefix, '') || column : null]
 }
 
-/** Says why `suggestName` leaves a name to the user. */
+/** Why a name is left to the user. */
 function tellUnnamed({ column, cells }: Sample): string[] {
   const other = filled(cells).find(cell => !isYesOrNo(cell))
   if (other === undefined) return []
@@ -112,7 +112,7 @@ function tellUnnamed({ column, cells }: Sample): string[] {
   ]
 }
 
-/** Excludes formats with an ambiguous order of day and month. */
+/** Without ambiguous orders of day and month. */
 const timeFormats = [
   'rfc3339',
   'YYYY-MM-DD HH:mm:ss',

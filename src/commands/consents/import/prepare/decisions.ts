@@ -4,7 +4,7 @@ import type { DecidedValue } from './prepared.ts'
 
 export type Table = DecidedValue['table']
 
-/** Undefined if the map does not decide the value. */
+/** Undefined if undecided. */
 type Decision = string | number | false | undefined
 
 interface Counted {
@@ -12,7 +12,7 @@ interface Counted {
   count: number
 }
 
-/** Maximum per table; a column with more values does not hold answers. */
+/** A column with more values does not hold answers. */
 const maxValues = 10_000
 
 const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy_versions']
@@ -50,7 +50,7 @@ export function openDecisions(map: ImportMap) {
       return counted.decision
     },
     undecided: () => undecided,
-    /** Sorted by table, then by count, most frequent first. */
+    /** By table, most frequent first. */
     values: (): DecidedValue[] =>
       order.flatMap(table =>
         [...(seen.get(table) ?? [])]
@@ -65,7 +65,7 @@ export function openDecisions(map: ImportMap) {
   }
 }
 
-/** Treats an empty value as `left_out` unless the table decides otherwise. */
+/** An empty value is `left_out` by default. */
 function tableDecider(table: Readonly<Record<string, string | null>> | undefined): (value: string) => Decision {
   const entries = new Map(Object.entries(table ?? {}))
   return value => (value === '' && !entries.has('') ? 'left_out' : (entries.get(value) ?? undefined))

@@ -1,6 +1,6 @@
 import type { Reason } from './prepared.ts'
 
-/** Data about the person, identical for all answers. */
+/** Identical for all answers of a person. */
 export interface Details {
   readonly consent_id?: string | undefined
   readonly subject_id?: string | undefined
@@ -10,7 +10,7 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/** Pairs of unique source names; null is neither yes nor no. Objects with arbitrary keys would be slow. */
+/** Names are unique; null is neither yes nor no. Objects with arbitrary keys would be slow. */
 export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
 
 export interface Problem {
@@ -18,23 +18,23 @@ export interface Problem {
   readonly message: string
 }
 
-/** Row that refuses its person. Sorted before the person's answers. */
+/** Refuses its person; sorted before the answers. */
 export type RefusedEvent = readonly [originId: string, at: 0, sequence: number, part: number, line: number, Problem]
 
 export type AnswerEvent = readonly [
   originId: string,
-  /** Unix time in milliseconds. */
+  /** Unix time, ms. */
   at: number,
   sequence: number,
   part: number,
-  /** Line number in the part, from 1. */
+  /** In the part, from 1. */
   line: number,
   version: number,
-  /** Null if derived from the purposes. */
+  /** Null if derived. */
   accepted: boolean | null,
   purposes: Purposes,
   details: Details,
-  /** True if no purpose has a yes or a no; the row counts as left out. */
+  /** No purpose has a yes or a no: left out. */
   isSilent: boolean,
 ]
 

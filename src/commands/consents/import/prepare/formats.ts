@@ -9,7 +9,7 @@ import { ImportMap } from './map.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Maps of the formats, loaded on use. `csv` also needs a `--map`. */
+/** `csv` also needs a `--map`. */
 const formats = {
   usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
   iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),
@@ -26,11 +26,7 @@ export type FormatName = keyof typeof formats
 
 export const formatNames = Object.keys(formats) as FormatName[]
 
-/**
- * Extends the map of a format by the one of `--map`.
- *
- * @throws UsageError if the latter cannot be read or the result is invalid
- */
+/** The format's map, extended by `--map`. @throws UsageError if that is unreadable or the result invalid */
 export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
@@ -38,7 +34,7 @@ export async function loadMap(io: Io, format: FormatName, path: string | undefin
   return parseMap(extend(base, own), path, format)
 }
 
-/** Two tools can use the same ids; only the tool's name tells their records apart. */
+/** Ids are unique only within a tool. */
 function requireSystem({ system }: Fields, path: string): void {
   if (typeof system === 'string' && system.trim() !== '' && system !== 'csv') return
   throw usageError(

@@ -21,7 +21,7 @@ export interface Meaning {
   readonly accepted: boolean | null
   readonly purposes: Purposes
   readonly details: Details
-  /** Value that leaves the row out; its purposes may still count for other rows of the answer. */
+  /** Leaves the row out; its purposes may still count for other rows. */
   readonly silence: LeftOut | null
 }
 
@@ -135,7 +135,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return read
   }
 
-  /** Returns null if the row does not say whose it is. */
+  /** Null if the row names no person. */
   const findOrigin = (getters: Getters, row: Row): string | null => {
     try {
       return checked('origin_id', getters.originId(row))
@@ -226,7 +226,7 @@ function answerOf(decision: string | number | false | undefined): boolean | null
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-/** Returns the text that names a field in messages: with its place in the file, where that has another name. */
+/** A field's name in messages, with its place in the file. */
 function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => string {
   const sources = { ...fields, event: event?.path, accepted: 'path' in accepted ? accepted.path : undefined }
   const labels = Object.entries(sources).map(([name, source]) => {
@@ -238,7 +238,7 @@ function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => s
   return name => byName.get(name) ?? name
 }
 
-/** Yields '' for a missing value. */
+/** '' for a missing value. */
 function textGetter(columns: Columns, source: Source): TextGetter {
   if (typeof source === 'string') return named(columns.getter(source), source)
   if ('path' in source) return named(columns.getter(source.path, source.optional), source.path)

@@ -13,8 +13,8 @@ const longestKey = 1024
 const bytes = { quote: 34, comma: 44, openList: 91, backslash: 92, closeList: 93, open: 123, close: 125 } as const
 
 /**
- * Yields the elements of the list at `path` (its keys) of a JSON document, numbered from 1, in constant memory. Elements are
- * not parsed, and the JSON around the list is not fully checked.
+ * Yields the elements of the list at `path`, numbered from 1, unparsed, in constant memory. The JSON around the list is
+ * not fully checked.
  *
  * @throws CliError invalid_data if the document ends early, has no such list, or has an element over 1 MiB
  */
@@ -42,7 +42,7 @@ export async function* splitArray(
 
 interface Read {
   readonly next: number
-  /** True if the list begins or ends just before `next`. */
+  /** The list begins or ends before `next`. */
   readonly isBoundary: boolean
 }
 
@@ -191,7 +191,7 @@ function parseKey(key: readonly number[], name: string): string {
   }
 }
 
-/** Includes the bytes of a byte order mark. */
+/** Or a byte order mark. */
 function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13) || byte === 0xef || byte === 0xbb || byte === 0xbf
 }

@@ -2,54 +2,54 @@ import * as z from 'zod'
 import { PolicyVersion, text } from '../../../../contract/values.ts'
 
 /**
- * Column name, or JSON keys separated by dots. `[0]` selects an element of a list and `[name=text]` the first one with that
+ * Column name, or JSON keys separated by dots. `[0]` selects a list's element, `[name=text]` the first one with that
  * text: `legal_notices[identifier=privacy].version`.
  */
 const Path = z.string().min(1, 'must not be empty')
 
-/** Text of a row. An empty, null or missing value counts as not given. */
+/** Empty, null and missing values count as not given. */
 const Source = z.union(
   [
     Path,
     z.strictObject({ path: Path, optional: z.literal(true) }),
-    /** First path with a value. */
+    /** The first with a value. */
     z.strictObject({ first: z.array(Path).min(1) }),
-    /** All paths joined; not given if one of them is not. */
+    /** Joined; not given if one is not. */
     z.strictObject({ join: z.array(Path).min(2), separator: z.string() }),
     z.strictObject({ constant: z.union([z.string(), z.number()]) }),
-    /** `sha256:` and the hexadecimal hash of a text, or of the canonical JSON (RFC 8785) of any other value. */
+    /** `sha256:` and the hexadecimal hash of a text, or of another value's canonical JSON (RFC 8785). */
     z.strictObject({ sha256: Path }),
   ],
   'must be a path, or an object with path, first, join, constant or sha256',
 )
 export type Source = z.output<typeof Source>
 
-/** `null` is undecided, as `--map-out` writes it, and stops the import. `left_out` is not a person's answer. */
+/** `null` is undecided and stops the import. `left_out` is no person's answer. */
 const Answers = z.record(z.string(), z.enum(['yes', 'no', 'left_out'], 'must be yes, no or left_out').nullable())
 
 /** Gzip and ZIP are detected by content. */
 const Container = z.strictObject({
   kind: z.enum(['csv', 'ndjson', 'json']),
-  /** `csv`: guessed from the header by default. */
+  /** `csv`: guessed by default. */
   delimiter: z.enum([',', ';', '\t']).optional(),
-  /** `csv`: column names, in order, of a file without a header. */
+  /** `csv` without a header: column names, in order. */
   columns: z.array(z.string().min(1)).min(1).optional(),
   /** `csv`: columns with JSON cells. */
   json_columns: z.array(z.string()).optional(),
-  /** `json`: dot-separated keys of the array of rows. Empty if the document itself is the array. */
+  /** `json`: dot-separated keys of the array of rows; empty for the document itself. */
   at: z.string().optional(),
   /**
-   * `ndjson` and `json`: path of an array whose elements are the rows. Each inherits the keys beside the array that it lacks.
-   * An object without the array is a row itself.
+   * `ndjson` and `json`: path of an array whose elements are the rows and inherit the keys beside it. An object without
+   * the array is a row itself.
    */
   each: Path.optional(),
-  /** ZIP entries to read, with `*` for any text. Default: all. */
+  /** ZIP entries, with `*` for any text. Default: all. */
   entries: z.array(z.string()).optional(),
 })
 export type Container = z.output<typeof Container>
 
 const Fields = z.strictObject({
-  /** Person, device or form. Rows with the same one become one record; later answers become its changes. */
+  /** Person, device or form. Rows with the same one become one record with changes. */
   origin_id: Source,
   given_at: Source,
   subject_id: Source.optional(),
@@ -58,30 +58,30 @@ const Fields = z.strictObject({
   user_agent: Source.optional(),
   ip_address: Source.optional(),
   notice_locale: Source.optional(),
-  /** Reference to, or proof from, the source. */
+  /** Reference or proof from the source. */
   evidence: Source.optional(),
 })
 
 /**
- * `rfc3339`, `epoch_s` and `epoch_ms` have a zone. Anything else is a pattern of YYYY MM M D DD HH H hh h mm ss A (AM or PM)
- * MMM (Jan) and Z (Z, UTC, GMT or an offset); other characters stand for themselves, and `ss` accepts a fraction. A pattern
- * without Z is local time and needs a zone.
+ * `rfc3339`, `epoch_s` and `epoch_ms` have a zone. Anything else is a pattern of YYYY MM M D DD HH H hh h mm ss A (AM
+ * or PM) MMM (Jan) and Z (Z, UTC, GMT or an offset); other characters match themselves, `ss` accepts a fraction.
+ * Without Z it is local time and needs a zone.
  */
 const Time = z.strictObject({
   formats: z.array(z.string().min(1)).min(1),
-  /** IANA zone, if the source documents it. Otherwise `--timezone` sets it. */
+  /** IANA zone that the source documents; default: `--timezone`. */
   zone: z.string().optional(),
-  /** Meaning of a local time that occurs twice. A skipped local time is always rejected. */
+  /** For a local time that occurs twice. A skipped one is always rejected. */
   repeated_hour: z.enum(['refuse', 'earlier', 'later']).optional(),
 })
 
-/** Prepended to each name, so that purposes and vendors do not collide. */
+/** Prevents purposes and vendors from colliding. */
 const prefix = z.string().optional()
 
 const Purposes = z.discriminatedUnion('from', [
-  /** A single purpose. `name` defaults to the path. */
+  /** One purpose. `name` defaults to the path. */
   z.strictObject({ from: z.literal('field'), path: Path, name: z.string().min(1).optional() }),
-  /** All columns that begin with `columns`, which is removed from the name. CSV only. */
+  /** Columns that begin with `columns`, which is removed. CSV only. */
   z.strictObject({ from: z.literal('columns'), columns: z.string().min(1), prefix }),
   /** One purpose per row. */
   z.strictObject({ from: z.literal('row'), name: Path, value: Path, prefix }),
@@ -90,8 +90,8 @@ const Purposes = z.discriminatedUnion('from', [
   /** `[{"id": "marketing", "enabled": true}]` */
   z.strictObject({ from: z.literal('list'), path: Path, name: Path, value: Path, prefix }),
   /**
-   * `["marketing"]`, or a text with `separator`. `all` names every purpose that was asked: those not in the list have the
-   * opposite answer. Without `all` they have no answer.
+   * `["marketing"]`, or a text with `separator`. With `all`, the purposes not in the list have the opposite answer,
+   * otherwise none.
    */
   z.strictObject({
     from: z.literal('names'),
@@ -105,15 +105,15 @@ const Purposes = z.discriminatedUnion('from', [
 export type Purposes = z.output<typeof Purposes>
 
 /**
- * Applies to the purposes kept, after renaming. `except` names those that everybody gets: counting them would make every answer
- * an acceptance under `any`. A purpose without a yes or a no makes `all` false.
+ * For the purposes kept, after renaming. `except` names those that everyone gets: under `any` they would make every
+ * answer an acceptance. A purpose without a yes or a no makes `all` false.
  */
 const rule = z.enum(['any', 'all'])
 const except = z.array(z.string()).default([])
 
 const DerivedAcceptance = z.strictObject({ rule, except })
 
-/** `derived` leaves the answer to the rule. */
+/** `derived`: by the rule. */
 const ExplicitAcceptance = z.strictObject({
   path: Source,
   values: z.record(
@@ -132,24 +132,24 @@ const Properties = z.strictObject({
   system: text(1, 64),
   container: Container,
   /**
-   * `answer`: a row is a person's complete answer. `part`: all rows of a person and time are one answer. `change`: like `part`,
-   * but purposes not mentioned keep their earlier answers.
+   * `answer`: a row is a complete answer. `part`: all rows of a person and time are one answer. `change`: like `part`,
+   * but other purposes keep their answers.
    */
   rows: z.enum(['answer', 'part', 'change']),
   fields: Fields,
   time: Time,
-  /** Selects answers of a person. Default: all rows. */
+  /** Default: all rows are answers. */
   event: z
     .strictObject({ path: Source, values: z.record(z.string(), z.enum(['answer', 'left_out']).nullable()) })
     .optional(),
   accepted: z.union([ExplicitAcceptance, DerivedAcceptance], 'must have path and values, or a rule'),
   purposes: z.array(Purposes).default([]),
-  /** Preference by purpose or service name; false drops it. */
+  /** Preference by source name; false drops it. */
   names: z.record(z.string(), z.union([text(1, 255), z.literal(false)]).nullable()).default({}),
-  /** `keep`: names missing in `names` are kept unchanged. */
+  /** `keep`: names missing in `names` stay unchanged. */
   other_names: z.enum(['keep', 'stop']).default('stop'),
   values: Answers.default({}),
-  /** Maps the source's versions. Unlisted whole numbers are kept. */
+  /** By the source's versions. Unlisted whole numbers are kept. */
   policy_versions: z.record(z.string(), PolicyVersion.nullable()).default({}),
 })
 
@@ -160,9 +160,9 @@ function isOfAnswers(values: Readonly<Record<string, string | null>>): boolean {
 }
 
 /**
- * Mapping, as data, of a foreign file's rows to records. Undecided values and names stop an import.
+ * Maps a foreign file's rows to records. Undecided values and names stop an import.
  *
- * Each format's own map is in `formats/`. The one of `--map` extends its tables (`fields`, `names`, `values`,
+ * Each format's own map is in `formats/`. That of `--map` extends its tables (`fields`, `names`, `values`,
  * `policy_versions`, `event.values`, `accepted.values`) and replaces everything else that it has.
  */
 export const ImportMap = Properties.refine(({ values }) => isOfAnswers(values), {

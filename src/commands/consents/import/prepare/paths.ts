@@ -5,14 +5,14 @@ export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
 export type Getter = (row: Row) => unknown
 
 export interface Columns {
-  /** @throws UsageError if a CSV lacks the column, unless it is optional */
+  /** @throws UsageError if a CSV lacks the column, unless optional */
   getter(path: string, isOptional?: boolean): Getter
   namesWith(prefix: string): readonly string[]
 }
 
 export type Step = string | number | { readonly key: string; readonly is: string }
 
-/** JSON lookup. A key equal to the whole path wins over its steps. */
+/** A key equal to the whole path wins over its steps. */
 export const jsonColumns: Columns = {
   getter: path => {
     const steps = parsePath(path)

@@ -3,22 +3,22 @@ import { type AnswerEvent, type Details, type Event, isRefused, type Problem } f
 import type { ImportMap } from './map.ts'
 import type { Reason } from './prepared.ts'
 
-/** All events of a person: a row of the prepared file, or why it is rejected. */
+/** A row of the prepared file, or the reason for a rejection. */
 export interface Person {
   readonly originId: string
   readonly first: Position
-  /** At most 1,000 further rows that `events` counts. */
+  /** Of `events`: at most 1,000 further rows. */
   readonly others: readonly Position[]
-  /** JSON of an `ImportRow` without its site; null if the person is rejected or has no answer. */
+  /** JSON of an `ImportRow` without its site; null if rejected or without an answer. */
   readonly row: string | null
   readonly problem: Problem | null
-  /** Excludes events that count as left out. */
+  /** Without those left out. */
   readonly events: number
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
   readonly hasSubject: boolean
-  /** Unix times of the first and last answer, in milliseconds. */
+  /** Of the first and last answer: Unix time, ms. */
   readonly firstAt: number
   readonly lastAt: number
 }
@@ -46,7 +46,7 @@ interface State {
   readonly preferences: Readonly<Record<string, boolean>>
 }
 
-/** Maximum characters of a row, to fit into a request of 1 MiB. */
+/** Characters that fit a request of 1 MiB. */
 const maxRowLength = 1_000_000
 
 const maxOthers = 1000
@@ -57,7 +57,7 @@ interface PersonOptions {
   readonly sha256Of: (part: number) => string
 }
 
-/** Merges events sorted by person and time into persons. Memory is bounded by the size of a row. */
+/** Merges sorted events into persons, in the memory of a row. */
 export function openPersons(options: PersonOptions) {
   const rules: Rules = { ...options, isWhole: options.map.rows === 'answer', toState: stateMaker(options.map) }
   let person: OpenPerson | null = null
@@ -188,7 +188,7 @@ function finish(person: OpenPerson, rules: Rules): Person {
   }
 }
 
-/** Returns null without a contradiction. Rows of complete answers must be identical. */
+/** Null without a contradiction. Rows of complete answers must be identical. */
 function clashOf(
   before: Answer,
   version: number,
@@ -206,7 +206,7 @@ function clashOf(
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
-/** Stores each answer as JSON of the complete state after it. */
+/** Each answer as JSON of the state after it. */
 interface History {
   purposes: ReadonlyMap<string, boolean | null>
   first: { readonly state: State; readonly details: Details } | null
@@ -255,7 +255,7 @@ function isoOf(at: number): string {
   return new Date(at).toISOString()
 }
 
-/** A purpose without an answer now keeps its earlier one. */
+/** A purpose without an answer keeps its earlier one. */
 function merge(before: ReadonlyMap<string, boolean | null>, now: Answer['purposes']): Map<string, boolean | null> {
   const merged = new Map(before)
   for (const [name, given] of now) if (given !== null || !merged.has(name)) merged.set(name, given)
@@ -272,7 +272,7 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
   }
 }
 
-/** A preference of several purposes is no if any is no, yes if all are yes, otherwise omitted. */
+/** A preference of several purposes: no if any is no, yes if all are yes, else omitted. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)

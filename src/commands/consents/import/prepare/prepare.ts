@@ -17,28 +17,28 @@ export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from
 export { removePrepared } from './work-folder.ts'
 
 export interface PrepareOptions {
-  /** Private; created if missing. The disk needs room for the rows twice. */
+  /** Private; needs room for the rows twice. */
   readonly folder: string
-  /** Prepared rows that jobs still need. Others are removed if their process has ended; none with null. */
+  /** Rows that jobs still need. Others are removed with their process; none with null. */
   readonly inUse?: readonly string[] | null
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
-  /** Removes the `'` that spreadsheets need before formulas in CSV. */
+  /** Removes the `'` before formulas in CSV. */
   readonly unguard: boolean
   /** Later answers are rejected. */
   readonly now: Date
   readonly host: Pick<Host, 'pid' | 'kill'>
   readonly signal: AbortSignal
-  /** Called for each rejected row that names no person, and once for each rejected person. */
+  /** For each rejected row that names no person, and each rejected person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Called before the rows are written, if nothing stops the import. */
+  /** Before the rows are written, if nothing stops the import. */
   readonly onDecided?: () => void
   readonly onProgress?: (rows: number) => void
 }
 
 /**
- * Writes one row per person for `POST /api/v1/consents/batch`, in constant memory and without requests. The same files, map and
- * options give the same bytes. The caller removes the file with `removePrepared`.
+ * Writes a row per person for `POST /api/v1/consents/batch`, in constant memory and without requests. Equal input gives
+ * equal bytes. The caller removes the file with `removePrepared`.
  *
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */
@@ -92,7 +92,7 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
         options.signal.throwIfAborted()
         const interpret = run.interpret(columns)
         for (const row of rows) {
-          const pending = readRow(run, row, interpret) // rarely a promise, and awaiting takes longer than the rest
+          const pending = readRow(run, row, interpret) // awaiting takes longer than the rest
           if (pending) await pending
         }
         options.onProgress?.(tally.counts().read)
@@ -104,7 +104,7 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
   return { name, bytes, sha256 }
 }
 
-/** Returns a promise only if the caller must wait. */
+/** A promise only if the caller must wait. */
 function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>): Promise<void> | null {
   const { tally, decisions, parts, options } = run
   const read = interpret(row)
@@ -123,7 +123,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   if (read.kind !== 'answer') return null
   const { originId, at, version, accepted, purposes, details, silence } = read.meaning
   if (silence) tally.leaveOut(silence)
-  // A row without an answer matters only for other rows of the same answer.
+  // A row without an answer matters only for rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
   return run.sorter.add([
     originId,
@@ -139,14 +139,14 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   ])
 }
 
-/** While values are undecided, judges only persons with refused rows, and by these alone. */
+/** While values are undecided, judges only persons with refused rows. */
 async function writeRows(path: string, { map, options, decisions, sorter, parts, tally }: Run): Promise<void> {
   const isDecided = decisions.undecided() === 0
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
   const draft = await openDraft(`${path}.part`)
   try {
     let text = ''
-    /** Returns a promise only if the caller must wait. */
+    /** A promise only if the caller must wait. */
     const take = (person: Person): Promise<void> | null => {
       tally.add(person)
       if (person.row !== null) text += `${person.row}\n`

@@ -1,7 +1,7 @@
 export interface SourceFile {
   readonly name: string
   readonly bytes: number
-  /** SHA-256, in hexadecimal, of the file as stored, compressed or not. */
+  /** Hexadecimal SHA-256 of the file as stored, compressed or not. */
   readonly sha256: string
 }
 
@@ -15,54 +15,54 @@ export interface DecidedValue {
 }
 
 export interface Refused {
-  /** The row, or a person's first by its time: `export.csv:12`, or `export.zip/consents.csv:12`. */
+  /** The row, or a person's first: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
-  /** Number of rows: one that names no person, or all of a person. */
+  /** One that names no person, or all of a person. */
   readonly rows: number
   /** Null if unreadable. */
   readonly origin_id: string | null
   readonly reason: Reason
   /** Quotes values of the row. */
   readonly message: string
-  /** Further rows of a person: at most 1,000, by their times. */
+  /** At most 1,000 further rows of the person, by time. */
   readonly others: readonly string[]
 }
 
 /**
- * A person with one refused row is refused with all rows.
+ * One refused row refuses the person with all rows.
  *
- * `invalid`: not readable as a row; `field`: a field is missing or invalid; `time`: missing or ambiguous time; `contradiction`:
- * different answers at one time, or different subjects; `too_large`: does not fit into a record.
+ * `invalid`: unreadable row; `field`: missing or invalid field; `time`: missing or ambiguous time; `contradiction`:
+ * different answers at one time, or different subjects; `too_large`: does not fit a record.
  */
 export type Reason = 'invalid' | 'field' | 'time' | 'contradiction' | 'too_large'
 
-/** Row counts: read = records + changes + merged + duplicates + left_out + refused. */
+/** read = records + changes + merged + duplicates + left_out + refused. */
 export interface Counts {
   readonly read: number
   readonly records: number
   readonly changes: number
-  /** Rows merged into the answer of another row. */
+  /** Into another row's answer. */
   readonly merged: number
-  /** Rows identical to another one of the same person and time. */
+  /** Identical rows of one person and time. */
   readonly duplicates: number
   readonly left_out: number
   readonly refused: number
 }
 
 export interface Prepared {
-  /** NDJSON of `ImportRow`s without their site. Null if values are undecided, a row is unreadable, or none can be sent. */
+  /** NDJSON of `ImportRow`s without site. Null if values are undecided, a row is unreadable, or none can be sent. */
   readonly path: string | null
   readonly files: readonly SourceFile[]
   readonly mapSha256: string
   readonly values: readonly DecidedValue[]
   readonly undecided: number
-  /** Rows that may be answers of any person. Nothing may be sent while there are any. */
+  /** May be answers of any person, so nothing may be sent. */
   readonly unreadable: number
   readonly counts: Counts
-  /** Records that have no subject, and that no search for one finds. */
+  /** No search for a subject finds them. */
   readonly withoutSubject: number
   readonly refused: Readonly<Partial<Record<Reason, number>>>
   readonly leftOut: readonly { readonly table: DecidedValue['table']; readonly value: string; readonly count: number }[]
-  /** RFC 3339 with milliseconds; null without answers. */
+  /** RFC 3339, ms; null without answers. */
   readonly given: { readonly first: string; readonly last: string } | null
 }

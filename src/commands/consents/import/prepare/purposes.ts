@@ -3,7 +3,7 @@ import type { Purposes } from './map.ts'
 import { type Columns, follow, parsePath, type Row } from './paths.ts'
 import { decidable, RowProblem, textOf } from './texts.ts'
 
-/** Either answered, or with a value that the map decides. */
+/** Answered, or decided by the map. */
 export interface PurposeValue {
   readonly name: string
   readonly value: string
@@ -12,7 +12,7 @@ export interface PurposeValue {
 
 export type PurposeReader = (row: Row) => readonly PurposeValue[]
 
-/** @throws UsageError if the part lacks a column that the map names */
+/** @throws UsageError if the part lacks a column */
 export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader[] {
   return purposes.map(each => open(each, columns))
 }

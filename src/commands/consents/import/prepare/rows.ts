@@ -13,25 +13,25 @@ import type { Part } from './source.ts'
 
 export interface ReadRow {
   readonly number: number
-  /** Null if not even its cells can be told. */
+  /** Null if its cells are unreadable. */
   readonly row: Row | null
-  /** Null for a row that can be read. */
+  /** Null for a readable row. */
   readonly problem: string | null
 }
 
 export interface Batch {
-  /** The same object for all rows of a part. */
+  /** One object for a part. */
   readonly columns: Columns
   readonly rows: readonly ReadRow[]
 }
 
 interface Reading {
   readonly map: ImportMap
-  /** Removes the `'` that spreadsheets need before formulas in CSV. */
+  /** Removes the `'` before formulas in CSV. */
   readonly unguard: boolean
 }
 
-/** @throws CliError invalid_data if the container is damaged */
+/** @throws CliError invalid_data for a damaged container */
 export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<Batch> {
   const { container } = map
   if (container.kind === 'csv') return csvRows(part, container, knownNames(map), unguard)
@@ -92,7 +92,7 @@ async function* csvRows(
   }
 }
 
-/** Adds the file's name to an error that stops the import, at the first of perhaps many such lines. */
+/** Adds the file's name to an error that stops the import. */
 function inFile<Value>(name: string, read: () => Value): Value {
   try {
     return read()
@@ -153,7 +153,7 @@ function attempt({ number }: Line, read: () => Row): ReadRow {
   }
 }
 
-/** Names that the map uses identify the delimiter. */
+/** Identify the delimiter. */
 function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
   const names = new Set<string>()
   JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {

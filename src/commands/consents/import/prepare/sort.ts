@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Sorted by the first three elements; `sequence` is unique. */
+/** By the first three elements; `sequence` is unique. */
 export type Sortable = readonly [id: string, at: number, sequence: number, ...rest: unknown[]]
 
 type Key = readonly [id: string, at: number, sequence: number]
@@ -13,7 +13,7 @@ interface Stored {
 }
 
 interface Limits {
-  /** Characters held in memory before a run is written. */
+  /** Characters in memory before a run is written. */
   readonly runLength: number
   readonly fanIn: number
 }
@@ -24,7 +24,7 @@ const chunkBytes = 16_384
 
 export type Sorter<Item extends Sortable> = ReturnType<typeof openSorter<Item>>
 
-/** External merge sort; `limits` bounds its memory. The caller removes `folder`, which gets private files. */
+/** External merge sort in memory bounded by `limits`. The caller removes `folder` and its private files. */
 export function openSorter<Item extends Sortable>(folder: string, { runLength, fanIn }: Limits = limits) {
   let held: Stored[] = []
   let length = 0
@@ -55,7 +55,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
     await addRun(path, 0)
   }
   return {
-    /** Returns a promise only if the caller must wait. */
+    /** A promise only if the caller must wait. */
     add: (item: Item): Promise<void> | null => {
       const [id, at, sequence, ...rest] = item
       const key = [id, at, sequence] as const
@@ -64,7 +64,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
       length += text.length
       return length < runLength ? null : flush()
     },
-    /** Must be read once, after the last `add`. Removes its files at the end. */
+    /** Read once, after the last `add`. Removes its files. */
     sorted: async function* (): AsyncGenerator<Iterable<Item>> {
       if (runs === 0) {
         held.sort((a, b) => compare(a.key, b.key))
@@ -79,7 +79,7 @@ export function openSorter<Item extends Sortable>(folder: string, { runLength, f
   }
 }
 
-/** Parses lazily, because parsed items take many times the memory of their texts. */
+/** Parsed items take many times the memory of their texts. */
 function* toItems<Item extends Sortable>(batch: readonly Stored[]): Generator<Item> {
   for (const stored of batch) yield toItem<Item>(stored)
 }

@@ -16,20 +16,20 @@ export interface Part {
 export interface Source {
   readonly name: string
   readonly bytes: number
-  /** SHA-256, in hexadecimal, of the file as stored. */
+  /** Hexadecimal SHA-256 of the file as stored. */
   readonly sha256: string
-  /** Each ZIP entry must be read before the next. `entries` may contain `*` for any text. */
+  /** Read each ZIP entry before the next. `*` in `entries` is any text. */
   parts(entries: readonly string[] | undefined): AsyncGenerator<Part>
   close(): Promise<void>
 }
 
 const chunkBytes = 16_384
 
-/** Limits against decompression bombs: a file may unpack to this multiple of its size, or to the minimum. */
+/** Against decompression bombs: unpacked size, as a multiple of the file's, above a minimum. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
-/** @throws UsageError if the path is not a readable file */
+/** @throws UsageError for an unreadable path */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
   const rethrow = (error: unknown): never => {
     throw error instanceof CliError ? error : unreadable(path, error)
@@ -69,7 +69,7 @@ async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerato
   }
 }
 
-/** One buffer, because new ones would accumulate until collected. */
+/** New buffers would accumulate until collected. */
 async function digest(handle: FileHandle, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.alloc(chunkBytes)
@@ -101,7 +101,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   }
 }
 
-/** Unpacks gzip, including several members. */
+/** Gzip with several members. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
   const { value: first } = await chunks.next()
   if (!first) return
@@ -145,7 +145,7 @@ function isZip(start: Buffer): boolean {
   return ['PK\x03\x04', 'PK\x05\x06'].includes(start.toString('latin1'))
 }
 
-/** Does not close the ZIP, which would also close the file's handle. */
+/** Closing the ZIP would close the file's handle. */
 async function* zipParts(
   zip: ZipFile,
   path: string,
@@ -184,7 +184,7 @@ function isNested(name: string): boolean {
   return /\.zip$/i.test(name)
 }
 
-/** Nested ZIPs are held in memory, because a ZIP's directory is at its end. */
+/** In memory, because a ZIP's directory is at its end. */
 const maxNestedBytes = 8 * 1024 * 1024
 
 async function* nestedParts(
@@ -208,7 +208,7 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-/** Opens the descriptor, because another file may since have the path. */
+/** By descriptor: another file may have the path by now. */
 async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   const { fromFdPromise } = await import('yauzl')
   return await fromFdPromise(fd, { autoClose: false }).catch(error => {
@@ -216,7 +216,7 @@ async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   })
 }
 
-/** Verifies the CRC-32, because yauzl compares only sizes. */
+/** yauzl compares only sizes, not the CRC-32. */
 async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, name: string): AsyncGenerator<Buffer> {
   let sum = 0
   for await (const chunk of chunks) {
@@ -230,7 +230,7 @@ function damaged(path: string, error: unknown): CliError {
   return dataError(`${path} is not a ZIP file that can be read: ${(error as Error).message}`)
 }
 
-/** Always includes nested ZIPs, and never folders. */
+/** Nested ZIPs always, folders never. */
 function isWanted(entry: string, patterns: readonly string[] | undefined): boolean {
   if (entry.endsWith('/') || entry.startsWith('__MACOSX/')) return false
   return !patterns || isNested(entry) || patterns.some(pattern => toRegExp(pattern).test(entry))

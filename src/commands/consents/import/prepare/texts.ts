@@ -11,7 +11,7 @@ export class RowProblem extends Error {
   }
 }
 
-/** Returns '' for a missing value. @throws RowProblem for a list or an object */
+/** '' for a missing value. @throws RowProblem for a list or an object */
 export function textOf(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return ''
@@ -21,7 +21,7 @@ export function textOf(value: unknown, path: string): string {
 
 const longestValue = 255
 
-/** @throws RowProblem for a text that the map cannot decide on; `name` begins the message */
+/** `name` begins the message. @throws RowProblem for a text that no map can decide */
 export function decidable(value: string, name: string): string {
   if (value.length > longestValue) throw new RowProblem('field', `${name} has over ${longestValue} characters`)
   if (!storable(value)) throw new RowProblem('field', `${name} is not Unicode text without NUL`)

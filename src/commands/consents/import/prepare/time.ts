@@ -1,7 +1,7 @@
 import { parseInstant } from '../../../../contract/instant.ts'
 import { usageError } from '../../../../errors/errors.ts'
 
-/** Returns Unix time in milliseconds, or why the text is not an unambiguous time. */
+/** Unix time in ms, or why the text is ambiguous or not a time. */
 export type TimeReader = (text: string) => number | { readonly problem: string }
 
 interface TimeOptions {
@@ -10,13 +10,13 @@ interface TimeOptions {
   readonly repeatedHour: 'refuse' | 'earlier' | 'later'
 }
 
-/** Wall-clock time in milliseconds as if UTC, and its offset if given. */
+/** Wall-clock ms as if UTC, and the offset if given. */
 interface Reading {
   readonly wallMs: number
   readonly offsetMs: number | null
 }
 
-/** @throws UsageError for an unknown zone, or if local times have none */
+/** @throws UsageError for an unknown or missing zone */
 export function timeReader({ formats, zone, repeatedHour }: TimeOptions): TimeReader {
   const parsers = formats.map(format => ({ format, parse: parserOf(format) }))
   const needsZone = formats.filter(isLocal)
@@ -37,7 +37,7 @@ export function timeReader({ formats, zone, repeatedHour }: TimeOptions): TimeRe
   }
 }
 
-/** Returns '', or what a text that is no time often is, with the remedy. */
+/** '' or the likely cause, with the remedy. */
 export function describeCause(text: string): string {
   if (/^[1-6]\d{4}(\.\d+)?$/.test(text)) {
     const day = new Date(excelEpoch + Math.floor(Number(text)) * dayMs).toISOString().slice(0, 10)
@@ -50,7 +50,7 @@ export function describeCause(text: string): string {
   return ''
 }
 
-/** Excel counts days from here, after February 1900. */
+/** Excel's day 0, after February 1900. */
 const excelEpoch = Date.UTC(1899, 11, 30)
 
 function choose(
@@ -169,7 +169,7 @@ function hourOf(hour: number, half: string | undefined): number | null {
 
 const dayMs = 86_400_000
 
-/** Maps wall-clock time to the instants that showed it: none, one or two. */
+/** The instants that showed a wall-clock time: none, one or two. */
 function zoneReader(zone: string): (wallMs: number) => number[] {
   const offsetAt = cachedOffsets(openZone(zone))
   return wallMs => {
@@ -181,7 +181,7 @@ function zoneReader(zone: string): (wallMs: number) => number[] {
   }
 }
 
-/** Assumes one offset on a UTC day that begins and ends with the same one. */
+/** A UTC day that begins and ends with one offset has only that. */
 function cachedOffsets(format: Intl.DateTimeFormat): (instant: number) => number {
   const starts = new Map<number, number>()
   const offsetAtStart = (day: number): number => {

@@ -10,7 +10,7 @@ const suffix = '.import'
 const ownerFile = 'owner.json'
 const rowsFile = 'rows.ndjson'
 
-/** A folder of another machine, or without an owner, counts as abandoned this long after its last change. */
+/** Of another machine or without an owner, since the last change. */
 const abandonedMs = 600_000
 
 export interface WorkFolder {
@@ -18,7 +18,10 @@ export interface WorkFolder {
   readonly rows: string
 }
 
-/** First removes folders of ended processes, which contain personal data, unless `inUse` has their rows, or is null: unknown. */
+/**
+ * First removes folders of ended processes, which contain personal data, except the rows `inUse`; none if that is
+ * null.
+ */
 export async function makeWorkFolder(
   folder: string,
   host: Pick<Host, 'pid' | 'kill'>,
@@ -32,7 +35,7 @@ export async function makeWorkFolder(
   return { path, rows: join(path, rowsFile) }
 }
 
-/** Removes prepared rows with their folder. Does nothing for any other file. */
+/** With their folder; ignores other files. */
 export async function removePrepared(rows: string): Promise<void> {
   const folder = dirname(rows)
   if (folder.endsWith(suffix) && rows === join(folder, rowsFile)) await rm(folder, { recursive: true, force: true })
@@ -43,7 +46,7 @@ async function removeAbandoned(
   host: Pick<Host, 'pid' | 'kill'>,
   inUse: readonly string[],
 ): Promise<void> {
-  // Compared by folder name, because a job may have a path through a link.
+  // A job may have a path through a link.
   const needed = new Set(inUse.map(rows => basename(dirname(rows))))
   for (const name of await readdir(folder)) {
     const path = join(folder, name)
