@@ -45,23 +45,22 @@ const Options = z.strictObject({
 type ImportFlags = z.output<typeof Options>
 
 const help = `
-Takes over what another system knows, with the time at which each person answered: a record a person, and a change of it
-for each later answer. Records keep where they come from and are told apart everywhere: "list --imported" shows them.
-An API key needs the scope import: keys create --name import --scope import --scope read.
+Imports the records of another system with the time of each answer: one record per person, and a change for each later
+answer. Imported records keep their origin, and "list --imported" shows them. The API key needs the scope import: keys
+create --name import --scope import --scope read.
 
---dry-run prints every distinct value with its count and what it becomes, and sends no record. With a site, a key and an
-instance it asks, by reads alone, what the import asks before it sends: scope, site, quota. It exits as the import would,
-if the instance takes its records.
+--dry-run prints every distinct value with its count and its meaning, and sends no record. With a site, a key and an
+instance it also checks scope, site and quota by reads. It exits as the import would if the instance accepted all records.
 
-A value that nothing decides stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it.
-A row that cannot be told refuses its person, with all rows: --refused-out lists them. A row that nobody can read stops
-the import. Local times need --timezone. --policy-version is of all answers, for files without the version of the
-policy: nobody may invent one, and with a map that has the version it is refused.
+An undecided value stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. An
+invalid row rejects its person with all rows: --refused-out lists them. An unreadable row stops the import. Local times
+need --timezone. --policy-version sets the version of all answers, for files without one. There is no default. It is not
+allowed if the map already names the version.
 
-A person whose origin is known already is left as they are, so that the same file can be sent again at any time.
---resume continues an import that was stopped or killed, without the files. The import ends with a signed receipt, which
-"consentctl verify" verifies: its path is printed. Exit code 8: some rows or records were refused. 6: the quota is
-used up; 7: the instance did not answer. Resume it later.
+A person whose origin is already imported is not changed, so the same file can be sent again at any time. --resume
+continues an import that was stopped or killed, without the files. The import ends with a signed receipt for
+"consentctl verify", and prints its path. Exit code 8: some rows or records were rejected. 6: the quota is used up; 7:
+the instance did not respond. Resume it later.
 
 Formats: ${formatNames.join(', ')}. Any CSV: --from csv --map FILE.
 
@@ -77,15 +76,15 @@ export function importHistory(command: Command, ctx: Context): void {
   command
     .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
     .addOption(new Option('--from <format>', 'the tool that wrote the files, or csv').choices(formatNames))
-    .option('--site <site>', 'the site the records belong to, by its name or id')
-    .option('--dry-run', 'send no record: print each value and what it becomes, and ask the instance')
+    .option('--site <site>', 'site of the records, by name or id')
+    .option('--dry-run', 'send no record: print each value and its meaning, and check the instance')
     .option('--map <file>', 'a JSON file that says what the columns and values mean')
     .option('--map-out <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
-    .option('--policy-version <n>', 'the version of the policy that all of them answered')
-    .option('--timezone <zone>', 'the zone of local times, such as Europe/Berlin')
+    .option('--policy-version <n>', 'policy version that all answers are about')
+    .option('--timezone <zone>', 'time zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
-    .option('--refused-out <path>', 'list the rows that the reading refuses in a new file')
-    .option('--failed-out <path>', 'write the records that the instance refused to a new file')
+    .option('--refused-out <path>', 'write a list of rejected rows to a new file')
+    .option('--failed-out <path>', 'write the records that the instance rejected to a new file')
     .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
     .option('--resume <job|last>', 'resume an import that was stopped')
     .option('--ignore-quota', 'start even if the monthly quota is too small')
@@ -184,7 +183,7 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   const asked = await askInstance(ctx, options, prepared)
   const isTold = counts.refused > 0 && !isStopped(prepared) && !('error' in asked)
   const code = counts.refused === 0 ? exit.done : counts.records === 0 ? exit.rejected : exit.partial
-  const told = isTold ? [foretold(code)] : []
+  const told = isTold ? [predictExit(code)] : []
   await ctx.warn(
     `${format}: ${[...describePrepared(prepared, options.refusedOut), ...told].join('; ')}; no record was sent`,
   )
@@ -195,7 +194,7 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
 }
 
 /** The exit code if rows were refused. */
-function foretold(code: Exit): string {
+function predictExit(code: Exit): string {
   return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }
 

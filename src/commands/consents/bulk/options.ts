@@ -46,19 +46,19 @@ export function addCreateFlags(command: Command): Command {
     resume: 'resume an import that was stopped',
   })
     .option('--map-init <path>', 'write a map of the columns to a new file, to edit; nothing is sent')
-    .option('--no-batch', 'send each line with its own request, even if the instance takes batches')
+    .option('--no-batch', 'send each line in its own request, even if batches are possible')
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
 
 export function addLineFlags(command: Command, about: { readonly file: string; readonly resume: string }): Command {
   return command
     .option('--file <path|->', about.file)
-    .option('--format <ndjson|csv|tsv>', 'format of the lines (by the name of the file, else ndjson)')
-    .option('--map <file|pairs>', 'which column is which field: a file, or subject_id=E-Mail,accepted=Status')
+    .option('--format <ndjson|csv|tsv>', 'format of the lines (by the file name, else ndjson)')
+    .option('--map <file|pairs>', 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status')
     .option('--true <words>', 'words that mean yes, comma-separated, besides the common ones')
     .option('--false <words>', 'words that mean no')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
-    .option('--concurrency <n>', 'requests in flight at once, 1 to 64 (8)')
+    .option('--concurrency <n>', 'concurrent requests, 1 to 64 (8)')
     .option('--max-errors <n>', 'stop when n lines have failed')
     .option('--fail-fast', 'stop at the first line that fails')
     .option('--failed-out <path>', 'write the lines that failed to a new file, unchanged')

@@ -47,5 +47,8 @@ export async function requireSite(ctx: Context, text: string): Promise<{ id: str
   const site = await siteIfListed(ctx.api, text)
   if (site) return { id: site.id, isListed: true }
   if (isUuid(text)) return { id: text, isListed: false }
-  throw usageError(`the key may not list the sites, and ${quoteForShell(text)} is no id`, 'give the id: --site UUID')
+  throw usageError(
+    `the key may not list the sites, and ${quoteForShell(text)} is not an id`,
+    'give the id: --site UUID',
+  )
 }
