@@ -123,6 +123,6 @@ export class Admission {
 
   #shedRequest(): Failure {
     this.#shed += 1
-    return unavailable(this.#limits.message ?? 'The service has more to do than it can at the moment.')
+    return unavailable(this.#limits.message ?? 'The service is overloaded.')
   }
 }

@@ -16,7 +16,7 @@ const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 /** Each computation takes a core and 128 MiB; networks are served in turn. */
 const admission = new Admission({
   ...{ running: 2, perTenant: 1, waiting: 20, maxWaitMs: 3000 },
-  message: 'Too many people sign in at once: try again in some seconds.',
+  message: 'Too many concurrent sign-ins: try again in a few seconds.',
 })
 
 export interface PasswordSource {

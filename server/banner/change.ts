@@ -59,11 +59,12 @@ export async function changeByToken(
     const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy, requestHash })
     if (written) return { ...written, version: row.version + 1 }
   }
-  throw unavailable('The site was changed at the same time.')
+  throw unavailable('The site was changed concurrently.')
 }
 
 function requireVersion(row: VisitedRecord, token: RecordVersion): void {
-  if (row.version !== token.version) throw new Failure('conflict', 'The record was changed since its consent_token.')
+  if (row.version !== token.version)
+    throw new Failure('conflict', 'The record has changed since the consent_token was issued.')
 }
 
 function toNext({ accepted, preferences, policy_version }: VisitedRecord, draft: BannerDraft): State {
@@ -108,7 +109,7 @@ async function write(
 function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   for (const name of ['consent_id', 'subject_id'] as const) {
     if (draft[name] === undefined || draft[name] === row[name]) continue
-    throw new Failure('invalid_request', `${name}: is not that of the record of the consent_token`)
+    throw new Failure('invalid_request', `${name}: must be that of the consent_token’s record`)
   }
 }
 
@@ -125,7 +126,7 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
 function rejectPartialAnswer(draft: BannerDraft): void {
   const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
   if (absent.length === 0) return
-  throw new Failure('invalid_request', `${absent.join(', ')}: must be given, because the notice is not the record's`)
+  throw new Failure('invalid_request', `${absent.join(', ')}: must be given, because the record has another notice`)
 }
 
 export function invalidToken(): Failure {

@@ -38,7 +38,7 @@ export function parseKlaroId(text: string): KlaroId {
   if (more === undefined) return { token, required: [] }
   const [, names] = /^required=(.+)$/s.exec(more) ?? []
   if (names === undefined)
-    throw new Failure('invalid_request', 'After the token comes ;required= and names of services.')
+    throw new Failure('invalid_request', 'Only ;required= and names of services may follow the token.')
   return { token, required: names.split(',') }
 }
 

@@ -73,7 +73,7 @@ async function continueVisit(
 
 /** The page sent no Idempotency-Key. */
 function tokenConflict(): Failure {
-  return new Failure('conflict', 'Another answer was recorded by the consent_token.')
+  return new Failure('conflict', 'The consent_token was already used for another answer.')
 }
 
 /**

@@ -95,8 +95,7 @@ export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, vie
       for (const [index, failure] of rejected) if (!results.has(index)) results.set(index, failure)
       await rejectUnknownSites(batch)
     }
-    for (const index of openDrafts(batch).keys())
-      results.set(index, unavailable('The site was changed at the same time.'))
+    for (const index of openDrafts(batch).keys()) results.set(index, unavailable('The site was changed concurrently.'))
   } catch (error) {
     if (!isWritten) throw error
     for (const index of openDrafts(batch).keys()) results.set(index, error as Error)

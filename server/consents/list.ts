@@ -43,7 +43,7 @@ export async function getPage(
 /** @throws Failure `invalid_request` for other filters than `site_id` */
 function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilters {
   const [other] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  if (other) throw new Failure('invalid_request', `expiry: only site_id goes with it, and not ${other}`)
+  if (other) throw new Failure('invalid_request', `expiry: can be combined with site_id only, not with ${other}`)
   const now = new Date()
   const end = expiry === 'expired' ? null : endOfConsent(now, expiry)
   if (!end && expiry !== 'expired') throw new Failure('invalid_request', 'expiry: must be at most 100 years')

@@ -27,10 +27,10 @@ export function findRejection({ notice, isStrict }: Found, version: number, draf
   const { notice_locale: locale } = draft
   if (!notice)
     return isStrict
-      ? invalid(`policy_version: the site takes no consent without a published notice, and ${version} has none`)
+      ? invalid(`policy_version: the site requires a published notice, and version ${version} has none`)
       : null
   if (locale === undefined || notice.languages.includes(locale)) return null
-  return invalid(`notice_locale: the notice of version ${version} is published in ${notice.languages.join(', ')} alone`)
+  return invalid(`notice_locale: the notice of version ${version} is published only in ${notice.languages.join(', ')}`)
 }
 
 function invalid(message: string): Failure {

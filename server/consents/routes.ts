@@ -131,7 +131,7 @@ export function consentRoutes(
 function areImports(rows: readonly unknown[]): boolean {
   const count = rows.filter(isImportRow).length
   if (count === 0 || count === rows.length) return count > 0
-  throw new Failure('invalid_request', 'records: must all have an origin, or none of them')
+  throw new Failure('invalid_request', 'records: either all or none must have an origin')
 }
 
 /** An owner's session has `write`. */

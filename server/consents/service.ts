@@ -148,7 +148,7 @@ async function applyEvent<Row extends StateRow & ConsentJson>(
     if (written) return written.json
     await delay(Math.random() * maxBackoffMs)
   }
-  throw unavailable('The record is being changed by too many requests at once.')
+  throw unavailable('Too many concurrent requests change this record.')
 }
 
 export function noConsent(): Failure {

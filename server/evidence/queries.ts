@@ -5,7 +5,7 @@ import type { Accounts } from '../db/next-account.ts'
 /** Dates statements about keys: a starting machine's clock may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
   const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
-  if (!row) throw new Error('the database did not tell the time')
+  if (!row) throw new Error('the database returned no time')
   return row.now
 }
 

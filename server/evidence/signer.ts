@@ -149,7 +149,7 @@ async function joinChain(
     const chain = readKeyChain(documents, signer.keyId)
     if (chain.newest !== null) return chain
     if (isAppended)
-      throw new OperatorError(`the log of keys does not take the signing key ${signer.keyId}`, {
+      throw new OperatorError(`the log of keys rejects the signing key ${signer.keyId}`, {
         hint: 'see consentctl admin verify',
       })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
@@ -203,7 +203,7 @@ export async function revokeKey(
     const documents = rows.map(row => row.document)
     if (documents.includes(document)) return document
     if (!readKeyChain([...documents, document], signer.keyId).documents.includes(document)) {
-      throw new OperatorError(`the key ${keyId} is not one that came before the key ${signer.keyId}, which signs`, {
+      throw new OperatorError(`the key ${keyId} did not come before the signing key ${signer.keyId}`, {
         code: 'not_found',
         hint: 'the newest key revokes: start the service with a new one first',
       })

@@ -53,6 +53,6 @@ export async function checkClock(sql: Sql): Promise<void> {
   if (seconds * 1000 <= clockToleranceMs) return
   const difference = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
   throw new OperatorError(`the clocks of this machine and of the database are ${difference} apart`, {
-    hint: 'set them right: by a wrong clock, records would be dated wrongly, or deleted and purged too early',
+    hint: 'synchronize them: a wrong clock would date records wrongly, or delete and purge them too early',
   })
 }

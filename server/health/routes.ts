@@ -19,7 +19,7 @@ export function healthRoutes(app: FastifyInstance, { sql, state }: Deps): void {
   let probe: Promise<unknown> | undefined // shared by concurrent requests
   const requireReady = async () => {
     recordProbe(app.server)
-    if (isDraining(app.server)) throw unavailable('The service is about to stop.')
+    if (isDraining(app.server)) throw unavailable('The service is stopping.')
     probe ??= withTimeout(sql`select 1`, probeTimeoutMs).finally(() => {
       probe = undefined
     })

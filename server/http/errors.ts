@@ -59,7 +59,7 @@ const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
   },
   unavailable: databaseUnavailable,
   conflict: cause =>
-    new Failure('conflict', 'Another request has made the same, or changed it, at the same time.', {
+    new Failure('conflict', 'A concurrent request created or changed the same resource.', {
       reason: 'concurrent_change',
       cause,
     }),

@@ -34,7 +34,7 @@ export async function sendLines(request: FastifyRequest, reply: FastifyReply, li
     if (!(await write(raw, lines.first))) return
     for await (const line of lines.rest) {
       if (!(await write(raw, line))) return
-      if (isDraining(request.server.server)) throw unavailable('The service stops.')
+      if (isDraining(request.server.server)) throw unavailable('The service is stopping.')
     }
     raw.end()
   } catch (error) {

@@ -34,12 +34,12 @@ export function createMetrics(): Metrics {
   addMonitorMetrics(registry, () => monitor)
   addCounter(registry, {
     name: 'consentctl_log_lines_dropped_total',
-    help: 'Log lines dropped because nothing read them.',
+    help: 'Log lines dropped because stderr was not read.',
     read: counter => counter.inc(countDropped()),
   })
   const backdated = new Counter({
     name: 'consentctl_backdated_entries_total',
-    help: 'Audit entries that are dated before a checkpoint that was made without them.',
+    help: 'Audit entries dated before a checkpoint without them.',
     registers: [registry],
   })
   return {
@@ -117,7 +117,7 @@ function addMonitorMetrics(registry: Registry, read: () => Monitor | undefined):
   )
   gauge(
     'consentctl_clock_offset_seconds',
-    'Seconds by which the clock of the node is ahead of that of the database.',
+    'Seconds by which the node’s clock is ahead of the database’s.',
     ({ clockOffsetMs }) => clockOffsetMs / 1000,
   )
 }
@@ -126,7 +126,7 @@ function addTimestampMetrics(registry: Registry): TimestampCounts {
   const registers = [registry]
   const timestamps = new Counter({
     name: 'consentctl_timestamps_total',
-    help: 'Timestamps of checkpoints that this node has stored.',
+    help: 'Checkpoint timestamps stored by this node.',
     registers,
   })
   const failures = new Counter({
@@ -158,7 +158,7 @@ function addLoadMetrics(registry: Registry, loads: ReadonlyMap<string, () => Loa
   gauge('http_requests_waiting', 'Requests that wait for a slot.', load => load.waiting)
   addCounter(registry, {
     name: 'http_requests_shed_total',
-    help: 'Requests rejected because there were too many.',
+    help: 'Requests rejected for overload.',
     labelNames,
     read: counter => {
       for (const [flow, read] of loads) counter.inc({ flow }, read().shed)

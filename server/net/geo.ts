@@ -77,7 +77,7 @@ function open(file: string): Reader<CityResponse> {
 function checkCountries(reader: Reader<CityResponse>): void {
   const found = Array.from({ length: 224 }, (_, byte) => reader.get(`${byte}.0.0.0`)).filter(record => record !== null)
   if (found.length > 0 && found.every(record => readPlace(record).country === null)) {
-    throw new Error(`it is of type ${reader.metadata.databaseType}, and names no countries`)
+    throw new Error(`it is of type ${reader.metadata.databaseType}, which has no countries`)
   }
 }
 

@@ -67,7 +67,7 @@ export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft
 export async function removeDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<null> {
   if (await queries.deleteDraft(sql, key)) return null
   await requireDraft(sql, key)
-  throw unavailable('The notice is being changed by another caller.')
+  throw unavailable('Another caller is changing this notice.')
 }
 
 export interface Upload {
@@ -95,7 +95,7 @@ export async function putText(
     return toNotice(row)
   if (row.texts.length >= maxNoticeTexts)
     throw new Failure('invalid_request', `A notice has at most ${maxNoticeTexts} texts.`)
-  throw unavailable('The notice is being changed by another caller.')
+  throw unavailable('Another caller is changing this notice.')
 }
 
 /** @throws Failure `not_found`; `conflict` for a published notice */
@@ -143,7 +143,7 @@ export async function publish(
     row = await requireNotice(sql, key)
   }
   requireRevision(row, revision)
-  if (row.published_entry === null) throw unavailable('The notice is being changed by another caller.')
+  if (row.published_entry === null) throw unavailable('Another caller is changing this notice.')
   row = await untilHeld(deps, key, row)
   notices.clear()
   if (isInEffect(row)) await raisePolicyVersion(deps, caller, key, row.published_entry ?? 0)
@@ -162,7 +162,7 @@ const maxCovers = 20
 async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
   let present = row
   for (let attempt = 0; present.leaf_index === null; attempt += 1) {
-    if (attempt === maxCovers) throw unavailable('The notice is published, and not in the signed log yet.')
+    if (attempt === maxCovers) throw unavailable('The notice is published, but not in the signed log yet.')
     if (attempt > 0) await delay(coverIntervalMs)
     await coverInRequest(deps, key.accountId)
     present = await requireNotice(deps.sql, key)

@@ -62,7 +62,7 @@ export async function createRequest(deps: Deps, caller: Caller, draft: RequestDr
   const inserted = await queries.insertRequest(sql, { id, ticket, ...state }, audit)
   if (inserted) return toJson(inserted)
   const row = await queries.findByTicket(sql, caller.accountId, ticket)
-  if (!row) throw unavailable('The request is being entered by another caller.')
+  if (!row) throw unavailable('Another caller is creating this request.')
   const [first] = await queries.findEntries(sql, caller.accountId, row.id)
   if (!first || !isSameDraft(first.after, after, draft.assignee !== undefined))
     throw new Failure('conflict', 'The register has another request with this ticket.')
@@ -138,7 +138,7 @@ export async function changeRequest(
     const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...diff(row, state) })
     if (written) return toJson(written)
   }
-  throw unavailable('The request is being changed by too many callers at once.')
+  throw unavailable('Too many concurrent callers change this request.')
 }
 
 /** Allows tomorrow in UTC, which has begun in some time zones. */

@@ -74,7 +74,7 @@ export async function countBeforePurge(
     const uncounted = await findUncounted(sql, accountId, ids)
     if (uncounted.ids.length === 0 || (await countRecords(sql, accountId, uncounted, uncounted.ids))) return
   }
-  throw unavailable('There was no time to count them.')
+  throw unavailable('The statistics were not counted in time.')
 }
 
 export function statisticsJob(sql: Sql): Job {

@@ -9,7 +9,7 @@ import { getStats } from './service.ts'
 /** Statistics with many uncounted entries take long. */
 const admission = new Admission({
   ...{ running: 3, perTenant: 1, waiting: 20, maxWaitMs: 4000 },
-  message: 'Too many statistics are asked for at once: try again in some seconds.',
+  message: 'Too many concurrent requests for statistics: try again in a few seconds.',
 })
 
 export function statsRoutes(app: FastifyInstance, { sql }: { readonly sql: Sql }): void {

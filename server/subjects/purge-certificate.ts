@@ -22,7 +22,7 @@ export async function certifyPurge(
   const purged: PurgeCertificate['records'] = []
   for await (const { records, verified } of inspectRecords(sql, caller.accountId, { ids })) {
     if (performance.now() > until)
-      throw unavailable('The histories are too long to be verified in time: name fewer ids.')
+      throw unavailable('The histories are too long to be verified in time: send fewer ids.')
     const isVerified = new Set(verified.map(({ record }) => record))
     for (const record of records.flatMap(stored => stored.record ?? [])) {
       const state = isVerified.has(record) ? findState(record) : 'unverified'

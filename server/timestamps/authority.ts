@@ -26,7 +26,7 @@ export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, sig
   const offsetMs = (time?.getTime() ?? 0) - Date.now()
   if (problem !== null) throw new TimestampError('invalid', problem)
   if (Math.abs(offsetMs) > maxOffsetMs)
-    throw new TimestampError('invalid', `states ${time?.toISOString()}, which is not the time of this node`)
+    throw new TimestampError('invalid', `states ${time?.toISOString()}, which differs from the time of this node`)
   return token
 }
 
@@ -49,7 +49,7 @@ async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Bu
     const { cause, message } = error as Error & { cause?: { code?: string } }
     const what = timeout.aborted ? `did not answer within ${requestTimeoutMs / 1000} s` : 'cannot be reached'
     const code = timeout.aborted ? '' : ` (${cause?.code ?? message})`
-    throw new TimestampError('unreachable', `did not come: the authority ${what}${code}`)
+    throw new TimestampError('unreachable', `was not received: the authority ${what}${code}`)
   }
 }
 

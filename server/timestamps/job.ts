@@ -81,7 +81,7 @@ class Stamper {
     if (!next) return null
     const token = await requestTimestamp(tsa, sha256(Buffer.from(next.document)), signal)
     const isStored = await insertTimestamp(sql, next, token)
-    if (this.#failures > 0) logger.info({ failures: this.#failures }, 'timestamps are made again')
+    if (this.#failures > 0) logger.info({ failures: this.#failures }, 'timestamps work again')
     this.#failures = 0
     if (isStored) counts?.countTimestamp()
     return isStored
@@ -90,8 +90,7 @@ class Stamper {
   #fail({ message, reason }: TimestampError): void {
     const { logger, counts } = this.#deps
     counts?.countTimestampFailure(reason)
-    if (this.#failures === 0)
-      logger.error({ reason, cause: `the timestamp ${message}` }, 'no timestamps are made at present')
+    if (this.#failures === 0) logger.error({ reason, cause: `the timestamp ${message}` }, 'timestamps fail')
     this.#retryAt = this.#now() + Math.min(intervalMs * 2 ** this.#failures, maxBackoffMs)
     this.#failures += 1
   }

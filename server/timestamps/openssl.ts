@@ -60,7 +60,7 @@ export async function createQuery(digest: Buffer, signal?: AbortSignal): Promise
     signal,
   )
   if (isDone && stdout.length > 0) return stdout
-  throw new TimestampError('openssl', 'cannot be asked for: openssl makes no query')
+  throw new TimestampError('openssl', 'cannot be requested: openssl created no query')
 }
 
 /** What a timestamp must match: its query, or a SHA-256. */
@@ -94,7 +94,7 @@ export async function verifyTimestamp(
     await writeFile(file, token)
     if ('query' in subject) await writeFile(query, subject.query)
     const time = readTime((await openssl(['ts', '-reply', '-in', file, '-text'], signal)).stdout.toString())
-    if (!time) return { time, problem: 'is none', isForeign: false }
+    if (!time) return { time, problem: 'has no time', isForeign: false }
     const about = 'query' in subject ? ['-queryfile', query] : ['-digest', subject.digest.toString('hex')]
     const at = valid === 'then' ? ['-attime', String(Math.floor(time.getTime() / 1000))] : []
     const args = ['ts', '-verify', ...about, '-in', file, '-CAfile', caFile, ...at]

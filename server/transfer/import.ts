@@ -184,7 +184,7 @@ function requireSchema({ schema, columns }: Header, known: Record<TableName, str
   const others = Object.keys(columns).filter(table => !(table in known))
   const different = tableNames.filter(table => !isSame(columns[table], known[table]))
   const [table] = [...others, ...different]
-  if (table !== undefined) throw invalidExport(name, `its table ${table} has other columns than here`, hint)
+  if (table !== undefined) throw invalidExport(name, `its table ${table} has different columns here`, hint)
   return columns
 }
 

@@ -102,8 +102,7 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
 
 async function requireTimestampTools(tsaCa: string): Promise<void> {
   const problem = findCertificateProblem(tsaCa)
-  if (problem)
-    throw new OperatorError(problem, { hint: 'name the certificate of the authority, or of the root of its own' })
+  if (problem) throw new OperatorError(problem, { hint: 'give the certificate of the authority or of its root' })
   await requireOpenssl()
 }
 

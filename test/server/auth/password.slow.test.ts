@@ -62,7 +62,7 @@ describe('password hashes › concurrency', () => {
     const hash = cheapHash('correct horse')
     const running = ['192.0.2.1', '192.0.2.2'].map(network => verifyPassword('correct horse', null, network))
     const late = verifyFrom('correct horse', hash, { network: '192.0.2.3', timeoutMs: 20 })
-    await expect(late).rejects.toMatchObject({ message: 'Too many people sign in at once: try again in some seconds.' })
+    await expect(late).rejects.toMatchObject({ message: 'Too many concurrent sign-ins: try again in a few seconds.' })
     await Promise.all(running)
   })
 

@@ -254,7 +254,7 @@ describe('consent_token › answer to another notice', () => {
     const { consent_token } = await visit({ accepted: true, preferences: { ads: true } })
     await secondPolicy()
     const { status, body } = await shop.visit({ consent_token, ...answer })
-    const message = `${names}: must be given, because the notice is not the record's`
+    const message = `${names}: must be given, because the record has another notice`
     expect([status, body.message]).toEqual([400, message])
     expect(await shop.count()).toBe(1)
   })
@@ -284,7 +284,7 @@ describe('consent_token › answer to another notice', () => {
     const again = await shop.visit(body, { 'user-agent': 'updated meanwhile' })
     expect(again.body).toEqual({ ...lost, consent_token: expect.any(String) })
     const other = await shop.visit({ ...body, preferences: {} })
-    expect([other.status, other.body.message]).toEqual([409, 'Another answer was recorded by the consent_token.'])
+    expect([other.status, other.body.message]).toEqual([409, 'The consent_token was already used for another answer.'])
     expect(await shop.count()).toBe(2)
   })
 })
@@ -293,10 +293,7 @@ describe('consent_token › 400', () => {
   it.each(['consent_id', 'subject_id'])('names a %s that is not that of the record', async name => {
     const { id, consent_token } = await visit({ consent_id: 'banner', subject_id: 'maria', accepted: true })
     const answer = await shop.visit({ consent_token, [name]: 'anna', accepted: false })
-    expect([answer.status, answer.body.message]).toEqual([
-      400,
-      `${name}: is not that of the record of the consent_token`,
-    ])
+    expect([answer.status, answer.body.message]).toEqual([400, `${name}: must be that of the consent_token’s record`])
     const own = { consent_id: 'banner', subject_id: 'maria' }
     expect((await visit({ consent_token, ...own, accepted: false })).id).toBe(id)
   })

@@ -71,7 +71,7 @@ describe('GET /api/v1/consents?expiry', () => {
       const { status, body } = await owner.list({ expiry: 'expired', ...other })
       expect([status, body.message]).toEqual([
         400,
-        `expiry: only site_id goes with it, and not ${Object.keys(other)[0]}`,
+        `expiry: can be combined with site_id only, not with ${Object.keys(other)[0]}`,
       ])
     }
   })

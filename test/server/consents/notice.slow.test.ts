@@ -64,7 +64,7 @@ describe('POST /api/v1/consents › on a site with strict notices', () => {
     const strict = await newOwner(service)
     await service.sql`update sites set strict_notices = true where id = ${strict.siteId}`
     const refused = await strict.post({ site_id: strict.siteId, subject_id: 'x' })
-    const message = 'policy_version: the site takes no consent without a published notice, and 1 has none'
+    const message = 'policy_version: the site requires a published notice, and version 1 has none'
     expect([refused.status, refused.body]).toEqual([400, { error: 'invalid_request', message }])
     expect((await strict.list()).body.data).toEqual([])
     await publishNotice(service, strict, { version: 2, languages: ['en'] })

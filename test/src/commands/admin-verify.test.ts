@@ -17,7 +17,7 @@ const finding: DatabaseFinding = {
   consent_id: uuid(1),
   version: 2,
   problem: 'changed',
-  detail: 'is another one in the log',
+  detail: 'has another hash in the log',
 }
 const key = signingKeyOf(Buffer.alloc(32, 5))
 const checkpointOf = (tree_size: number) =>
