@@ -26,7 +26,6 @@ import { explainLoss, explainLossOf, openDatabase } from './db/open.ts'
 import { checkClock } from './health/clock.ts'
 import * as purges from './purge/service.ts'
 
-/** Built beside this file. */
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
 const defaultPurgeAfterDays = 30
@@ -122,7 +121,6 @@ async function withDatabase<T>(
   }
 }
 
-/** Opens the database, even beside a running server. */
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,

@@ -45,7 +45,7 @@ export class Admission {
 
   /**
    * Returns a function that releases the slot.
-   * @throws Failure `unavailable` if the queue is full, or after `timeoutMs` (at most `maxWaitMs`)
+   * @throws Failure `unavailable` if the queue is full, or after `timeoutMs`
    */
   async enter(name: string, timeoutMs = Number.POSITIVE_INFINITY): Promise<() => void> {
     const { maxWaitMs = defaultMaxWaitMs } = this.#limits

@@ -29,7 +29,7 @@ import { installRoutes } from './routes.ts'
 
 export interface AppOptions {
   readonly sql: Sql
-  /** Connections of the public flow. Default: `sql`. */
+  /** Default: `sql`. */
   readonly publicSql?: Sql
   readonly replicas?: Replicas | undefined
   readonly config: Pick<
@@ -61,7 +61,7 @@ const timeoutCheckIntervalMs = 1000
 /** Fits the longest values of all fields, fully escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Four private requests for each connection of the pool, and fewer public ones. */
+/** Four private requests a connection, and fewer public ones. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },
@@ -98,7 +98,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: {
-      maxParamLength: 16_384, // as long as a URL: every unknown id gets the same response
+      maxParamLength: 16_384, // as long as a URL: unknown ids get the same response
       querystringParser: () => ({}), // route() parses the query strictly
     },
     frameworkErrors: (_error, request, reply) => {
@@ -106,8 +106,8 @@ export function createApp(options: AppOptions): FastifyInstance {
       rejectUrl(deps, request).catch(error => sendError(error, request, reply))
     },
     http: {
-      requireHostHeader: false, // rejectAmbiguousRequest checks it: Node's own 400 has no body
-      headersTimeout: requestTimeoutMs, // Node's default, 60 s, would replace requestTimeout
+      requireHostHeader: false, // rejectAmbiguousRequest does, with a body
+      headersTimeout: requestTimeoutMs, // Node's default is 60 s
       connectionsCheckingInterval: timeoutCheckIntervalMs,
     },
     clientErrorHandler: rejectSocket,
@@ -139,7 +139,6 @@ function commonHeaders({ id }: FastifyRequest): Record<string, string> {
   return { 'x-request-id': id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 }
 
-/** Runs first, even for requests that Fastify rejects. */
 function beginRequest({ logger, observer }: AppOptions, request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(commonHeaders(request))
   onRequestEnd(request, reply, summary => {

@@ -6,7 +6,7 @@ export interface Job {
   readonly name: string
   /** Pause between runs, ± 10 %. */
   readonly intervalMs: number
-  /** Returns data to log, or null. Stops between statements after an abort. */
+  /** Returns data to log. Stops between statements after an abort. */
   run(signal: AbortSignal): Promise<object | null>
 }
 
@@ -31,7 +31,6 @@ export function startJobs(
   }
 }
 
-/** A longer timer fires at once. */
 const maxTimerMs = 2 ** 31 - 1
 
 const writableIntervalMs = 1000
@@ -51,7 +50,7 @@ async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal
   }
 }
 
-/** Logs only codes of database errors: their messages quote rows. */
+/** Messages of database errors quote rows. */
 function describeError(error: unknown): object {
   const code = dbErrorCode(error)
   return code === null ? { cause: (error as Error).message } : { code }

@@ -21,7 +21,6 @@ const Port = z.coerce
   .transform(Number)
   .pipe(z.number().max(65_535, portRange))
 
-/** Requests a minute. */
 const Rate = z
   .string()
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
@@ -153,7 +152,6 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly databaseUrl: string | null
-  /** Standbys that serve lists. */
   readonly readDatabaseUrl: string | null
   readonly dataDir: string
   readonly dashboard: boolean
@@ -162,7 +160,7 @@ export interface Config {
   readonly ipStorage: 'truncated' | 'raw' | 'drop'
   /** Absolute path of an MMDB; null for the included one. */
   readonly geoipDb: string | null
-  /** Addresses and networks (CIDR) of proxies trusted to state a client's address and place. */
+  /** Addresses and networks (CIDR) of trusted proxies. */
   readonly trustProxy: readonly string[]
   /** Lower-case header names. */
   readonly edgeCountryHeader: string | null
@@ -171,7 +169,6 @@ export interface Config {
   readonly sessionSecret: string | null
   /** Ed25519, public if the command signs; null for the key in the database. */
   readonly signingKey: KeyObject | null
-  /** The newest can introduce the signing key. */
   readonly earlierSigningKeys: readonly KeyObject[]
   /** Shell command that signs for public keys. */
   readonly signingCommand: string | null
@@ -182,7 +179,7 @@ export interface Config {
   readonly checkpointMinutes: number
   readonly tsa: Tsa | null
   readonly metricsPort: number | null
-  /** 0 disables the watchdog. */
+  /** 0 disables it. */
   readonly watchdogSeconds: number
   readonly publicRatePerAddress: number
   readonly publicRatePerSite: number

@@ -1,11 +1,9 @@
 import type { ErrorCode, ErrorReason } from '../src/contract/index.ts'
 
-/** http/errors.ts converts it to a response. */
 export class Failure<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'Failure'
   readonly code: Code
   readonly reason: ErrorReason<Code> | undefined
-  /** Overrides the code's HTTP status. */
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -32,12 +30,12 @@ export function noSite(): Failure {
   return new Failure('not_found', unknownSite)
 }
 
-/** Database down, late or busy: clients retry after a second. */
+/** Clients retry after a second. */
 export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
 
-/** This node only reads: clients retry after a second, maybe on another. */
+/** Clients retry after a second, maybe on another node. */
 export function readOnly(message: string, cause?: unknown): Failure {
   return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
 }

@@ -1,7 +1,6 @@
 import { v7 } from 'uuid'
 import { idOf, pooledBytes } from '../src/evidence/bytes.ts'
 
-/** Sorts before every other id. */
 export const noId = '00000000-0000-0000-0000-000000000000'
 
 /** Unix time in ms and counter of the last id (RFC 9562, section 6.2, method 1). */
@@ -17,7 +16,7 @@ export function newId(): string {
   const now = Date.now()
   if (now > msecs || now < msecs - maxClockStepMs) {
     msecs = now
-    seq = random.readUInt32BE() >>> 1 // leaves room in the millisecond
+    seq = random.readUInt32BE() >>> 1
   } else if (seq === 0xffff_ffff) {
     msecs += 1
     seq = 0

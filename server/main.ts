@@ -123,7 +123,7 @@ export async function serve(
         await drain(app)
         await withTimeout(stopped, 1000).catch(() => {})
         if (canWrite()) await takeLastCheckpoints(checkpoints, logger)
-        await withTimeout(quota.settle(), 1000).catch(() => {}) // a database that hangs must not delay the stop
+        await withTimeout(quota.settle(), 1000).catch(() => {}) // a hanging database must not delay the stop
         await close()
         logger.info('stopped')
       },

@@ -9,7 +9,6 @@ export interface WatchdogData {
   readonly timeoutMs: number
 }
 
-/** Interval of the main thread's beats, and of the checks. */
 const tickMs = 250
 
 const workerFile = new URL('./watchdog-worker.js', import.meta.url)

@@ -19,7 +19,7 @@ export interface AccountRows {
   readonly at: Date
 }
 
-/** Returns false, and inserts nothing, if the e-mail has a user. */
+/** Returns false if the e-mail has a user. */
 export async function insertAccount(
   sql: Sql,
   { accountId, user, site, key, at, ...rows }: AccountRows,
@@ -114,7 +114,7 @@ export interface UserRow {
   created_at: Date
 }
 
-/** Returns false, and inserts nothing, if the e-mail has a user. */
+/** Returns false if the e-mail has a user. */
 export async function insertUser(
   sql: Sql,
   {

@@ -68,7 +68,7 @@ export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder):
   return toAccountRow(row as QuotaRow)
 }
 
-/** Finds an account by a user's e-mail; an id is returned unchecked. */
+/** Returns an id unchecked. */
 export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
   return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
 }

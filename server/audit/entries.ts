@@ -1,7 +1,7 @@
 // The administrators' log: a chain of entries in each account, which are leaves of the account's log. The statement of
-// a change writes its entry, and locks the account's row, so concurrent changes become entries N and N + 1: READ
-// COMMITTED re-reads locked rows, and so sees the newest number and hash. A statement must also lock the rows that it
-// shows as `before`, after the account. The lock permits inserts of rows that refer to the account.
+// a change writes its entry, and locks the account's row: concurrent changes become entries N and N + 1, because READ
+// COMMITTED re-reads locked rows. A statement must also lock the rows that it shows as `before`, after the account. The
+// lock permits inserts that refer to the account.
 
 import type { Fragment, Sql } from 'postgres'
 import type { AuditAction, AuditTarget } from '../../src/contract/index.ts'
@@ -12,10 +12,9 @@ export type Administrator =
   | { readonly kind: 'user' | 'api_key'; readonly id: string }
   | { readonly kind: 'admin' | 'system'; readonly id: null }
 
-/** A command on the server's machine. */
 export const machine: Administrator = { kind: 'admin', id: null }
 
-/** @throws Error for a site token, which administers nothing */
+/** @throws Error for a site token */
 export function administrator(actor: Actor): Administrator {
   const { kind, id } = actor
   if (kind === 'site_token') throw new Error('a site token changes no settings')
@@ -44,8 +43,8 @@ export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragmen
 
 /**
  * CTEs `document` and `entry` of a change. The caller provides `account` (`lockedAccount`) and `change`: at most one
- * row (target, before, after) with states as JSON or null. The entry has the members that differ; without a difference
- * there is no entry. `entry` returns the version.
+ * row (target, before, after) with states as JSON or null. The entry has the members that differ; if none does, there
+ * is no entry. `entry` returns the version.
  */
 export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditEvent): Fragment {
   const time = at.toISOString()

@@ -34,8 +34,7 @@ export interface AuthDeps {
 
 /**
  * Uses the Authorization header, else the session cookie.
- * @throws Failure `unauthorized`, identical for a missing, malformed, unknown, revoked and expired credential (service
- * specification section 5)
+ * @throws Failure `unauthorized`, identical for every reason (service specification section 5)
  */
 export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
   const { authorization } = request.headers
@@ -81,7 +80,7 @@ function toCaller({ sql, state }: AuthDeps, row: KeyRow | undefined): KeyCaller 
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day
-    recordKeyUse(sql, { accountId, id, day }).catch(() => {}) // the next lookup records it
+    recordKeyUse(sql, { accountId, id, day }).catch(() => {})
   }
   return { accountId, kind: 'api_key', id, scopes }
 }

@@ -32,12 +32,10 @@ export function siteOfToken(text: string): { accountId: string; siteId: string }
   return accountId && siteId ? { accountId, siteId } : null
 }
 
-/** Returns the last characters, by which an owner recognizes a credential. */
 export function hintOf(text: string): string {
   return text.slice(-4)
 }
 
-/** Returns the only form that is stored. */
 export function hashOf(text: string): Buffer {
   return sha256(text)
 }

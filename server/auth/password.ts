@@ -13,7 +13,7 @@ const cost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
-/** Each computation takes a core and 128 MiB; networks are served in turn. */
+/** A computation takes a core and 128 MiB; networks are served in turn. */
 const admission = new Admission({
   ...{ running: 2, perTenant: 1, waiting: 20, maxWaitMs: 3000 },
   message: 'Too many concurrent sign-ins: try again in a few seconds.',
@@ -33,7 +33,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * A null hash takes as long, so that the duration does not reveal who has an account.
+ * A null hash takes as long, to not reveal who has an account.
  * @throws Failure `unavailable` if the network's queue is full, or at the timeout
  */
 export async function verifyPassword(
@@ -55,7 +55,7 @@ async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): P
   return await derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r })
 }
 
-/** Returns 144 random bits, in characters that need no quoting. */
+/** Returns 144 random bits. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

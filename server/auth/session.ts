@@ -59,7 +59,7 @@ export function sessionToken(request: FastifyRequest): string | null {
 }
 
 /**
- * Returns a Set-Cookie value; a null token removes the cookie. `__Host-` binds it to this host.
+ * Returns a Set-Cookie value; a null token removes the cookie.
  * @throws Failure `forbidden` without TLS, except on localhost
  */
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
@@ -88,7 +88,6 @@ export function requireOwnOrigin(request: FastifyRequest): void {
     throw new Failure('forbidden', 'The request must come from the own origin.', { reason: 'foreign_origin' })
 }
 
-/** Programs other than browsers send neither header. */
 export function rejectForeignOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (origin !== undefined || site !== undefined) requireOwnOrigin(request)

@@ -11,8 +11,8 @@ interface Lookup<T> {
 }
 
 /**
- * TTL cache (1 s, 10,000 entries) with in-flight de-duplication, without misses and errors. An entry's age counts from
- * the start of its lookup.
+ * TTL cache (1 s, 10,000 entries) with in-flight de-duplication, without misses and errors. Age counts from the start
+ * of the lookup.
  */
 export class TtlCache<T> {
   readonly #lookups = new LRUCache<string, Lookup<T>>({
@@ -22,7 +22,6 @@ export class TtlCache<T> {
     perf: { now: () => performance.now() },
   })
 
-  /** Undefined while the lookup runs. */
   peek(key: string): T | undefined {
     return this.#lookups.get(key)?.value
   }
@@ -41,7 +40,6 @@ export class TtlCache<T> {
     }
   }
 
-  /** Drops running lookups too. */
   clear(): void {
     this.#lookups.clear()
   }

@@ -11,7 +11,7 @@ import { Failure, unavailable } from '../failure.ts'
 import type { RecordVersion } from './consent-token.ts'
 import { findVisitedRecord, type VisitedRecord } from './queries.ts'
 
-/** The second read decides a lost race, unless the site's policy changed meanwhile. */
+/** The second read decides a lost race, unless the site's policy changed. */
 const maxAttempts = 3
 
 export interface Visit {
@@ -33,9 +33,9 @@ export interface Predecessor {
 }
 
 /**
- * Changes a token's record from the token's version to the next. Repeats the response if the same request made that
- * change, because it may have been lost.
- * @throws Failure `conflict` if the record was changed otherwise since; as `findRecord`, `rejectOtherPerson` and
+ * Changes a token's record from the token's version to the next. Repeats the response to the same request, because it
+ * may have been lost.
+ * @throws Failure `conflict` if the record was changed otherwise; as `findRecord`, `rejectOtherPerson` and
  * `rejectPartialAnswer`
  */
 export async function changeByToken(

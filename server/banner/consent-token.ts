@@ -17,7 +17,6 @@ export interface TokenScope {
   readonly siteId: string
 }
 
-/** A later change of the record invalidates the token. */
 export interface RecordVersion {
   readonly id: string
   readonly version: number

@@ -10,7 +10,7 @@ import type { Place } from '../net/geo.ts'
 import { changeByToken, invalidToken, type Visit } from './change.ts'
 import { decodeConsentToken, encodeConsentToken, type TokenScope } from './consent-token.ts'
 
-/** Facts from the visitor's connection, never from the page. */
+/** Never from the page. */
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
@@ -47,7 +47,7 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/** Changes the token's record, or adds a successor for another notice, which keeps the identifiers for a withdrawal. */
+/** A successor for another notice keeps the identifiers for a withdrawal. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,
@@ -76,9 +76,7 @@ function tokenConflict(): Failure {
   return new Failure('conflict', 'The consent_token was already used for another answer.')
 }
 
-/**
- * Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains.
- */
+/** At most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains. */
 async function createVisit(
   deps: Deps,
   caller: Caller,

@@ -15,12 +15,11 @@ import type { Connection } from './service.ts'
 export interface VisitorDeps {
   readonly sql: Sql
   readonly tokens: TtlCache<TokenSite>
-  /** A flood of the public flow takes no slots of the private API. */
   readonly publicAdmission: Admission
 }
 
 /**
- * Finds a token's site, and sets the CORS headers. A token authenticates nobody: every page contains it.
+ * A token authenticates nobody: every page contains it. Sets the CORS headers.
  * @throws Failure `unauthorized` for a missing or wrong token, `forbidden` for an origin that the site does not allow
  */
 export async function findTokenHolder(
@@ -33,7 +32,6 @@ export async function findTokenHolder(
   if (!ids) throw invalidToken()
   const tokenHash = hashOf(token)
   const site = await deps.tokens.get(tokenHash.toString('base64'), () =>
-    // Anyone can make up well-formed tokens.
     deps.publicAdmission.run('lookups', () => findTokenSite(deps.sql, { ...ids, tokenHash })),
   )
   if (!site || (site.expires_at && site.expires_at <= new Date())) throw invalidToken()

@@ -6,18 +6,16 @@ import type { Claim, ConsentJson, FirstAnswer, NewRecord } from './rows.ts'
 
 interface NewRow {
   readonly record: NewRecord
-  /** True if the policy version was taken from the site. */
   readonly isSitesPolicy: boolean
   readonly claim: Claim | null
 }
 
 /**
- * Inserts records with their audit entries, log entries and Idempotency-Keys, and returns those inserted. Skips records
- * whose key was used since `freeBefore`, whose site does not exist, or whose site has another policy version. One
- * statement: the driver's transactions are not safe (db/postgres-pool/README.md). Keys are in order, so that two
- * statements cannot deadlock. `audit` and `log` filter `drafts` by a hashed set of ids, because the planner would join
- * in nested loops (500 records: 8,500 rows read instead of a million, 40 ms instead of 126); `is true` keeps it from
- * turning the filter into that join. Without the array of sites, all sites of the account are read.
+ * Returns the inserted records. Skips those whose key was used since `freeBefore`, whose site does not exist or has
+ * another policy version. One statement: the driver's transactions are not safe (db/postgres-pool/README.md). Keys are
+ * in order against deadlocks. `audit` and `log` filter by a hashed set of ids, because the planner would join in nested
+ * loops (500 records: 8,500 rows read instead of a million); `is true` keeps it from turning the filter into that join.
+ * Without the array of sites, all sites of the account are read.
  */
 export function insertConsents(
   sql: Sql,
@@ -107,8 +105,8 @@ const whereClaimed = staticFragment(sql => sql`where d.key is null or d.id in (s
 const whereInserted = staticFragment(sql => sql`where (d.id in (select id from inserted)) is true`)
 
 /**
- * Returns the first state of the records that unexpired keys created. `offset 0` prevents a plan that reads the whole
- * table for each key (50 keys, 5,000 records: 20 s instead of 2 ms).
+ * Returns the first state of the records that unexpired keys created. `offset 0` prevents reading the whole table for
+ * each key (50 keys, 5,000 records: 20 s instead of 2 ms).
  */
 export function findFirstAnswers(
   sql: Sql,

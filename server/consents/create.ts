@@ -15,7 +15,6 @@ import { findExpiry, findNotices, findRejection } from './notice.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
-/** By index in the batch. */
 type Drafts = ReadonlyMap<number, Draft>
 type Results = Map<number, CreateResult>
 
@@ -34,15 +33,15 @@ const maxAttempts = 3
 const itemsPerTurn = 100
 
 interface Extras extends Pick<Draft, 'place' | 'gpc'> {
-  /** Body that another request with the same key must repeat. Default: the draft. */
+  /** Must be repeated with the key. Default: the draft. */
   readonly body?: object
 }
 
 /**
- * Creates a record, batched with the caller's other creates of this turn of the event loop. A key of the last 24 hours
- * replays its first response.
- * @throws Failure `not_found` for a site; `conflict` if the key was used with another body, if its record was purged,
- * or for a duplicate (db/errors.ts).
+ * Batched with the caller's other creates of this turn of the event loop. A key of the last 24 hours replays its first
+ * response.
+ * @throws Failure `not_found` for a site; `conflict` for a key used with another body, a purged record, or a duplicate
+ * (db/errors.ts)
  */
 export function createConsent(
   deps: Deps,
@@ -60,7 +59,7 @@ export function createConsent(
   })
 }
 
-/** Creates one record per row, all in one statement. Results are in row order. */
+/** All in one statement. Results are in row order. */
 export async function createRows(
   deps: Deps,
   caller: Caller,
@@ -109,7 +108,7 @@ function openDrafts({ drafts, results }: Batch): Drafts {
 
 interface Built {
   readonly records: ReadonlyMap<number, NewRecord>
-  /** Drafts that contradict the site's notice, unless their key replays a response. */
+  /** Unless their key replays a response. */
   readonly rejected: ReadonlyMap<number, Failure>
 }
 
@@ -195,7 +194,6 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-/** Refreshes the cached policies. */
 async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
@@ -246,7 +244,7 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-/** Fields that no update changes, except the notice entry. */
+/** No update changes them, except the notice entry. */
 export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,
@@ -277,7 +275,7 @@ export async function forEachYielding<Item>(items: Iterable<Item>, work: (item: 
     count += 1
     if (count % itemsPerTurn === 0) await yieldToEventLoop()
     const pending = work(item)
-    if (pending instanceof Promise) await pending // awaiting synchronous work can take longer
+    if (pending instanceof Promise) await pending
   }
 }
 

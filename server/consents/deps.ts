@@ -10,7 +10,6 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo
-  /** HMAC key of origins. */
   readonly originSecret: Uint8Array
   readonly policies: Policies
   readonly notices: PublishedNotices

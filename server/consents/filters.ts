@@ -7,7 +7,7 @@ type Conditions = {
   readonly [Name in FilterName]: (sql: Sql, value: NonNullable<FilterValues[Name]>) => Fragment
 }
 
-/** Conditions on a row of `consents`. `created_at` begins the id. */
+/** Conditions on `consents`. `created_at` begins the id. */
 const conditions: Conditions = {
   site_id: (sql, id) => sql`site_id = ${id}`,
   subject_id: (sql, id) => sql`subject_id = ${id}`,
@@ -26,7 +26,6 @@ export function andFilters(sql: Sql, values: FilterValues): Fragment {
   }, empty(sql))
 }
 
-/** `instant` was validated by the contract. */
 export function milliseconds(instant: string): number {
   return parseInstant(instant) as number
 }

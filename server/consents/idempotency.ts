@@ -27,7 +27,6 @@ export function rejectIdempotencyKey(header: ReadHeader): void {
   )
 }
 
-/** Age range of the keys that one statement deletes. */
 const sliceMs = 60_000
 
 export async function deleteExpiredKeys(sql: Sql): Promise<null> {

@@ -5,8 +5,8 @@ import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
 import type { ConsentJson, NewImport } from './rows.ts'
 
 /**
- * Inserts records with their origins, audit and log entries, and returns those inserted. Skips records whose origin is
- * known or whose site does not exist. `insertConsents` gives the reasons for one statement and the order.
+ * Returns the inserted records. Skips those whose origin is known or whose site does not exist. `insertConsents` gives
+ * the reasons for one statement and the order.
  */
 export function insertImports(
   sql: Sql,
@@ -103,11 +103,11 @@ export interface KnownImport {
   readonly consent_id: string
   /** Null after a purge. */
   readonly body_hash: Buffer | null
-  /** Record as imported; null if it was removed outside the service. */
+  /** Null if it was removed outside the service. */
   readonly json: string | null
 }
 
-/** Includes deleted records. `findFirstAnswers` gives the reason for `offset 0`. */
+/** Includes deleted records. `offset 0` as in `findFirstAnswers`. */
 export function findImports(
   sql: Sql,
   accountId: string,

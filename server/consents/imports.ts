@@ -24,13 +24,12 @@ interface Growing extends NewImport {
 
 interface Run {
   readonly view: View
-  /** Ids of earlier attempts by row index: a retry's own record is not a replay. */
+  /** By row index: a retry's own record is not a replay. */
   readonly newIds: Map<number, string>
 }
 
 /**
- * Imports records in one statement; results are in row order. A known origin replays its first record. Idempotent
- * without a time limit.
+ * One statement; results are in row order. A known origin replays its first record. Idempotent without a time limit.
  */
 export async function importRows(
   deps: Deps,
@@ -165,7 +164,7 @@ function toAnswers({
 }
 
 function toUtc(instant: string): string {
-  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant // the usual form needs no conversion
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 

@@ -83,10 +83,10 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
   }
 }
 
-/** Filters by what never changes and names no person. */
+/** Never change, and name no person. */
 const settledFilters: readonly string[] = ['site_id', 'imported', 'from', 'to'] satisfies FilterName[]
 
-/** Returns true if a lagging replica has the same list. A person's may still show an erased record. */
+/** True if a lagging replica has the same list. A person's may still show an erased record. */
 function isSettled({ before, include_deleted: _, ...values }: ListFilters): boolean {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   if (given.some(([name]) => !settledFilters.includes(name))) return false

@@ -3,7 +3,7 @@ import type { Fragment, Sql } from 'postgres'
 export interface Answers {
   readonly subject: Fragment
   readonly site: Fragment
-  /** Key of the preferences; null for all of them. */
+  /** Null for all. */
   readonly purpose: Fragment | null
   /** True to ignore imported answers. */
   readonly onlyWitnessed: boolean
@@ -15,12 +15,11 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
  * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless
- * an imported answer was given after that record's last creation or update. An imported record counts as witnessed if
- * an update here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use
- * the aliases `c`, `h` and `i`. Each of the two is an index lookup. The first skips newer imported records, with a
- * lookup in the history of each that has several entries. Site and id are compared as a row: with an equal site, a
- * generic plan prefers the index without the site. For a past instant, imported records with a later answer are read
- * too.
+ * an imported answer was given after its last creation or update. An imported record counts as witnessed if an update
+ * here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use the aliases
+ * `c`, `h` and `i`. Two index lookups; the first skips newer imported records, with a lookup in the history of each
+ * that has several entries. Site and id are compared as a row: otherwise a generic plan prefers the index without the
+ * site. For a past instant, imported records with a later answer are read too.
  */
 export function newestAnswer(
   sql: Sql,

@@ -22,7 +22,7 @@ function keyOf({ siteId, version }: SiteVersion): string {
   return `${siteId} ${version}`
 }
 
-/** Returns an error if a consent would refer to a text that was never published. */
+/** Rejects consents to a text that was never published. */
 export function findRejection({ notice, isStrict }: Found, version: number, draft: ConsentDraft): Failure | null {
   const { notice_locale: locale } = draft
   if (!notice)

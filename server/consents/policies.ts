@@ -4,7 +4,7 @@ import { findPolicyVersions } from './queries.ts'
 
 const maxSites = 10_000
 
-/** Caches policy versions without expiry: a record is not written if its version has changed. */
+/** Without expiry: a record is not written if its version has changed. */
 export class Policies {
   readonly #versions = new LRUCache<string, number>({ max: maxSites })
 

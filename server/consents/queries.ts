@@ -29,7 +29,7 @@ export const rareColumns = staticFragment(
   sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
 )
 
-/** PostgreSQL serializes faster than the driver parses. Omits rare columns without a value. */
+/** PostgreSQL serializes faster than the driver parses. */
 const consentText = staticFragment(
   sql => sql`left(row_to_json((select r from (
     select ${plainColumns(sql)},
@@ -54,7 +54,6 @@ export function viewJson(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idJson(sql) : consentJson(sql)
 }
 
-/** Columns that `viewJson` reads. */
 export function viewColumns(sql: Sql, view: View): Fragment {
   return view === 'minimal' ? idColumn(sql) : allColumns(sql)
 }
@@ -93,8 +92,8 @@ export function auditAndLog(
 }
 
 /**
- * CTEs `links`, and `locked`: ids of the records that meet `condition`. The order and `skip locked` prevent deadlocks.
- * The update must compare versions: Citus 13 cannot read rows that a statement both locks and joins.
+ * CTEs `links`, and `locked`: ids of the records that meet `condition`. Order and `skip locked` prevent deadlocks. The
+ * update must compare versions: Citus 13 cannot read rows that a statement both locks and joins.
  */
 export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
   const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
@@ -110,15 +109,12 @@ export function linksAndLocks(sql: Sql, accountId: string, links: readonly Batch
     )`
 }
 
-/**
- * Condition that an id is in a batch. Repeat it wherever a batch is joined: the planner may read the whole table for
- * each record.
- */
+/** Repeat it wherever a batch is joined: the planner may read the whole table for each record. */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
 }
 
-/** Omits archived sites, which take no records. */
+/** Omits archived sites. */
 export async function findPolicyVersions(
   sql: Sql,
   accountId: string,
@@ -166,7 +162,7 @@ export interface DeletedState extends StateRow, ConsentJson {
   is_purged: boolean
 }
 
-/** True if the last entry of a row of consents meets the condition, of `h`. */
+/** Condition, on `h`, of the last entry of a row of consents. */
 function isLastEntry(sql: Sql, accountId: string, condition: Fragment): Fragment {
   return sql`exists (
     select 1 from consent_history h
@@ -189,10 +185,7 @@ const andSitesPolicy = staticFragment(
   )`,
 )
 
-/**
- * Returns undefined if the version has changed. One statement: the driver's transactions are not safe
- * (db/postgres-pool/README.md).
- */
+/** Returns undefined if the version has changed. One statement, as `insertConsents`. */
 export async function updateConsent(
   sql: Sql,
   accountId: string,
@@ -249,7 +242,7 @@ export function deleteRecords(
     select id, site_id, deleted_at from changed`
 }
 
-/** Returns one row with the first `limit` records (at most 100), because parsing fifty takes as long as the search. */
+/** One row, because parsing fifty takes as long as the search. `limit` is at most 100. */
 export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
   const runs = listRuns(sql, accountId, filters)
   return sql<PageJson[]>`
@@ -262,10 +255,10 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
 }
 
 /**
- * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records, so
- * each combination is one run in index order, and the runs are merged. Without its own order and limit, a run is read
- * and sorted whole. The limit is a literal: for a parameter the planner assumes a tenth of the table and plans each
- * call anew. A run selects only the page's columns: with more, each record is built twice.
+ * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records: each
+ * combination is one run in index order, and the runs are merged. Without its own order and limit, a run is read and
+ * sorted whole. The limit is a literal: for a parameter the planner assumes a tenth of the table. A run selects only
+ * the page's columns: with more, each record is built twice.
  */
 function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
   const { accepted, include_deleted: includeDeleted = false, before, ...others } = filters
@@ -359,7 +352,7 @@ export function findActorNames(sql: Sql, accountId: string, id: string): Promise
     where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
 }
 
-/** Returns fields that the record hash covers but a record does not show. */
+/** The record hash covers them, but a record does not show them. */
 export async function findUnshown(
   sql: Sql,
   accountId: string,

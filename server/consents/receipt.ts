@@ -22,7 +22,7 @@ import { findEvents } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
-/** Limits memory: an event has up to 16 KiB of preferences. */
+/** An event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
 const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`

@@ -9,13 +9,13 @@ export interface ConsentJson {
 
 export interface PageJson {
   records: string
-  /** Id of the last record; null if the page is not full. */
+  /** Null if the page is not full. */
   last: string | null
   has_more: boolean
 }
 
 export interface ExpiryPageJson extends PageJson {
-  /** Expiry of the last record; null if the page is not full. */
+  /** Null if the page is not full. */
   last_at: Date | null
 }
 
@@ -46,7 +46,7 @@ export interface NewRecord extends Identity, State {
   readonly near_subject: string | null
   readonly notice_locale: string | null
   readonly notice_entry: number | null
-  /** Null for a refusal, and if the notice states no validity. */
+  /** Null for a refusal, and without a validity in the notice. */
   readonly expires_at: Date | null
   readonly gpc: true | null
 }
@@ -100,7 +100,6 @@ export interface Entry {
   readonly link: BatchLink
   /** True for `Sec-GPC: 1`. */
   readonly gpc?: boolean
-  /** True if an erasure request covers the record. */
   readonly erased?: boolean
 }
 
@@ -113,7 +112,7 @@ export interface ChainRow {
 
 export interface StateRow extends ChainRow, State {}
 
-/** Link for a record that must still be at `version`. */
+/** For a record that must still be at `version`. */
 export interface BatchLink extends Link {
   readonly id: string
   readonly version: number

@@ -88,7 +88,7 @@ function toAuditEntry(row: EntryRow): AuditEntry {
 
 /**
  * Returns a live record unchanged.
- * @throws Failure `conflict` if it is purged, or if an erasure request covers it without `despite_erasure`
+ * @throws Failure `conflict` if it is purged, or covered by an erasure request without `despite_erasure`
  */
 export function restoreConsent(
   { sql }: Deps,
@@ -167,13 +167,12 @@ export function nextLink(
   return { ...link, id, version, at }
 }
 
-/** `erased`: an erasure request covers the records. */
 export function deletionLinks(rows: readonly StateRow[], actor: Actor, { erased }: { erased: boolean }): BatchLink[] {
   const facts = erased ? { erased } : undefined
   return rows.map(row => nextLink(row, actor, { action: 'deleted', state: row, facts }))
 }
 
-/** Returns the records deleted, which had not changed since they were read. */
+/** Returns the deleted records, which had not changed since they were read. */
 export function deleteBatch(
   sql: Sql,
   accountId: string,

@@ -1,20 +1,19 @@
 import DataLoader from 'dataloader'
 import { type DbErrorKind, databaseTimeoutMs, dbErrorKind } from './errors.ts'
 
-/** Returns results in the order of the items. An `Error` rejects its item's call. */
+/** Returns results in the order of the items; an `Error` rejects one. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-/** Errors that a single item can cause; null is one outside the database. */
+/** Errors that one item can cause; null is one outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'conflict', 'missing'])
 
 /**
- * Combines calls of one turn of the event loop into one statement. If an item may have made it fail, retries each
+ * Combines calls of one turn of the event loop into one statement. If one item may have made it fail, retries each
  * alone.
  */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 
-  /** Uses the first call's `execute` for all items of a key. */
   run(key: string, item: Item, execute: Execute<Item, Result>): Promise<Result> {
     let loader = this.#loaders.get(key)
     if (!loader) {

@@ -1,8 +1,6 @@
 import { dbErrorKind } from './errors.ts'
 
-/**
- * Runs a statement on all rows, and on failure bisects down to the failing rows. Rethrows errors that no row causes.
- */
+/** On failure, bisects down to the failing rows. Rethrows errors that no row causes. */
 export async function bisect<Row extends { readonly id: string }, Result>(
   rows: readonly Row[],
   run: (rows: readonly Row[]) => Promise<Result>,

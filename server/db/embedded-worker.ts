@@ -1,4 +1,3 @@
-// The embedded database's thread: its queries do not block HTTP.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openPGlite } from './pglite.ts'
 

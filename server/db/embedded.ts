@@ -14,19 +14,19 @@ const maxSocketName = 16
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 5000
 
-/** About 20,000 creates, which a start after a power cut replays. */
+/** About 20,000 creates. */
 const maxLogBytes = 64 * 2 ** 20
 
 export interface EmbeddedOptions {
   readonly workerFile: URL
-  /** Called with a description of a wait, and with null at its end. */
+  /** Called with null at the end of the wait. */
   readonly onWait?: ((what: string | null) => void) | undefined
   readonly onTrouble?: ((error: Error) => void) | undefined
   readonly checkpointIntervalMs?: number
 }
 
 /**
- * Starts the database's thread, and restarts it if it ends unexpectedly.
+ * Restarts the database's thread if it ends unexpectedly.
  * @throws OperatorError if the folder is in use or the database cannot be opened
  */
 export async function startEmbedded(
@@ -119,7 +119,6 @@ const systemHints: readonly (readonly [reason: RegExp, hint: (folder: string) =>
   [/disk is full|disk quota|no space left/i, folder => `make room on the disk of ${folder}`],
 ]
 
-/** `cause` is a structured clone from the thread. */
 function unusable(problem: string, folder: string, cause: unknown): OperatorError {
   const { message = '', code = '', hint } = cause as { message?: string; code?: string; hint?: string }
   const reason = systemErrors[code] ?? message

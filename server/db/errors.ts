@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Longest wait of a request for the database, and longest statement. */
 export const databaseTimeoutMs = 5000
 
 /** By SQLSTATE (PostgreSQL manual, appendix A) or code of the connection. */
@@ -12,13 +11,11 @@ export type DbErrorKind =
   | 'rejected'
   | 'unavailable'
   | 'conflict'
-  /** A foreign key without its row. */
   | 'missing'
 
 const connectionCodes =
   /^(E[A-Z]+|CONNECT(ION)?_\w+|ERR_(TLS|SSL)_\w+|(CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)_\w+|DEADLINE)$/
 
-/** The first match counts. */
 const kinds: readonly (readonly [codes: RegExp, kind: DbErrorKind])[] = [
   [/^(57P0[125]|CONNECTION_CLOSED|ECONNRESET|EPIPE)$/, 'lost'],
   [/^(40001|40P01)$/, 'aborted'],
@@ -38,7 +35,7 @@ export function dbErrorKind(error: unknown): DbErrorKind | null {
   return code === null ? null : (kinds.find(([codes]) => codes.test(code))?.[1] ?? null)
 }
 
-/** Returns true if the failed statement was certainly rolled back, rejected or never sent. */
+/** True if it was rolled back, rejected or never sent. */
 export function wasNotExecuted(error: unknown): boolean {
   return /^(40001|40P01|25006|26000|0A000|55P03|57014|57P03|53...|ECONNREFUSED|CONNECT_TIMEOUT)$/.test(
     dbErrorCode(error) ?? '',
@@ -69,7 +66,6 @@ const lostWorkerMessages = [
   'postmaster was shut down',
 ] as const
 
-/** An internal error such as a start with a full disk. */
 function endedSession({ code, severity }: { code?: unknown; severity?: unknown }): boolean {
   return code === 'XX000' && (severity === 'FATAL' || severity === 'PANIC')
 }
@@ -104,8 +100,8 @@ export interface RetryOptions {
 }
 
 /**
- * Retries with full jitter if the kind of the error allows it. If the retry after a lost connection fails, throws the
- * first error: after an executed deletion the second is "not found".
+ * Retries with full jitter. If the retry after a lost connection fails, throws the first error: after an executed
+ * deletion the second is "not found".
  */
 export async function withRetry<T>(
   work: () => Promise<T>,

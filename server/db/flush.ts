@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Systems that cannot flush a folder, or need not (Windows). */
+/** Systems such as Windows cannot flush a folder. */
 const withoutFolders = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'])
 
 export function flush(descriptor: number): void {
@@ -28,7 +28,7 @@ export function flushFolder(folder: string): void {
   }
 }
 
-/** Creates parents too. Node's `recursive` never returns on /proc. */
+/** Node's `recursive` never returns on /proc. */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 
-/** Caches a fragment per pool, because building one costs as much as a statement. */
+/** Cached per pool: building a fragment costs as much as a statement. */
 export function staticFragment(build: (sql: Sql) => Fragment): (sql: Sql) => Fragment {
   const built = new WeakMap<Sql, Fragment>()
   return sql => {
@@ -21,12 +21,12 @@ export function instant(sql: Sql, time: Fragment): Fragment {
 
 type Value = string | number | boolean | Date | Buffer | null
 
-/** Formats an array literal (PostgreSQL manual, 8.15.2). The driver would query types (postgres-pool/README.md). */
+/** PostgreSQL manual, 8.15.2. The driver would query types (postgres-pool/README.md). */
 export function toArrayLiteral(values: readonly Value[]): string {
   return `{${values.map(toElement).join(',')}}`
 }
 
-/** Formats a column for a multi-argument `unnest`. An all-null column becomes `{}`: `unnest` pads it with nulls. */
+/** An all-null column becomes `{}`, which a multi-argument `unnest` pads with nulls. */
 export function toColumn(values: readonly Value[]): string {
   return values.every(value => value === null) ? '{}' : toArrayLiteral(values)
 }

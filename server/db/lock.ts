@@ -4,10 +4,10 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * Locks a folder for this process. Returns a function that unlocks it, or null if another process holds the lock. The
- * lock is a Unix socket on which its owner listens: it ends with the process, and works between containers. The highest
- * number in `lock.<number>` counts. A process that finds that socket dead links its own under the next number, which
- * only one can do. Numbers are never reused.
+ * Returns a function that unlocks the folder, or null if another process holds the lock: a Unix socket on which its
+ * owner listens, so that it ends with the process and works between containers. The highest number in `lock.<number>`
+ * counts, and is never reused. A process that finds that socket dead links its own under the next number, which only
+ * one can do.
  */
 export async function lockFolder(folder: string): Promise<(() => Promise<void>) | null> {
   const own = join(folder, `lock-${randomUUID().slice(0, 8)}`)
@@ -23,7 +23,7 @@ export async function lockFolder(folder: string): Promise<(() => Promise<void>) 
         for (const number of lower) rmSync(lockAt(folder, number), { force: true })
         return async () => void (await stop(server))
       }
-      rmSync(lockAt(folder, mine), { force: true }) // another process was faster
+      rmSync(lockAt(folder, mine), { force: true })
     }
   } finally {
     rmSync(own, { force: true })

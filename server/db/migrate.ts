@@ -13,9 +13,8 @@ import statistics from './migrations/0001_baseline/statistics.sql'
 export type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
 /**
- * A released file is never edited. A step is a transaction of its own, and each but the last may run again: after a kill, or on
- * another node. `oldest` is the oldest schema whose programs may start after the migration, stored in the database for them.
- * Without it, only programs that know the migration start.
+ * A released file is never edited. A step is a transaction; each but the last may run again. `oldest` is the oldest
+ * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
   ['0001_baseline', [accounts, consents, history, notices, requests, statistics, signing]],
@@ -38,25 +37,23 @@ interface Applied {
 /** Longest wait for a lock that stops requests. */
 const lockTimeoutMs = 300
 
-/** Longest wait for a lock that stops none; longer than `deadlock_timeout`, after which autovacuum gives way. */
+/** Longer than `deadlock_timeout`, after which autovacuum gives way to a lock. */
 const weakLockTimeoutMs = 1500
 
 const lockPauseMs = 2000
 
 interface Waiting {
-  /** Called with the reason for a wait, and with null at its end. */
+  /** Called with null at the end of the wait. */
   readonly onWait?: ((what: string | null) => void) | undefined
-  /** Ends the migration before its next step. */
   readonly signal?: AbortSignal | undefined
-  /** Default: the program's own. */
   readonly known?: readonly Migration[]
 }
 
 /**
- * Migrates a new database in one transaction, and any other step by step beside nodes of the version before.
- * @throws PostgresError, with the step undone; the next call continues with it
+ * Migrates a new database in one transaction, any other step by step beside nodes of the version before.
+ * @throws PostgresError with the step undone; the next call continues
  * @throws OperatorError if a newer or unreleased version has migrated it and does not allow this one
- * @throws the reason of the signal
+ * @throws the signal's reason
  */
 export async function migrate(sql: Sql, waiting: Waiting = {}): Promise<void> {
   const { known = migrations } = waiting
@@ -78,7 +75,7 @@ async function migrateBesideNodes(sql: Sql, waiting: Waiting, migration: Migrati
   const [name, steps, oldest] = migration
   for (const [index, step] of steps.entries()) {
     await runAlone(sql, waiting, async (tx, applied) => {
-      if (applied.has(name)) return // by another node
+      if (applied.has(name)) return
       await stopVacuum(tx, step)
       await runStatements(tx, step)
       if (index === steps.length - 1) await record(tx, name, oldest)
@@ -184,7 +181,7 @@ interface Table {
   readonly hasTenant: boolean
 }
 
-/** Distributes tenants' tables on a Citus cluster by account, and copies the others to each node. */
+/** Distributes tenants' tables by account, and copies the others to each node. */
 async function distribute(tx: TransactionSql): Promise<void> {
   const citus = await tx`select 1 from pg_extension where extname = 'citus'`
   if (citus.length === 0) return
@@ -197,7 +194,7 @@ async function distribute(tx: TransactionSql): Promise<void> {
   for (const { name } of tables) await tx`select truncate_local_data_after_distributing_table(${name})`
 }
 
-/** Returns undistributed tables: `accounts` first, each after those that it references. */
+/** Returns undistributed tables, each after those that it references. */
 function findLocal(tx: TransactionSql): Promise<Table[]> {
   return tx<Table[]>`
     with recursive placed as (

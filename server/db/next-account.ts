@@ -1,10 +1,9 @@
 import type { Fragment, Sql } from 'postgres'
 import { dbErrorKind } from './errors.ts'
 
-/** Error of a job that left accounts out. */
 export const partialMessage = 'the accounts of a server of the cluster that is down were left out'
 
-/** `> …` or `= …`, to follow `account_id` in a query. */
+/** Follows `account_id` in a query. */
 export type Accounts = Fragment
 
 /**
@@ -13,9 +12,7 @@ export type Accounts = Fragment
  */
 export class NextAccount {
   readonly #sql: Sql
-  /** Null until a server has failed. */
   #down: Set<number> | null = null
-  /** The rest of the page of accounts that was read last. */
   #ahead: Place[] = []
 
   constructor(sql: Sql) {
@@ -80,7 +77,6 @@ interface Place {
 
 const placesPerPage = 1000
 
-/** Every server has all logins, and each account has one. */
 async function listPlaces(sql: Sql, after: string): Promise<Place[]> {
   return await sql<Place[]>`
     select account_id, p.groupid as server

@@ -12,9 +12,9 @@ import { Replicas } from './replicas.ts'
 
 export interface Database {
   readonly sql: Sql
-  /** The public flow must not block the private API. Null with the embedded database. */
+  /** A separate pool, except on the embedded database: the public flow must not block the private API. */
   readonly publicSql: Sql
-  /** Requests must not delay the monitor. */
+  /** A separate pool, except on the embedded database. */
   readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>
@@ -23,7 +23,6 @@ export interface Database {
 interface OpenOptions extends EmbeddedOptions {
   readonly share?: boolean
   readonly isUnlimited?: boolean
-  /** Ends a migration before its next step. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -39,7 +38,6 @@ export async function openDatabase(config: Config, options: OpenOptions): Promis
   const { onWait, signal, isUnlimited } = options
   if (url)
     return openMigrated({ target: { url }, max: maxConnections, isUnlimited }, { readDatabaseUrl, onWait, signal })
-  // The embedded database has one backend.
   const connection = { target: { folder }, max: 1 }
   if (options.share && (await answers(join(folder, socketName)))) return openMigrated(connection, { onWait, signal })
   return await openMigrated(connection, { onWait, signal, embedded: await startEmbedded(folder, options) })
@@ -122,7 +120,6 @@ const otherHints = {
   },
 } as const
 
-/** All servers of a cluster must take some changes, such as a new login. */
 function delayHint(cause: unknown): string | undefined {
   if (/ remote node /.test(String((cause as Error).message)))
     return 'start that server of the cluster, or take it out with citus_disable_node'

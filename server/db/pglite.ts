@@ -26,8 +26,7 @@ function flushToDisk({ FS }: PGlite['Module']): void {
     try {
       flush(stream.nfd)
     } catch (error) {
-      // A second fsync can succeed although data of the first is lost, so the thread ends: the next one replays the
-      // log.
+      // A second fsync can succeed although data of the first is lost: the next thread replays the log.
       failure = error
       setImmediate(() => {
         throw error
@@ -38,15 +37,15 @@ function flushToDisk({ FS }: PGlite['Module']): void {
   }
 }
 
-// V8 optimizes a WebAssembly function after this many bytes of its code have run. With the default half of a start is
-// spent on functions that run briefly.
+// V8 optimizes a WebAssembly function after this many bytes of its code have run. The default doubles the time of a
+// start.
 setFlagsFromString('--wasm-tiering-budget=100000000')
 
 type StreamOptions = Parameters<PGlite['execProtocolRawStream']>[1]
 
 const sync = new Uint8Array([0x53, 0, 0, 0, 4])
 
-/** Messages that begin or continue a sequence of the extended protocol, which ends with Sync. */
+/** Extended-protocol messages that begin or continue a sequence, which ends with Sync. */
 const sequenceMessages = new Set([...'PBDECH'].map(type => type.charCodeAt(0)))
 
 /** Execute of a missing portal: after its error, Sync commits nothing of the sequence. */
@@ -56,7 +55,7 @@ const terminate = 0x58
 
 /**
  * PGlite for many clients. A sequence up to its Sync counts as a transaction: pglite-socket could serve another client
- * in between, and mix up their rows.
+ * in between.
  */
 export class SharedPGlite extends PGlite {
   #unfinished = false
@@ -71,7 +70,7 @@ export class SharedPGlite extends PGlite {
     await super.execProtocolRawStream(message, options)
   }
 
-  /** pglite-socket rolls back with it after a client that disconnected. */
+  /** pglite-socket rolls back with it after a disconnect. */
   override async exec(...args: Parameters<PGlite['exec']>): ReturnType<PGlite['exec']> {
     await this.#abandonSequence()
     return super.exec(...args)
@@ -89,13 +88,13 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * Unpacks a new database into an empty folder. The caller holds the folder's lock.
+ * Unpacks a database into a folder without one. The caller holds the lock.
  * @throws OperatorError if PostgreSQL rejects the files
  */
 export async function openPGlite(folder: string, fresh: URL): Promise<EmbeddedDatabase> {
   const data = join(folder, filesName)
   if (isAbsent(data)) await initialize(data, fresh)
-  chmodSync(data, 0o700) // the folder may have existed
+  chmodSync(data, 0o700)
   // A killed process leaves this file; empty, it prevents PostgreSQL's start.
   removeProcessId(data)
   return serveOnSocket(await open(data), folder)
@@ -107,7 +106,7 @@ function removeProcessId(data: string): void {
 
 function isAbsent(data: string): boolean {
   if (!existsSync(data) || readdirSync(data).length === 0) return true
-  // PGlite would create a new database over the rest of the old one.
+  // PGlite would create a database over the rest of the old one.
   if (!existsSync(join(data, 'PG_VERSION'))) throw filesError(data, `${join(data, 'PG_VERSION')} is missing`)
   return false
 }
@@ -125,7 +124,7 @@ async function open(data: string): Promise<SharedPGlite> {
   try {
     await db.waitReady
   } catch (error) {
-    removeProcessId(data) // PostgreSQL does so when it ends by itself
+    removeProcessId(data)
     throw filesError(data, findReason(log) ?? (error as Error).message)
   }
   log = null
@@ -139,7 +138,7 @@ async function initialize(data: string, fresh: URL): Promise<void> {
   try {
     await unpack(fresh, unfinished)
   } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true }) // the disk may be full
+    rmSync(unfinished, { recursive: true, force: true })
     throw error
   }
   renameSync(unfinished, data)
@@ -172,7 +171,7 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
   }
 }
 
-/** Returns PostgreSQL's last messages, such as `could not read file "global/pg_control": read 0 of 296`. */
+/** Returns PostgreSQL's last messages. */
 function findReason(log: readonly string[]): string | undefined {
   const messages = log
     .map(line => /(?:^postgres| (FATAL|PANIC|DETAIL)): +(.+)/.exec(line))

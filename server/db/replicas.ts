@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 
 const maxLagMs = 60_000
 
-/** Data of this age is on all replicas in use; clocks may differ. */
+/** Twice the lag: clocks may differ. */
 export const replicaMinAgeMs = 2 * maxLagMs
 
 const checkTimeoutMs = 500
@@ -43,7 +43,7 @@ export class Replicas {
 
   #check(replica: Replica): Promise<boolean> {
     if (performance.now() < replica.nextCheck) return replica.isHealthy
-    replica.nextCheck = Number.POSITIVE_INFINITY // concurrent calls share this check
+    replica.nextCheck = Number.POSITIVE_INFINITY
     replica.isHealthy = withTimeout(isCurrent(replica.sql), checkTimeoutMs).catch(() => false)
     replica.isHealthy.then(isHealthy => {
       replica.nextCheck = performance.now() + (isHealthy ? healthyIntervalMs : unhealthyIntervalMs)

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
 /**
- * Returns 32 random bytes that all nodes share under a name. Writes only if missing: on Citus no server takes a write
- * while one is down.
+ * Returns 32 random bytes that all nodes share. Writes only if missing: on Citus no server takes a write while one is
+ * down.
  */
 export async function sharedSecret(sql: Sql, name: string): Promise<Buffer> {
   const known = await findSecret(sql, name)

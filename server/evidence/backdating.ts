@@ -1,5 +1,5 @@
-// An entry that existed when a checkpoint was made has a leaf before it. An entry after a checkpoint that is dated
-// before it was written later than stated.
+// An entry that existed when a checkpoint was made has a leaf before it. One after a checkpoint that is dated before it
+// was written later than stated.
 
 import type { Sql } from 'postgres'
 import { backdatingToleranceMs, completeSize, isBackdated } from '../../src/evidence/dates.ts'
@@ -32,7 +32,7 @@ export function tryReadCheckpoint(document: string): SignedCheckpoint | null {
 }
 
 /**
- * Reads checkpoints by size from the signed documents, because columns can be tampered with.
+ * Reads signed documents, because columns can be tampered with.
  * @throws Failure `internal_error` if one is not signed by a key of the chain, or is of another log or size
  */
 async function needSigned(
@@ -84,7 +84,7 @@ export interface Place extends PlaceRow {
 }
 
 /**
- * Returns where the log has a record's entries, oldest first.
+ * Oldest first.
  * @throws Failure `internal_error` if a checkpoint does not verify by keys that chain to the anchor
  */
 export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {
@@ -93,7 +93,7 @@ export async function findPlaces(sql: Sql, accountId: string, id: string, anchor
     statements.map(({ document }) => document),
     anchor,
   )
-  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // read first, so that it covers no later entry
+  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // first, so that it covers no later entry
   const rows = await listPlaces(sql, accountId, id)
   const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
   const sizeBefore = ({ size }: PlaceRow) => {
@@ -118,7 +118,7 @@ export function findBackdated(places: readonly Place[]): Backdated | undefined {
     .at(0)
 }
 
-/** Returns the next unlogged entries that are dated before a complete checkpoint. */
+/** Returns unlogged entries dated before a complete checkpoint. */
 export async function listBackdated(
   sql: Sql,
   accountId: string,

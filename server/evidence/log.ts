@@ -30,13 +30,12 @@ export interface Log {
   readonly sql: Sql
   readonly signer: Signer
   readonly signal?: AbortSignal | undefined
-  /** Called with entries dated before an earlier checkpoint. */
   readonly onBackdated?: ((accountId: string, entries: readonly Backdated[]) => void) | undefined
 }
 
 /**
- * Appends all new entries to their accounts' logs and signs checkpoints. Can be stopped at any time and run on several
- * nodes at once. Returns null if nothing is new.
+ * Appends new entries and signs checkpoints. Can be stopped at any time and run on several nodes at once. Returns null
+ * if nothing is new.
  * @throws Error that names an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
@@ -70,7 +69,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   let after: LogEntry | undefined
   let checkpoint: Date | null = null
   while (!log.signal?.aborted) {
-    const at = new Date() // before the entries are read, so that none of its time is missing
+    const at = new Date() // before the read, so that no entry of its time is missing
     const last = await findLastCheckpoint(log.sql, accountId)
     const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
     if (after && entries.length < entriesPerCheckpoint) {

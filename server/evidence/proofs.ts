@@ -18,7 +18,7 @@ const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
 /**
- * Returns the newest checkpoint, optionally of a size or with a timestamp, or the first one with an entry.
+ * Default: the newest.
  * @throws Failure `not_found`
  */
 export async function getCheckpoint({ sql }: Deps, accountId: string, query: CheckpointQuery = {}): Promise<string> {
@@ -54,8 +54,7 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
 }
 
 /**
- * Proves the places of a record's entries; `head` is the last one's hash. Returns that one's place, or null before it
- * is logged.
+ * Returns the place of the last entry, whose hash is `head`, or null before it is logged.
  * @throws Failure `internal_error` if the log was tampered with
  */
 export async function proveRecord(
@@ -144,8 +143,8 @@ const hashBytes = 32
 
 /**
  * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left
- * subtree is in every frontier until its right sibling is full. For the others, the newest checkpoint inside them has
- * most in its frontier: only leaves of one checkpoint are read, for each of up to log2(size) subtrees.
+ * subtree is in every frontier until its right sibling is full. For the others, the newest checkpoint inside has most
+ * in its frontier: leaves of one checkpoint are read, for each of up to log2(size) subtrees.
  */
 async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
@@ -165,8 +164,8 @@ async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[])
 }
 
 /**
- * Returns the largest checkpoint size whose frontier has the subtree, or its beginning, separately: once a right
- * subtree is full, only the common root remains.
+ * Returns the largest checkpoint size whose frontier has the subtree, or its beginning. Once a right subtree is full,
+ * only the common root remains.
  */
 function findUntil({ from, to }: Range): number {
   let width = 1

@@ -9,7 +9,7 @@ export async function readDatabaseTime(sql: Sql): Promise<Date> {
   return row.now
 }
 
-/** Returns true if there are keys, and the database holds no private one. */
+/** True if there are keys, and the database holds no private one. */
 export async function isKeyElsewhere(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select 1 from key_statements) and not exists (select 1 from secrets where name = 'signing') as found`
@@ -26,7 +26,7 @@ export interface KeyStatementRow {
   readonly document: string
 }
 
-/** Appends to the log of keys. Returns false if another node has appended since `read`. */
+/** Returns false if another node has appended since `read`. */
 export async function insertKeyStatement(
   sql: Sql,
   read: readonly KeyStatementRow[],
@@ -48,7 +48,6 @@ export interface LogEntry {
   readonly consent_id: string
   readonly version: number
   readonly hash: Buffer
-  /** Null if the history lacks the entry. */
   readonly at: Date | null
 }
 
@@ -117,7 +116,7 @@ interface Leaf {
   readonly hash: Buffer
 }
 
-/** Returns one of the first `size` leaves, by index or entry (default: its newest version). */
+/** Returns one of the first `size` leaves. Default: the newest version. */
 export async function findLeaf(
   sql: Sql,
   accountId: string,
@@ -139,11 +138,10 @@ export interface PlaceRow {
   readonly consent_id: string
   readonly version: number
   readonly at: Date
-  /** In the log; null if it lacks the entry. */
+  /** Null if the log lacks it. */
   readonly hash: Buffer | null
   /** Null until a checkpoint covers the entry. */
   readonly leaf_index: number | null
-  /** Size of the first checkpoint that has the leaf. */
   readonly size: number | null
 }
 
@@ -166,9 +164,7 @@ export interface SubtreeRow {
   readonly leaves: Buffer | null
 }
 
-/**
- * Returns rows in the order of the ranges. Two statements, because in one JIT compilation takes longer than execution.
- */
+/** In the order of the ranges. Two statements, because in one JIT compilation takes longer than execution. */
 export async function listSubtrees(
   sql: Sql,
   accountId: string,
@@ -199,7 +195,7 @@ export async function listSubtrees(
   return inside.map((row, position) => ({ ...row, leaves: leaves.get(position) ?? null }))
 }
 
-/** Joins log entries `l` with their times as `h`. `offset 0` prevents a plan that reads the whole history. */
+/** Joins log entries `l` with their times as `h`. `offset 0` prevents reading the whole history. */
 export function withTime(sql: Sql, accountId: string): Fragment {
   return sql`left join lateral (
       (select created_at from consent_history
@@ -211,8 +207,8 @@ export function withTime(sql: Sql, accountId: string): Fragment {
 }
 
 /**
- * Returns unlogged entries in the order of appending: by record, then those of the account, which `after` omits. So a
- * record behind an entry of the account was written later.
+ * In the order of appending: by record, then those of the account, which `after` omits. So a record behind an entry of
+ * the account was written later.
  */
 export function listUnloggedEntries(
   sql: Sql,
@@ -238,10 +234,7 @@ export function listUnloggedEntries(
     order by consent_id = ${accountId}, consent_id, version limit ${limit}`
 }
 
-/**
- * Appends entries and their checkpoint in one statement. Fails with 23505 if another node has continued the same
- * checkpoint.
- */
+/** One statement. Fails with 23505 if another node has continued the same checkpoint. */
 export async function insertCheckpoint(
   sql: Sql,
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,

@@ -30,7 +30,7 @@ export interface Signer {
   requireReady(timeoutMs?: number): Promise<void>
 }
 
-/** Less than a request's deadline, so that the response can report it. */
+/** Less than a request's deadline. */
 const commandTimeoutMs = 4000
 
 /** Every document begins with a brace. */
@@ -43,8 +43,8 @@ interface SignerOptions {
 }
 
 /**
- * Signs with a private key, or for a public one with the operator's command, which reads the message from standard
- * input and writes the 64 bytes of the signature.
+ * A private key signs; for a public one the operator's command, which reads the message from standard input and writes
+ * the 64 bytes of the signature.
  */
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
@@ -61,7 +61,6 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
     const run = () =>
       runSigningCommand(command ?? '', { message, keyId, timeoutMs: Math.min(timeoutMs, commandTimeoutMs) })
     const signature = key.type === 'private' ? sign(null, message, key) : await run().catch(notSigned)
-    // Nothing is issued that cannot be verified.
     if (signature.length === 64 && verify(null, message, publicKey, signature)) return signature
     return notSigned(new Error(`wrote ${signature.length} bytes that are not a signature by the key ${keyId}`))
   }
@@ -80,7 +79,7 @@ export function signerOf(key: KeyObject, { command = null, findKey }: SignerOpti
   }
 }
 
-/** Returns why a key may not sign. Completes "the key …". */
+/** Completes "the key …". */
 function findSigningProblem(key: ChainKey | undefined): string | null {
   if (!key) return 'is not in the log of keys'
   return key.revocation && `was revoked at ${key.revocation.at}`
@@ -103,8 +102,8 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 }
 
 /**
- * Opens the operator's key, else the database's. The newest key of the chain introduces a new one.
- * @throws OperatorError if no key of the chain is available, if none here can introduce the key, or if it was revoked
+ * Opens the operator's key, else the database's. The chain's newest key introduces a new one.
+ * @throws OperatorError if no key of the chain is available or can introduce the key, or if it was revoked
  */
 export async function openSigner(
   sql: Sql,
@@ -213,11 +212,11 @@ export async function revokeKey(
 }
 
 interface Published extends KeyChain {
-  /** Positions of documents in the log of keys outside the chain. */
+  /** Positions of documents outside the chain. */
   readonly foreign: readonly number[]
 }
 
-/** Returns the keys with the anchor first, then newest first. */
+/** The anchor comes first, then the newest. */
 export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
@@ -232,7 +231,7 @@ export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   }
 }
 
-/** Returns the keys that chain to `trusted`, else to the database's own key, else to the first one. */
+/** Chain to `trusted`, else to the database's own key, else to the first one. */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<Published> {
   const seed = await findSecret(sql, 'signing')
   const [first = ''] = listIntroduced(await listDocuments(sql))

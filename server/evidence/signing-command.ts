@@ -10,7 +10,7 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Runs a shell command on the message, and returns its output. Its standard error is ours.
+ * Its standard error is ours.
  * @throws Error whose message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {

@@ -22,8 +22,7 @@ interface Note {
 }
 
 /**
- * Returns a checkpoint as a signed note. Signs the content of the signed document: a checkpoint written into the
- * database must not get a signature.
+ * Signs the content of the signed document: a checkpoint written into the database must not get a signature.
  * @throws Failure `not_found`; `internal_error` if the checkpoint does not verify; `unavailable`
  */
 export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {

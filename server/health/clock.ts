@@ -1,10 +1,9 @@
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 
-/** With a larger offset, this machine's clock dates nothing. */
+/** This machine's clock may be off by this much. */
 export const clockToleranceMs = 30_000
 
-/** The median counts. */
 const sampleCount = 5
 
 /** The database's clock, continued by this machine's monotonic clock. */
@@ -33,7 +32,6 @@ export class DatabaseClock {
     return Date.now() - performance.now() - this.#median
   }
 
-  /** Assumes that the database read its clock in the middle of the round trip. */
   async sample(): Promise<void> {
     const start = performance.now()
     const [row] = await this.#sql<{ now: number }[]>`

@@ -7,7 +7,6 @@ import { type NodeState, readOnlyReason } from './state.ts'
 
 const intervalMs = 1000
 
-/** Interval while a write waits or fails. */
 const problemIntervalMs = 250
 
 /** Delay of a write after which the node only reads. */
@@ -17,7 +16,7 @@ const clockWarningMs = 2000
 
 const warningIntervalMs = 60_000
 
-/** Checks every second if the database takes writes, and its time. Keeps its state while the database is down. */
+/** Checks each second if the database takes writes, and its time. Keeps its state while the database is down. */
 export class Monitor implements NodeState {
   readonly #sql: Sql
   readonly #logger: Pick<Logger, 'info' | 'warn'>
@@ -74,7 +73,7 @@ export class Monitor implements NodeState {
     }
   }
 
-  /** Detects a lock: a read succeeds while an earlier write waits. */
+  /** A read succeeds while an earlier write waits. */
   async #read(): Promise<void> {
     const sentAt = performance.now()
     await this.#clock.sample()
@@ -112,8 +111,8 @@ function describeOffset(offsetMs: number): string {
 }
 
 /**
- * Changes no row, but needs the table locks of a write. Fails with 25006 on a read-only database. Its condition is
- * false, because on Citus an account's server may be down.
+ * Changes no row, but needs a write's table locks. Fails with 25006 on a read-only database. Its condition is false: on
+ * Citus an account's server may be down.
  */
 async function writeNothing(sql: Sql): Promise<void> {
   await sql`

@@ -16,7 +16,7 @@ interface Deps {
 export function healthRoutes(app: FastifyInstance, { sql, state }: Deps): void {
   const config = { access: health.live.access }
   app.get(health.live.path, { config }, async () => ({ status: 'ok' }))
-  let probe: Promise<unknown> | undefined // shared by concurrent requests
+  let probe: Promise<unknown> | undefined
   const requireReady = async () => {
     recordProbe(app.server)
     if (isDraining(app.server)) throw unavailable('The service is stopping.')

@@ -1,12 +1,11 @@
 import { readOnly } from '../failure.ts'
 
-/** State of a node's database and clock, known without a query. */
+/** Known without a query. */
 export interface NodeState {
-  /** The database's time. */
   now(): Date
-  /** Returns the reason if the database takes no writes. */
+  /** Returns a reason, or null. */
   databaseProblem(): string | null
-  /** Returns the reason if this machine's clock cannot date anything. */
+  /** Returns a reason, or null. */
   clockProblem(): string | null
 }
 

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /**
- * Limits a wait to the request's remaining time, which it reduces. The work goes on.
+ * Limits a wait to the request's remaining time, which it reduces.
  * @throws Failure `unavailable`
  */
 export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {

@@ -20,7 +20,6 @@ import { spendForRequest, spendUnit } from './quota.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** True once the handler runs. */
     isHandled: boolean
     /** Null before authentication and on public routes. */
     caller: Caller | null
@@ -94,8 +93,8 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
 }
 
 /**
- * Applies the rules of a new request: authentication, a unit, a slot and the deadline.
- * @throws Failure
+ * Authenticates, spends a unit and takes a slot.
+ * @throws Failure as for a new request
  */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
@@ -143,7 +142,7 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
     throw forbidden('missing_scope', `The API key lacks the scope ${needed.join(' or ')}.`)
 }
 
-/** @throws Failure `forbidden` for every possible change, even on future routes */
+/** @throws Failure `forbidden` for every method that can change something */
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read')
   if (!(config.allowsReader ?? isRead))

@@ -1,7 +1,6 @@
 import { Socket } from 'node:net'
 import { type Logger, pino } from 'pino'
 
-/** A write costs more than a line. */
 const flushIntervalMs = 50
 
 const maxBatchCharacters = 8192
@@ -12,11 +11,10 @@ const maxWaitingCharacters = 2 ** 20
 export interface ServiceLogger {
   readonly logger: Logger
   countDropped(): number
-  /** Writes held lines, and later ones at once. */
   show(): void
 }
 
-/** Logs to stderr; errors are written at once. With `isHeld` nothing is written before `show`. */
+/** Logs to stderr, errors at once. With `isHeld` nothing is written before `show`. */
 export function createLogger(level: string, isHeld = false): ServiceLogger {
   const destination = process.stderr instanceof Socket ? toReader(process.stderr) : toFile()
   const stream = Object.assign(new LogStream(destination, isHeld), {
@@ -33,13 +31,12 @@ export function createLogger(level: string, isHeld = false): ServiceLogger {
 
 interface Destination {
   write(text: string, callback: (error?: Error | null) => void): void
-  /** Characters that the system has not taken yet. */
   countWaiting(): number
 }
 
 /**
- * Writes without blocking, because a stalled reader would stop every response. Node leaves terminals blocking, and
- * another process that shares a descriptor can make it blocking.
+ * Never blocks, because a stalled reader would stop every response. Node leaves terminals blocking, and another process
+ * can make a shared descriptor blocking.
  */
 function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }): Destination {
   return {
@@ -54,12 +51,12 @@ function toReader(socket: Socket & { readonly _handle?: { setBlocking?(isBlockin
 function toFile(): Destination {
   const file = pino.destination({ dest: 2, sync: true })
   return {
-    write: text => void file.write(text), // not flushSync, which retries endlessly if stderr is closed or its disk full
+    write: text => void file.write(text), // flushSync retries endlessly if stderr is closed or its disk full
     countWaiting: () => 0,
   }
 }
 
-/** Batches lines, drops them when its buffer is full, and reports their number with the next line. */
+/** Batches lines, drops them when its buffer is full, and logs their number. */
 class LogStream {
   lastLevel = 0
   dropped = 0

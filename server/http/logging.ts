@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
-/** Contains no text of a client, and no message of a library's error, because those quote rows and fields. */
+/** Contains no text of a client, and no message of a library's error: those quote rows and fields. */
 export interface RequestSummary {
   readonly requestId: string
   readonly method: string
@@ -26,7 +26,6 @@ export interface ServerError {
   readonly message: string
   readonly cause: string | null
   readonly code: string | null
-  /** Without the error's message. */
   readonly stack: readonly string[]
 }
 
@@ -44,7 +43,7 @@ interface Diagnostics {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created on first use, because most requests need none. */
+    /** Created on first use. */
     diagnostics: Diagnostics | null
   }
 }

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/headers.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Rejected if repeated: Node would use the first. */
+/** Node would use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -40,7 +40,7 @@ export function mediaType({ headers }: Pick<FastifyRequest, 'headers'>): string 
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Accepts JSON, and bytes on routes that take them. Ignores the body of a DELETE (RFC 9110 section 9.3.5). */
+/** Ignores the body of a DELETE (RFC 9110 section 9.3.5). */
 export function installParsers(app: FastifyInstance): void {
   app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()

@@ -59,8 +59,7 @@ interface RowWork<Result> {
 }
 
 /**
- * Runs the first rows for which there are units; the gate has spent one. Refunds a unit whose rows all fail on our
- * side.
+ * Runs the rows for which there are units; the gate has spent one. Refunds a unit whose rows all fail on our side.
  * @throws Failure `unavailable` if the request was answered before its work began
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
@@ -112,7 +111,7 @@ async function spendUnits(
   const more = await quota.spend(caller.accountId, wanted - 1)
   if (!more) return 1
   if (request.units !== units) {
-    more.giveBack() // the request was answered meanwhile
+    more.giveBack()
     throw alreadyAnswered()
   }
   request.units = addUnits(more, units)

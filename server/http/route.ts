@@ -25,7 +25,7 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
-  /** Ids of new records by row index, by which a retry recognizes them. */
+  /** By row index: a retry recognizes its own records. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
@@ -44,7 +44,7 @@ export class RequestContext {
 export interface RouteOptions extends RouteShorthandOptions {
   /** Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
-  /** Returns true if the body, not validated yet, asks for a mere read. Default: by method. */
+  /** The body is not validated yet. Default: by method. */
   readonly isRead?: FastifyContextConfig['isRead']
 }
 

@@ -38,11 +38,11 @@ const drainTimeoutMs = 5500
 /** Time for requests already sent to arrive. */
 const gracePeriodMs = 300
 
-/** Reports not ready, waits for requests in flight, then closes all connections. */
+/** Waits for requests in flight, then closes all connections. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  // Closing resets connections that are not accepted yet or whose next request is already sent.
+  // Closing resets connections whose request is on its way.
   await delay(Date.now() - (lastProbe.get(server) ?? 0) < recentProbeMs ? noticePeriodMs : gracePeriodMs)
   const closed = app.close()
   const start = Date.now()

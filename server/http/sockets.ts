@@ -25,8 +25,8 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Answers unknown expectations and CONNECT with an error body, keeps headers beyond the 2000th (their size is limited),
- * and answers half-closed connections.
+ * Answers unknown expectations and CONNECT with an error body, keeps headers beyond the 2000th, and answers half-closed
+ * connections.
  */
 export function installSocketHandling(server: Server): void {
   server.maxHeadersCount = 0
@@ -34,7 +34,7 @@ export function installSocketHandling(server: Server): void {
   trackRequests(server)
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('connect', (_request, socket: Socket) => {
-    socket.on('error', () => {}) // Node has detached the socket
+    socket.on('error', () => {})
     socket.resume()
     rejectSocket(new Error('CONNECT is not supported'), socket)
   })

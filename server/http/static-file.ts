@@ -17,7 +17,7 @@ export function createStaticFile(text: string, type: string): StaticFile {
   return { type, bytes, gzip: gzipSync(bytes, { level: 9 }), brotli: brotliCompressSync(bytes), etag }
 }
 
-/** Sends a file as brotli, gzip or plain, or 304. The caller sets `vary`. */
+/** Sends brotli, gzip, plain, or 304. The caller sets `vary`. */
 export function sendFile(
   { headers }: FastifyRequest,
   reply: FastifyReply,

@@ -15,12 +15,9 @@ export class Lines {
   }
 }
 
-/** A stalled client holds memory. */
 const stallTimeoutMs = 60_000
 
-/**
- * Applies backpressure. If a line fails or the server stops, the body has no end, so no client takes it for complete.
- */
+/** Applies backpressure. If a line fails or the server stops, closes the connection without the end of the body. */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply
   reply.hijack()

@@ -21,7 +21,7 @@ export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
     select ${columns(sql)} from api_keys k ${withMaker(sql)} where k.account_id = ${accountId} order by k.id desc`
 }
 
-/** Inserts nothing if the acting user was removed meanwhile. */
+/** Inserts nothing if the acting user was removed. */
 export async function insertKey(
   sql: Sql,
   accountId: string,
@@ -55,7 +55,6 @@ export async function insertKey(
   return row
 }
 
-/** Returns undefined for an unknown or revoked key. */
 export async function revokeKey(
   sql: Sql,
   { accountId, id, at }: { readonly accountId: string; readonly id: string; readonly at: Date },

@@ -14,7 +14,6 @@ interface Metrics extends TimestampCounts {
   readonly registry: Registry
   readonly observer: Observer
   watchLog(countDropped: () => number): void
-  /** Counts entries dated before an earlier checkpoint. */
   countBackdated(entries: number): void
   watchMonitor(monitor: Monitor): void
 }
@@ -22,7 +21,6 @@ interface Metrics extends TimestampCounts {
 /** Seconds; a request's deadline is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** No label identifies a caller or data. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 
 const prefix = { ipv4: 24, ipv6: 48 } as const
 
-/** Returns the first address of the network (/24, /48). IPv4 in IPv6 counts as IPv4. */
+/** Returns the first address of the network (/24, /48). */
 export function truncate(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const parsed = ipaddr.process(address)
   const kind = parsed.kind()
@@ -21,7 +21,7 @@ export function networkOf(address: string, storage: Config['ipStorage']): string
   return `${kept.toString()}/${bits}`
 }
 
-/** Returns the client's address without a port; null if a proxy states none. A closed socket has no address. */
+/** Null if a proxy states none. A closed socket has no address. */
 export function clientAddress({ ip }: FastifyRequest): string | null {
   const address = (ip ?? '').replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').replace(/%.*$/, '')
   return isIP(address) === 0 ? null : address

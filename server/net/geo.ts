@@ -13,7 +13,7 @@ export interface Place {
 }
 
 export interface Geo {
-  /** Looks up only the network (/24, /48). Never throws. */
+  /** Looks up the network only (/24, /48). Never throws. */
   lookup(address: string): Place
 }
 
@@ -68,7 +68,6 @@ function openOperatorDatabase(file: string): Reader<CityResponse> {
   }
 }
 
-/** Holds the file in memory. A lookup takes a microsecond. */
 function open(file: string): Reader<CityResponse> {
   return new Reader<CityResponse>(readFileSync(file))
 }

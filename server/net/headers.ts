@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** `name` is in lower case. Joins repeated values with a line break. */
+/** Joins repeated values with a line break. */
 export function readHeader(request: IncomingMessage, name: string): string | undefined {
   const { rawHeaders } = request
   let found: string | undefined

@@ -4,7 +4,6 @@ import { findHeld, type HeldNotice, type SiteVersion } from './held-queries.ts'
 
 export type { HeldNotice, SiteVersion } from './held-queries.ts'
 
-/** Changes take effect on other nodes within 1 s. */
 const ttlMs = 999
 
 const maxEntries = 10_000
@@ -19,8 +18,8 @@ export interface Found {
 const unheld: Found = { notice: null, isStrict: false }
 
 /**
- * Caches held notices without expiry, and a version without a notice for 1 s from the start of its lookup; never on a
- * strict site, which would reject consents meanwhile.
+ * Held notices do not expire; a version without a notice does 1 s after its lookup began. On a strict site, it is not
+ * cached: consents would be rejected.
  */
 export class PublishedNotices {
   readonly #held = new LRUCache<string, Found>({ max: maxEntries })
@@ -37,7 +36,7 @@ export class PublishedNotices {
     return this.#held.get(key) ?? this.#unheld.get(key)
   }
 
-  /** Looks up all that is not cached, in one statement. Returns results in the order of `wanted`. */
+  /** One statement. Results are in the order of `wanted`. */
   async find(sql: Sql, accountId: string, wanted: readonly SiteVersion[]): Promise<Found[]> {
     const found = wanted.map(one => this.peek(accountId, one))
     if (found.every(one => one !== undefined)) return found

@@ -14,7 +14,7 @@ interface BoundRecord {
 }
 
 /**
- * Reads a record's notice from the publication's log entry, not from the tables of notices.
+ * Reads the publication's log entry, not the tables of notices.
  * @throws Failure `internal_error` unless the log has the entry, before the record and for its site and version
  */
 export async function findPrivacyNotice(sql: Sql, accountId: string, record: BoundRecord): Promise<PrivacyNotice> {
@@ -53,8 +53,8 @@ export function readPublication({ document, hash, leaf_index }: PublicationRow):
 }
 
 /**
- * Returns true if the publication is of the record's site and version, and before it in the log. The record may have no
- * leaf yet.
+ * True if the publication is of the record's site and version, and before it in the log. The record may have no leaf
+ * yet.
  */
 export function isNoticeOf(
   { leaf_index, manifest }: Publication,

@@ -44,7 +44,7 @@ export async function getNotice({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Pro
   return toNotice(await requireNotice(sql, key))
 }
 
-/** Creates a draft, or replaces its details. @throws Failure `not_found`; `conflict` for a published notice */
+/** @throws Failure `not_found`; `conflict` for a published notice */
 export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
   const { purposes = [], controller = null, valid_for = null, requires_renewal = false, effective_from } = draft
   const details = {
@@ -125,8 +125,7 @@ const maxAttempts = 5
 
 /**
  * Publishes a draft: its entry, then a checkpoint over it, then the site's policy version. Skips steps already done.
- * @throws Failure `not_found`; `conflict` if the draft has no text or another revision; `unavailable` until the log
- * covers it
+ * @throws Failure `not_found`; `conflict` for no text or another revision; `unavailable` until the log covers it
  */
 export async function publish(
   deps: Deps,
@@ -174,7 +173,7 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
   return effective_from === null || effective_from.getTime() <= Date.now()
 }
 
-/** Does nothing if the version was changed since the publication, by a later decision. */
+/** Does nothing if the version was changed since the publication. */
 async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,

@@ -7,7 +7,7 @@ const ids: Readonly<Record<string, string>> = {
   actor_id: '01a1fab8-e7a5-7d10-b6ce-0c91f4a7d283',
 }
 
-/** Examples by field name. Undefined omits a rare field, or makes it null if required. */
+/** By field name. Undefined omits a rare field, or makes it null if required. */
 const values: Readonly<Record<string, unknown>> = {
   given_at: undefined,
   origin: undefined,
@@ -120,10 +120,7 @@ const values: Readonly<Record<string, unknown>> = {
 
 type Components = Readonly<Record<string, JsonSchema>>
 
-/**
- * Uses a schema's own example, else one by field name, else by type.
- * @throws Error if no example fits
- */
+/** @throws Error if no example fits */
 export function makeExample(schema: JsonSchema, components: Components, name = ''): unknown {
   const { $ref, examples, enum: choices, const: only, format, anyOf } = schema
   if ($ref) {

@@ -12,7 +12,6 @@ export function refTo(kind: 'schemas' | 'responses' | 'headers', name: string): 
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** Describes parsed values, not their text. */
 export function describeParameters(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', override: keepGivenType, unrepresentable: 'any' })
 }
@@ -62,7 +61,6 @@ function isStrict({ def }: z.ZodObject): boolean {
   return def.catchall?._zod.def.type === 'never'
 }
 
-/** Keeps the one form that requests have. */
 const keepGivenType: Override = ({ jsonSchema }) => {
   if (jsonSchema.type !== undefined) delete jsonSchema.anyOf
 }

@@ -55,9 +55,8 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 }
 
 /**
- * Removes the personal data of records and of their first `reach` audit entries, and writes the purge's entry.
- * Idempotency keys and origins stay, without body hashes, so that no retry or import creates a record again. Returns
- * the number of records, without changed and locked ones.
+ * Returns the number of purged records, without changed and locked ones. Strips the first `reach` audit entries.
+ * Idempotency keys and origins stay, so that no retry or import creates a record again.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -104,10 +103,7 @@ export async function purgeRecords(
   return row?.count ?? 0
 }
 
-/**
- * Strips the next `reach` entries before entry `version`, the purge of a long history; the last call sets its time.
- * Returns their number.
- */
+/** Strips `reach` entries more before entry `version`; the last call sets the purge's time. Returns their number. */
 export async function stripMore(
   sql: Sql,
   accountId: string,
@@ -132,7 +128,7 @@ export async function stripMore(
   return row?.count ?? 0
 }
 
-/** Refreshes the planner's statistics (`pg_statistic`), which keep sample values of purged columns. */
+/** `pg_statistic` keeps sample values of purged columns. */
 export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
@@ -158,10 +154,7 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
     order by account_id, id limit ${limit}`
 }
 
-/**
- * SQL for the instant before which expired records of the site `s` last changed, by the slower clock, the node's or the
- * database's.
- */
+/** The slower clock counts, the node's or the database's. */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }

@@ -10,7 +10,7 @@ import { findExpired, listLive, listRetentionSites, type RetentionSite } from '.
 const sitesPerPage = 100
 const recordsPerPage = 200
 
-/** Deletes expired live records as the service. Returns their number by account. */
+/** Returns the number by account. */
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()

@@ -18,7 +18,7 @@ import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
-/** Called with problems that do not end a purge, without personal data. */
+/** Without personal data. */
 type OnProblem = (problem: string) => Promise<void> | void
 
 interface Order extends Pace {
@@ -37,7 +37,7 @@ interface Batch {
 }
 
 /**
- * Purges records whose history verifies; of the others it would destroy the evidence. Tampering after verification is
+ * Skips records whose history does not verify: a purge would destroy the evidence. Tampering after verification is
  * harmless: the rest is hashed as verified.
  */
 async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], order: Order): Promise<Batch> {
@@ -71,10 +71,7 @@ async function purgeVerified(
   )
 }
 
-/**
- * Counts records in the statistics. Reports a failure without delaying the purge. Returns false if a job is stopped:
- * its next run counts them.
- */
+/** Reports a failure without delaying the purge. Returns false if a job is stopped: its next run counts them. */
 async function tryToCount(
   sql: Sql,
   accountId: string,
@@ -93,7 +90,7 @@ async function tryToCount(
   return true
 }
 
-/** Purges a record in several statements, or continues. Returns 1 if it began here. */
+/** Purges in several statements, or continues. Returns 1 if it began here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
   const { actor, by, ...pace } = order
   const { id, version } = long.record
@@ -130,7 +127,7 @@ interface VerifiedRecord {
   readonly entries: readonly ChainEntry[]
 }
 
-/** Hashes the rest of the record and of its history, because nothing else proves them afterwards. */
+/** Nothing else proves the rest afterwards. */
 function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
   const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
@@ -161,9 +158,7 @@ export interface PurgeOptions extends Pace {
   readonly onProblem?: OnProblem
 }
 
-/**
- * Databases without purged data in the planner's statistics. Empty at first: an earlier process may have been killed.
- */
+/** Empty at first: an earlier process may have been killed. */
 const refreshed = new WeakSet<Sql>()
 
 /** A clock that is ahead may have dated a deletion. */
@@ -175,7 +170,7 @@ export function purgeBefore(days: number): Date {
 }
 
 /**
- * Counts by account what `purge` would do, including records that it would delete first.
+ * Counts by account, including records to delete first.
  * @throws OperatorError if the clock is wrong
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
@@ -276,8 +271,8 @@ async function purgeAccount(
 }
 
 /**
- * Purges those of the named records that are deleted, without pauses. Skips those that fail, do not verify, or that
- * another node is purging.
+ * Purges those of the named records that are deleted. Skips those that fail, do not verify, or that another node is
+ * purging.
  */
 export async function purgeNamed(
   sql: Sql,
@@ -298,8 +293,8 @@ export async function purgeNamed(
 const maxNamed = 100
 
 /**
- * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null. A run throws an
- * OperatorError that names the records whose history does not verify.
+ * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null.
+ * @throws OperatorError that names the records whose history does not verify
  */
 export function purgeJob(
   sql: Sql,

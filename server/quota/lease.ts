@@ -3,10 +3,9 @@ import type { Sql } from 'postgres'
 import { dbErrorCode, wasNotExecuted } from '../db/errors.ts'
 import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
 
-/** Unspent units are returned after this time. */
 export const leaseMs = 1000
 
-/** Wait for other nodes' leases to end and their units to be returned. */
+/** Other nodes' leases end, and their units are returned. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
@@ -17,7 +16,7 @@ const pollMs = 50
 const refusalMs = 200
 
 export interface KnownLimit {
-  /** Units a month; null is unlimited. */
+  /** Null is unlimited. */
   units: number | null
   /** `performance.now()`; -Infinity if not read yet. */
   readAt: number
@@ -32,18 +31,16 @@ interface LeaseOptions {
 }
 
 /**
- * Per-node lease on an account's quota of one month. Takes units in batches, larger the faster they are spent and
- * single near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to
- * end.
+ * Per-node lease on an account's monthly quota. Takes units in batches, larger the faster they are spent and single
+ * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end.
  */
 export class Lease {
   readonly period: Period
   readonly limit: KnownLimit
   readonly #sql: Sql
   readonly #options: LeaseOptions
-  /** Units held by this node in the database. */
   #held = 0
-  /** Negative if units were spent on credit. */
+  /** Negative after spending on credit. */
   #left = 0
   #used = 0
   /** Units spent in the last lease, and size of the next. */
@@ -70,7 +67,7 @@ export class Lease {
     return true
   }
 
-  /** Spends at most `wanted` units. Returns their number, or null if the database is read-only. */
+  /** Returns the number, or null if the database is read-only. */
   async spend(wanted = 1): Promise<number | null> {
     while (this.#left <= 0) {
       if (!this.#options.canWrite()) return null
@@ -108,7 +105,6 @@ export class Lease {
     }
   }
 
-  /** Spends units that are not held, to be counted later. */
   spendOnCredit(units: number): void {
     this.#left -= units
     this.#settleLater()
@@ -127,7 +123,6 @@ export class Lease {
     return this.#left
   }
 
-  /** Resolves when all unspent units are returned. */
   settle(): Promise<void> {
     this.#settling = this.#settling.catch(() => {}).then(() => this.#settle())
     return this.#settling
@@ -137,7 +132,7 @@ export class Lease {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const taking = this.#taking
-    await this.#waitingForLease?.catch(() => {}) // waiting requests spend first
+    await this.#waitingForLease?.catch(() => {})
     await taking?.catch(() => {})
     const settled = this.#held
     const unspent = this.#left
@@ -193,8 +188,8 @@ export class Lease {
   }
 
   /**
-   * Keeps unwritten units and debt for a later settlement, although debt may then be counted twice. Drops the rest: no
-   * unit may be granted twice.
+   * Keeps unwritten units and debt for a later settlement, which may count debt twice. Drops the rest: no unit may be
+   * granted twice.
    */
   #restore(error: unknown, settled: number, unspent: number): never {
     const isCertain = wasNotExecuted(error)

@@ -16,7 +16,7 @@ export interface LeaseRequest {
 }
 
 export interface UsageRow {
-  /** Units a month; null is unlimited. */
+  /** Null is unlimited. */
   monthly_quota: number | null
   /** Units spent or held. */
   used: number
@@ -25,7 +25,7 @@ export interface UsageRow {
   held_until: Date | null
 }
 
-/** A lease takes at most 1/64 of the rest in advance. */
+/** At most 1/64 of the rest is leased in advance. */
 const share = 64
 
 const unlimited = Number.MAX_SAFE_INTEGER
@@ -37,8 +37,8 @@ export interface TakenLease {
 }
 
 /**
- * Leases `wanted` units or a share of the rest, but at least `needed` while any are left. The limit is in the account's
- * row, so leases never exceed it. A single unit counts as spent. Returns undefined if nothing is left.
+ * Leases `wanted` units or a share of the rest, but at least `needed`. The limit is in the account's row, so leases
+ * never exceed it. A single unit counts as spent. Returns undefined if nothing is left.
  */
 export async function takeLease(
   sql: Sql,
@@ -77,7 +77,6 @@ export async function settleLease(
     where account_id = ${accountId} and month = ${month}::date`
 }
 
-/** Settles a lease with units spent on credit: `unspent` is negative. */
 export async function settleDebt(
   sql: Sql,
   { accountId, month }: Period,

@@ -14,7 +14,6 @@ export function resetOf(instant: Date): number {
   return Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + 1, 1) / 1000
 }
 
-/** Returns no headers without a limit. */
 export function quotaHeaders(limit: number | null, used: number, now: Date): Record<string, string> {
   if (limit === null) return {}
   return {
@@ -27,13 +26,12 @@ export function quotaHeaders(limit: number | null, used: number, now: Date): Rec
 export interface Units {
   readonly count: number
   readonly headers: Record<string, string>
-  /** Refunds units (default: all) after a failure of the service. */
+  /** Default: all. */
   giveBack(count?: number): void
 }
 
 const maxKnownLimits = 10_000
 
-/** Validity of a limit read without a lease. */
 const limitTtlMs = 60_000
 
 export interface QuotaOptions {
@@ -56,8 +54,8 @@ export class Quota {
   }
 
   /**
-   * Spends at most `wanted` units; returns null if none is left. While the database is read-only, a limited account
-   * spends only held units, and those of others are counted later.
+   * Returns null if no unit is left. While the database is read-only, a limited account spends held units only, and
+   * those of others are counted later.
    * @throws Failure `read_only` if the lease has fewer units
    */
   async spend(accountId: string, wanted = 1): Promise<Units | null> {
@@ -65,11 +63,11 @@ export class Quota {
     const lease = this.#leaseOf(accountId, month)
     const count = (await spendFrom(lease, wanted)) ?? (await this.#spendUnleased(lease, wanted))
     if (count > 0) return this.#units(lease, count)
-    const isOver = monthOf(this.now()) !== month // the next month began meanwhile
+    const isOver = monthOf(this.now()) !== month
     return isOver ? await this.spend(accountId, wanted) : null
   }
 
-  /** Spends exactly `wanted` held units; returns null if there are fewer. */
+  /** Returns null if there are fewer. */
   spendHeld(accountId: string, wanted = 1): Units | null {
     const lease = this.#leaseOf(accountId, monthOf(this.now()))
     return lease.spendHeld(wanted) ? this.#units(lease, wanted) : null
@@ -111,7 +109,6 @@ export class Quota {
     return lease?.period.month === month ? lease.unspent : 0
   }
 
-  /** Returns unspent units when the node stops. */
   async settle(): Promise<void> {
     await Promise.allSettled([...this.#live].map(lease => lease.settle()))
   }

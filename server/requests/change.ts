@@ -12,7 +12,7 @@ interface ChangeContext {
 type Changed = { readonly state: RequestState; readonly action: Audit['action'] }
 
 /**
- * Returns the state after a change; null if nothing changes.
+ * Returns null if nothing changes.
  * @throws Failure `conflict` if the state does not allow it; `invalid_request` if the change is incomplete
  */
 export function applyChange(row: RequestState, change: RequestChange, context: ChangeContext): Changed | null {
@@ -49,7 +49,7 @@ function correct(state: RequestState, change: RequestChange, { hmacs }: ChangeCo
   if (state.state !== 'closed') state.subject_ids = subject_ids ?? null
 }
 
-/** Extends the period, within one month of receipt and only once (GDPR Art. 12(3)). */
+/** Within one month of receipt and only once (GDPR Art. 12(3)). */
 function extend(state: RequestState, row: RequestState, reason: string, { at, holidays }: ChangeContext): void {
   if (row.extension_reason === reason) return
   if (row.extended_at !== null)

@@ -33,7 +33,7 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * Creates a request, or returns the one that the same draft created.
+ * Returns the request that the same draft created.
  * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
 export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {

@@ -4,19 +4,19 @@ import { noId } from '../ids.ts'
 /** Stands for all sites. No site has this id. */
 export const everySite = noId
 
-/** Preferences to count. Addresses and numbers are not, because no purge removes them. */
+/** No purge removes them, so addresses and numbers are not counted. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
-/** Limit of policies and preferences, which strangers name, with their own row a day and site. */
+/** Strangers name policies and preferences. */
 export const maxGroupsPerDay = 500
 
-/** Value of the row of a day's other groups, which no policy or preference has. */
+/** The row of a day's other groups, a name that none has. */
 export const otherGroups = ''
 
 /** A subject with more records is not a person, such as `guest`. */
 const mostRecordsOfPerson = 1000
 
-/** True for a subject with too many records. Reads only the index by subject. */
+/** Reads only the index by subject. */
 export function isShared(sql: Sql, accountId: string, subject: Fragment): Fragment {
   return sql`exists (
     select 1 from consents where account_id = ${accountId} and subject_id = ${subject} offset ${mostRecordsOfPerson} limit 1)`
@@ -48,9 +48,9 @@ function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
  * CTEs up to `changes`: the effect of the CTE `entries` on the statistics of the groups `g` that meet `wanted`. All
  * earlier entries of these records must be counted. A record adds its state after its last entry (sign 1) and subtracts
  * that before its first (sign -1). A purged record's preferences keep their count: a purge is counted last. A person's
- * days in a group form a chain. A new day adds its link to the day before, and replaces the link of the day after. A
- * day's new policies and preferences get a row, the most frequent first, until there are `maxGroupsPerDay`; later ones
- * are counted in the row `otherGroups`, without persons. Rows are never removed.
+ * days in a group form a chain: a new day adds its link to the day before, and replaces that of the day after. A day's
+ * new policies and preferences get a row, the most frequent first, until there are `maxGroupsPerDay`; later ones are
+ * counted in `otherGroups`, without persons.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
   const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),

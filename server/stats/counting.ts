@@ -14,7 +14,7 @@ const maxLeavesPerBatch = 1000
 const timeoutCode = '57014'
 
 /**
- * Counts the log entries of all accounts. Can be stopped at any time and run on several nodes at once.
+ * Can be stopped at any time and run on several nodes at once.
  * @throws OperatorError at the end if an account failed
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
@@ -44,7 +44,7 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   return counted
 }
 
-/** Counts at most `most` leaves, and half as many after each timeout. Returns the end of what it counted. */
+/** Halves `most` after each timeout. Returns the end of what it counted. */
 async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; entries: number }> {
   const to = Math.min(behind.leaves + most, behind.size)
   const leaves = to - behind.leaves

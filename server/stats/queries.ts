@@ -58,7 +58,7 @@ export async function findUncounted(
   return row ?? { leaves: 0, revision: 0, ids: [] }
 }
 
-/** Returns false if another statement has counted since the progress was read. */
+/** Returns false if another statement has counted since. */
 export async function countLeaves(
   sql: Sql,
   accountId: string,
@@ -161,7 +161,7 @@ export interface GroupRow {
   readonly imported: number
 }
 
-/** With more uncounted entries, a response shows the job's state. */
+/** With more, a response shows the job's state. */
 const maxUncounted = 10_000
 
 /** Limit of their keys, if counted by preference. */
@@ -175,8 +175,8 @@ type By = NonNullable<StatsQuery['by']>
 const kinds = { site: 'all', policy: 'policy', country: 'country', preference: 'preference' } as const
 
 /**
- * Returns the total, the largest groups by name, and the sum of the others. `uncounted` is the number of entries that
- * the sums omit: none, or all if there are too many. One statement, because entries move from uncounted to counted.
+ * Returns the total, the largest groups by name, and the sum of the others. `uncounted` entries are omitted: none, or
+ * all if there are too many. One statement, because entries move to counted.
  */
 export function findGroups(
   sql: Sql,
@@ -215,7 +215,6 @@ export function findGroups(
     from places group by 1, 2, 3, 4 order by is_total desc, is_rest, value, site_id`
 }
 
-/** True for groups outside the largest with their own row. */
 function isRest(sql: Sql): Fragment {
   return sql`not is_total and (value = ${otherGroups} or row_number() over (
     partition by is_total order by value = ${otherGroups}, records desc, value, site_id) > ${maxGroups})`
@@ -271,7 +270,7 @@ function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fr
     from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
 }
 
-/** Counts a person on the first day since `first`, or on the first of all if that is null. */
+/** On the first day since `first`, or of all if that is null. */
 function sums(sql: Sql, first: Fragment | null): Fragment {
   const returned = first
     ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`
@@ -283,7 +282,7 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
-/** Returns the time of the last counted checkpoint that ended a run: no earlier entry is uncounted. */
+/** No entry before the last counted checkpoint that ended a run is uncounted. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

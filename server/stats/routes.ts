@@ -6,7 +6,6 @@ import { countList } from '../consents/list.ts'
 import { route } from '../http/route.ts'
 import { getStats } from './service.ts'
 
-/** Statistics with many uncounted entries take long. */
 const admission = new Admission({
   ...{ running: 3, perTenant: 1, waiting: 20, maxWaitMs: 4000 },
   message: 'Too many concurrent requests for statistics: try again in a few seconds.',

@@ -7,7 +7,6 @@ import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 /** No site has this id. */
 const unusedId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Counts nothing for a site of another account. */
 export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
   const { by, site_id, exact = false } = query
   const [total, ...groups] = await findGroups(

@@ -2,7 +2,6 @@ import type { Fragment, Sql } from 'postgres'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
-/** All records of a subject, or those with given ids or ids after one. */
 export interface Selection {
   readonly subjectId: string
   readonly ids: readonly string[] | undefined
@@ -66,7 +65,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Returns records deleted otherwise than by an erasure request, in the order of their ids. */
+/** Deleted otherwise than by an erasure request, in the order of ids. */
 export function findUnmarked(
   sql: Sql,
   accountId: string,
@@ -88,7 +87,7 @@ export function findUnmarked(
     order by c.id limit ${limit}`
 }
 
-/** Returns the batch's records whose audit entries were written, including purged ones. */
+/** Returns the records whose audit entries were written, including purged ones. */
 export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
   return sql<DeletedRow[]>`
     select c.id, c.site_id, h.created_at as deleted_at
@@ -105,7 +104,6 @@ export interface NearMatchRow {
   total: number
 }
 
-/** Returns other identifiers with the near form. */
 export function findNearMatches(
   sql: Sql,
   accountId: string,

@@ -36,11 +36,10 @@ export interface Deps {
   readonly sql: Sql
   readonly config: Pick<Config, 'purgeAfterDays'>
   readonly signer: Signer
-  /** HMAC key of subjects. */
   readonly subjectSecret: Uint8Array
 }
 
-/** Shared by a request's retries, so that the response names all their deletions. */
+/** Shared by a request's retries, so that the response names all deletions. */
 export interface Progress {
   readonly requestId: string
   /** Deadline (`performance.now()`). */
@@ -68,12 +67,12 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the remaining time: to check signing, then to delete, mark and verify. */
+/** Shares of the remaining time. */
 const shares = { readiness: 0.4, deletion: 0.3, marks: 0.3, verification: 0.5 } as const
 
 /**
- * Deletes a subject's selected live records in batches, until none is left, the response is full or the time is over;
- * then certifies the result. Can be retried with the same progress.
+ * Deletes a subject's live records in batches, until none is left, the response is full or the time is over; then
+ * certifies the result. Can be retried with the same progress.
  */
 export async function eraseSubject(
   deps: Deps,
@@ -144,7 +143,7 @@ async function deleteSelected(
     const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
-    if (deleted.length === 0) await delay(20 * Math.random()) // others have locked all of them
+    if (deleted.length === 0) await delay(20 * Math.random())
   }
   // A deletion that may have been written counts too.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
@@ -159,7 +158,7 @@ async function deleteSelected(
   }
 }
 
-/** Marks records deleted earlier, so that a restore shows the request. Returns false if some are left. */
+/** A restore shows the mark. Returns false if some are left. */
 async function markDeleted(
   sql: Sql,
   caller: Caller,
@@ -179,7 +178,7 @@ async function markDeleted(
     const page = { skip: skipped, after, limit: batchSize }
     const rows: readonly StateRow[] = await findUnmarked(sql, caller.accountId, subjectId, page)
     if (rows.length === 0 && after === null) return !isSkipped
-    after = rows.at(-1)?.id ?? null // at the end again from the start, because records may have been locked
+    after = rows.at(-1)?.id ?? null // from the start again at the end: records may have been locked
     if (rows.length === 0) continue
     await bisect(rows, markBatch, (id, error) => {
       isSkipped = true
@@ -196,7 +195,7 @@ async function findErased(sql: Sql, accountId: string, { erased, unanswered }: P
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the records that a purge would skip: those that do not verify, or not until the deadline. */
+/** Returns the records that do not verify, or not until the deadline. */
 async function findUnverified(
   sql: Sql,
   accountId: string,
@@ -247,7 +246,7 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns an HMAC, so that only the service and its responses to erasures can test a guess. */
+/** Only the service, and its responses to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

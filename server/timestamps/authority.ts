@@ -11,12 +11,10 @@ const requestTimeoutMs = 10_000
 
 const maxBytes = 64 * 1024
 
-/** Accepted between the timestamp and this node's clock. */
 const maxOffsetMs = backdatingToleranceMs
 
 /**
- * Requests a timestamp (RFC 3161) of a SHA-256. Verifies that it fits the query and its nonce, and that the certificate
- * is valid now.
+ * Requests a timestamp (RFC 3161) of a SHA-256. Verifies its query, nonce, and certificate.
  * @throws TimestampError
  */
 export async function requestTimestamp({ url, caFile }: Tsa, digest: Buffer, signal: AbortSignal): Promise<Buffer> {

@@ -23,7 +23,7 @@ const intervalMs = 15_000
 
 const maxPerRun = 100
 
-/** A starting node requests no timestamps of older checkpoints. */
+/** A starting node ignores older checkpoints. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
 /** Another node may store a checkpoint later than it is dated. */
@@ -31,10 +31,7 @@ const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000
 
-/**
- * Requests timestamps of checkpoints, newest first, because that covers all entries. Stops at a failure, and retries
- * with exponential backoff.
- */
+/** Newest first, because that covers all entries. Stops at a failure, and retries with exponential backoff. */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)
   return { name: 'timestamps', intervalMs, run: signal => stamper.run(signal) }

@@ -27,7 +27,6 @@ interface Ended {
   readonly stderr: string
 }
 
-/** @throws TimestampError if openssl cannot be run, or takes too long */
 function openssl(args: readonly string[], signal?: AbortSignal): Promise<Ended> {
   const options = { encoding: 'buffer', timeout: timeoutMs, killSignal: 'SIGKILL', signal } as const
   return new Promise((resolve, reject) => {

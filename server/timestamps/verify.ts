@@ -13,7 +13,7 @@ const processes = 4
 
 /**
  * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two
- * others. Removed last ones cannot be detected.
+ * others.
  */
 export async function* verifyTimestamps(
   { sql, signal, inspected }: Work,

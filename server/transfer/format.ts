@@ -1,12 +1,11 @@
-// An export is JSON Lines in UTF-8: a header, rows, and an end with the counts and the SHA-256 of all lines before.
-// Rows are PostgreSQL's JSON, never parsed here, so that no number or time changes.
+// JSON Lines in UTF-8: a header, rows, and an end with the counts and the SHA-256 of all lines before. Rows are never
+// parsed here, so that no number or time changes.
 
 import type { Fragment, ISql } from 'postgres'
 import * as z from 'zod'
 
 /**
  * All tables except `migrations`, each after those it references, with an order that does not depend on the collation.
- * A test compares them with the schema.
  */
 export const tables = {
   secrets: sql => sql`name collate "C"`,
@@ -42,7 +41,6 @@ function isTable(name: string): name is TableName {
   return Object.hasOwn(tables, name)
 }
 
-/** Incremented by every change of the format. */
 export const formatVersion = 1
 
 const Header = z.object({
@@ -85,7 +83,7 @@ export function readEnd(line: string): End | null {
   return line.startsWith('{"end":') ? (End.safeParse(parse(line)).data?.end ?? null) : null
 }
 
-/** Splits a row into table and unparsed JSON. */
+/** Leaves the JSON unparsed. */
 export function readRow(line: string): { readonly table: TableName; readonly row: string } | null {
   const [, table = '', row = ''] = /^\{"(\w+)":(\{.*\})\}$/s.exec(line) ?? []
   return isTable(table) ? { table, row } : null
@@ -108,7 +106,7 @@ export interface Line {
   readonly bytes: Buffer
 }
 
-/** Splits a stream into lines without dropping a byte. @throws RangeError for a line that is too long */
+/** Drops no byte. @throws RangeError for a line that is too long */
 export async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 0
   let rest: Buffer[] = []

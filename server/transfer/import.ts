@@ -104,7 +104,7 @@ const maxText = 1024 * 1024
 export async function importAll(sql: Sql, { source, name, signal }: ImportOrder, done: Transferred): Promise<void> {
   await sql.begin(async tx => {
     await configure(tx)
-    await lockSchema(tx) // a node that starts now waits
+    await lockSchema(tx)
     await requireEmpty(tx)
     const known = await listColumns(tx)
     let exportedAt = ''

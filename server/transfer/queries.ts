@@ -69,7 +69,6 @@ export async function findFilled(tx: ISql): Promise<TableName | undefined> {
   return undefined
 }
 
-/** Records the import in each account's log. */
 export async function recordImport(
   tx: ISql,
   { exportedAt, sha256 }: { readonly exportedAt: string; readonly sha256: string },

@@ -38,7 +38,7 @@ export function verifyDatabase(
       const anchor = config.signingKey && keyIdOf(config.signingKey)
       const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
       for await (const found of explainLossOf(config, verifyAll({ sql, signal, inspected }, scope))) {
-        host.onWait?.(null) // clears the spinner before findings are printed
+        host.onWait?.(null)
         yield found
       }
     } finally {

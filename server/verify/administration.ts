@@ -1,4 +1,4 @@
-// The entries of the administrators' log, replayed from the first, must give the stored settings.
+// Replaying an account's entries must give the stored settings.
 
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
@@ -35,7 +35,7 @@ class Verifier {
   readonly #findings: DatabaseFinding[] = []
   readonly #replay = new Replay()
   #last = 0
-  /** Hash of the last entry in hexadecimal; null before the first. */
+  /** In hexadecimal; null before the first entry. */
   #head: string | null = null
 
   constructor(work: Work, accountId: string) {

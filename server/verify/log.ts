@@ -20,7 +20,6 @@ interface AccountLog {
   readonly accountId: string
   readonly keys: KeyChain
   readonly kept: readonly SignedCheckpoint[]
-  /** False to skip the times of entries. */
   readonly withTimes: boolean
 }
 
@@ -28,9 +27,7 @@ type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpo
 
 const rowsPerPage = 200
 
-/**
- * Verifies that every leaf is there and covered, and that every checkpoint is signed and has the root of its leaves.
- */
+/** Verifies that every leaf is there and covered, and every checkpoint is signed and has the root of its leaves. */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
   const verifier = new LogVerifier(work.sql, log)
   const kept = log.kept.toSorted((one, other) => one.checkpoint.tree_size - other.checkpoint.tree_size)
@@ -64,7 +61,7 @@ async function* verifyUnlogged(
   } while (after)
 }
 
-/** Merges the checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
+/** Leaves checkpoints of more than `size` leaves in `kept`. */
 async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
@@ -97,7 +94,7 @@ class LogVerifier {
   #missing = 0
   #missingUntil = new Date(0)
   #complete = 0
-  /** Signed time of the last complete checkpoint, stored or kept: new entries must be younger. */
+  /** Signed time of the last complete checkpoint: new entries must be younger. */
   #before: Date | null = null
   #unknownRoot: string | null = null
   /** One change makes all later checkpoints wrong: only the first of each kind is reported. */
@@ -146,9 +143,7 @@ class LogVerifier {
     )
   }
 
-  /**
-   * Names entries without a leaf, unless there are more than missing leaves: one of a slow transaction may be young.
-   */
+  /** Names entries without a leaf, unless more than leaves are missing: one of a slow transaction may be young. */
   async findUnindexed(): Promise<DatabaseFinding[]> {
     const limit = Math.min(this.#missing, rowsPerPage)
     if (limit === 0) return []
@@ -241,7 +236,7 @@ class Leaves {
     this.#accountId = accountId
   }
 
-  /** Returns null without consuming the leaf if its index is not below `below`. */
+  /** Returns null, without consuming the leaf, from `below` on. */
   async next(below: number): Promise<DatedLeafRow | null> {
     if (this.#next === this.#page.length) await this.#readPage(below)
     const leaf = this.#page[this.#next]

@@ -5,7 +5,6 @@ import type { StoredRecord } from './queries.ts'
 
 export interface OriginScope {
   readonly accountId: string
-  /** Undefined if the database has none, or no record needs it. */
   readonly originSecret: Uint8Array | undefined
 }
 

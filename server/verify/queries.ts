@@ -32,7 +32,7 @@ export interface StoredRecord extends Identity, State {
   readonly digits: string | null
 }
 
-/** A version's entry and its hash in the log. Null if missing, even in `not null` columns. */
+/** Null if missing, even in `not null` columns. */
 export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
   readonly version: number | null
@@ -42,7 +42,7 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
-  /** Preferences as text, if a number in them may have more digits than a double. */
+  /** As text, if a number in them may have more digits than a double. */
   readonly digits: string | null
   readonly hash: Buffer | null
   readonly logged: Buffer | null
@@ -58,7 +58,7 @@ export interface LeafRow {
 }
 
 export interface DatedLeafRow extends LeafRow {
-  /** Time of the entry; null if its history lacks it. */
+  /** Null if the history lacks the entry. */
   readonly at: Date | null
 }
 
@@ -93,7 +93,7 @@ export interface Position {
 
 export interface Range {
   readonly after?: Position | null
-  /** Id of the last record; null for all. */
+  /** Null for all. */
   readonly upTo?: string | null
   readonly ids?: readonly string[]
 }
@@ -130,8 +130,8 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
 }
 
 /**
- * Returns a row per version, in order, with null for a missing part. One statement, so that a page is consistent.
- * `findFirstAnswers` gives the reason for `offset 0`.
+ * Returns a row per version, with null for a missing part. One statement, so that a page is consistent. `offset 0` as
+ * in `findFirstAnswers`.
  */
 export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
@@ -173,8 +173,8 @@ export interface LooseOrigins {
 }
 
 /**
- * Returns, in one row, which of the next origins lead to missing records, and the position after them; null at the end.
- * Without `offset 0`, 12,000 origins take 20 s instead of 50 ms.
+ * Returns which of the next origins lead to missing records, and the position after them; null at the end. Without
+ * `offset 0`, 12,000 origins take 20 s instead of 50 ms.
  */
 export function findLooseOrigins(sql: Sql, accountId: string, after: string, limit: number): Promise<LooseOrigins[]> {
   return sql<LooseOrigins[]>`
@@ -239,10 +239,7 @@ export function listCheckpoints(
     order by tree_size limit ${limit}`
 }
 
-/**
- * Refreshes the planner's statistics of tables that have doubled since the last `analyze`: with stale ones, plans take
- * hours. Does nothing on a read-only database.
- */
+/** Analyzes tables that have doubled since the last `analyze`: with stale statistics, plans take hours. */
 export async function analyzeFilled(sql: Sql): Promise<void> {
   const tables = await sql<{ name: string }[]>`
     select c.relname as name from pg_class c join pg_stat_user_tables s on s.relid = c.oid

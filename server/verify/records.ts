@@ -35,9 +35,9 @@ export interface Stored {
   /** Oldest first. Verified ones lose their preferences: a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
-  /** Leaf of the first entry; null until a checkpoint covers it. */
+  /** Of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** Versions with a number that JavaScript cannot represent; null for the record. */
+  /** With a number that JavaScript cannot represent; null for the record. */
   readonly inexact: (number | null)[]
 }
 
@@ -209,7 +209,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   return new Map(rows.map(row => [row.version, tryPublication(row)]))
 }
 
-/** Returns null for an entry that is not JSON, which `verifyAdministration` reports. */
+/** Null for an entry that is not JSON, which `verifyAdministration` reports. */
 function tryPublication(row: PublicationRow): Publication | null {
   try {
     return readPublication(row)
@@ -286,7 +286,7 @@ interface RecordFinding extends DatabaseFinding {
   readonly consent_id: string
 }
 
-/** Verifies page by page. Reads a record again before reporting it: it may have changed between two pages. */
+/** Reads a record again before reporting it: it may have changed between two pages. */
 export async function* inspectRecords(sql: Sql, accountId: string, range: Range): AsyncGenerator<InspectedPage> {
   for await (const records of readRecords(sql, accountId, range)) {
     const scope = await readScope(sql, accountId, records)
@@ -323,7 +323,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
   for (;;) {
     const { rows, end } = await page
     if (end) page = readPage(sql, accountId, { ...range, after: end })
-    page.catch(() => {}) // rethrown by `await page`
+    page.catch(() => {})
     for (const row of rows) {
       if (row.record_id === null) continue // taken from a record, which is reported
       add(lastOf(records, row, row.record_id), row)

@@ -5,7 +5,7 @@ type Values = Readonly<Record<string, unknown>>
 
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
-/** Settings by kind and id, as the entries state them: each member's JSON, or the SHA-256 of a longer one. */
+/** By kind and id: each member's JSON, or the SHA-256 of a longer one. */
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
@@ -89,7 +89,7 @@ function toState(values: Values): Map<string, string> {
   )
 }
 
-/** Returns the members of `other`, with `isWhole` of both, that differ. */
+/** Returns the members that differ: those of `other`, with `isWhole` of both. */
 function differences(one: Map<string, string>, other: Map<string, string>, isWhole: boolean): string[] {
   const names = isWhole ? new Set([...one.keys(), ...other.keys()]) : other.keys()
   return [...names].filter(name => one.get(name) !== other.get(name))

@@ -17,7 +17,7 @@ export interface Scope {
   readonly records: boolean
   /** Key to which all must chain; null for the newest kept checkpoint's, else the database's. */
   readonly anchor?: string | null
-  /** PEM file of the time-stamping authority. Default: timestamps are not verified. */
+  /** PEM file. Default: timestamps are not verified. */
   readonly tsaCa?: string | undefined
 }
 

@@ -34,7 +34,7 @@ const types: Record<string, PostgresType> = {
 /** README.md gives the reasons. */
 export const driverOptions = {
   connect_timeout: 3,
-  /** Seconds. By default a query can wait two minutes for a database that is down. */
+  /** Seconds. */
   backoff: (attempt: number) => Math.min(0.1, 0.01 * 2 ** attempt),
   max_pipeline: 0,
   fetch_types: false,

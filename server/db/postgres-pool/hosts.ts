@@ -8,10 +8,9 @@ export interface Connection {
 
 export type Open = (options: { readonly onclose: () => void; readonly prepare: boolean }) => Sql
 
-/** Divided among the hosts. */
 const connectTimeoutMs = 5000
 
-/** Hosts of a database, one of which accepts connections: a primary among its standbys. */
+/** Hosts of a database, one of which is the primary. */
 export class Hosts {
   readonly #opens: [Open, ...Open[]]
   readonly #isReplica: boolean
@@ -27,8 +26,7 @@ export class Hosts {
   }
 
   /**
-   * Tries the last connection's host first. Calls `discard` with each connection that fails or closes. Throws the last
-   * host's error.
+   * Tries the last host first. Calls `discard` with each connection that fails or closes. Throws the last host's error.
    */
   async connect(discard: (connection: Connection) => void, prepare: boolean): Promise<Connection> {
     let lastError: unknown

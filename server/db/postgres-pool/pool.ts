@@ -9,7 +9,7 @@ interface Waiting {
 
 const queueTimeoutMs = 5000
 
-/** A connection without a response is discarded; the statement timeout is 5 s. */
+/** The statement timeout is 5 s. */
 const answerTimeoutMs = 5500
 
 /**
@@ -34,7 +34,6 @@ export class Pool {
     this.#isUnlimited = isUnlimited
   }
 
-  /** Replaces the queue, `begin` and `end` of the driver's `Sql`. */
   get sql(): Sql {
     const builder = this.#hosts.openIdle()
     const own: Record<string, unknown> = {
@@ -160,7 +159,6 @@ function handlerOf(sql: Sql): Statement['handler'] {
   return (sql`` as unknown as Statement).handler
 }
 
-/** Returns true if the backend did not recognize a prepared statement. */
 function wasForgotten({ retried }: Statement): boolean {
   return retried?.code === '26000'
 }

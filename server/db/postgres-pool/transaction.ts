@@ -52,7 +52,6 @@ export function connectionError(code: string): Error {
   return Object.assign(new Error('the database did not answer'), { code })
 }
 
-/** Includes a backend's last message. */
 export function endsConnection(error: unknown): boolean {
   const { name, severity } = error as { name?: string; severity?: string }
   return name !== 'PostgresError' || severity === 'FATAL' || severity === 'PANIC'
