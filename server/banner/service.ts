@@ -10,7 +10,7 @@ import type { Place } from '../net/geo.ts'
 import { changeByToken, invalidToken, type Visit } from './change.ts'
 import { decodeConsentToken, encodeConsentToken, type TokenScope } from './consent-token.ts'
 
-/** Never from the page. */
+/** Facts from the visitor's connection, never from the page. */
 export interface Connection {
   readonly address: string | null
   readonly userAgent: string | null
@@ -76,7 +76,9 @@ function tokenConflict(): Failure {
   return new Failure('conflict', 'The consent_token was already used for another answer.')
 }
 
-/** At most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains. */
+/**
+ * Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains.
+ */
 async function createVisit(
   deps: Deps,
   caller: Caller,

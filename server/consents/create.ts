@@ -33,13 +33,13 @@ const maxAttempts = 3
 const itemsPerTurn = 100
 
 interface Extras extends Pick<Draft, 'place' | 'gpc'> {
-  /** Must be repeated with the key. Default: the draft. */
+  /** Body that must be repeated with the key. Default: the draft. */
   readonly body?: object
 }
 
 /**
- * Batched with the caller's other creates of this turn of the event loop. A key of the last 24 hours replays its first
- * response.
+ * Batches a create with the caller's others of this turn of the event loop. A key of the last 24 hours replays its
+ * first response.
  * @throws Failure `not_found` for a site; `conflict` for a key used with another body, a purged record, or a duplicate
  * (db/errors.ts)
  */
@@ -59,7 +59,7 @@ export function createConsent(
   })
 }
 
-/** All in one statement. Results are in row order. */
+/** Creates all in one statement. Results are in row order. */
 export async function createRows(
   deps: Deps,
   caller: Caller,
@@ -108,7 +108,7 @@ function openDrafts({ drafts, results }: Batch): Drafts {
 
 interface Built {
   readonly records: ReadonlyMap<number, NewRecord>
-  /** Unless their key replays a response. */
+  /** Drafts that contradict the notice, unless their key replays a response. */
   readonly rejected: ReadonlyMap<number, Failure>
 }
 
@@ -244,7 +244,7 @@ export function buildRecord(
   return Object.assign(record, { recordHash, link })
 }
 
-/** No update changes them, except the notice entry. */
+/** Returns the fields that no update changes, except the notice entry. */
 export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,

@@ -29,7 +29,8 @@ interface Run {
 }
 
 /**
- * One statement; results are in row order. A known origin replays its first record. Idempotent without a time limit.
+ * Imports all in one statement; results are in row order. A known origin replays its first record. Idempotent without a
+ * time limit.
  */
 export async function importRows(
   deps: Deps,

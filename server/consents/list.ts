@@ -50,7 +50,7 @@ function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilter
   return { siteId: site_id, from: end && now, to: end ?? now }
 }
 
-/** Soonest expiry first. @throws Failure `invalid_request` for other filters */
+/** Lists the soonest expiry first. @throws Failure `invalid_request` for other filters */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
@@ -83,7 +83,7 @@ export async function* pagesAfter({ next }: Page, read: (cursor: string) => Prom
   }
 }
 
-/** Never change, and name no person. */
+/** Filters that never change, and name no person. */
 const settledFilters: readonly string[] = ['site_id', 'imported', 'from', 'to'] satisfies FilterName[]
 
 /** True if a lagging replica has the same list. A person's may still show an erased record. */

@@ -3,7 +3,7 @@ import type { Fragment, Sql } from 'postgres'
 export interface Answers {
   readonly subject: Fragment
   readonly site: Fragment
-  /** Null for all. */
+  /** Key of the preferences; null for all. */
   readonly purpose: Fragment | null
   /** True to ignore imported answers. */
   readonly onlyWitnessed: boolean

@@ -4,7 +4,7 @@ import { findPolicyVersions } from './queries.ts'
 
 const maxSites = 10_000
 
-/** Without expiry: a record is not written if its version has changed. */
+/** Caches without expiry: a record is not written if its version has changed. */
 export class Policies {
   readonly #versions = new LRUCache<string, number>({ max: maxSites })
 

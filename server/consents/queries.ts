@@ -109,7 +109,10 @@ export function linksAndLocks(sql: Sql, accountId: string, links: readonly Batch
     )`
 }
 
-/** Repeat it wherever a batch is joined: the planner may read the whole table for each record. */
+/**
+ * Condition that an id is in a batch. Repeat it wherever a batch is joined: the planner may read the whole table for
+ * each record.
+ */
 export function among(sql: Sql, id: Fragment, records: readonly { readonly id: string }[]): Fragment {
   return sql`${id} = any (${toArrayLiteral(records.map(record => record.id))}::uuid[])`
 }
@@ -126,7 +129,7 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/** In any order. The subselect hides the array's length, with which each call would be planned anew. */
+/** Returns records in any order. The subselect hides the array's length, with which each call would be planned anew. */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -352,7 +355,7 @@ export function findActorNames(sql: Sql, accountId: string, id: string): Promise
     where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
 }
 
-/** The record hash covers them, but a record does not show them. */
+/** Returns fields that the record hash covers but a record does not show. */
 export async function findUnshown(
   sql: Sql,
   accountId: string,

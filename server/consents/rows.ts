@@ -112,7 +112,7 @@ export interface ChainRow {
 
 export interface StateRow extends ChainRow, State {}
 
-/** For a record that must still be at `version`. */
+/** Link for a record that must still be at `version`. */
 export interface BatchLink extends Link {
   readonly id: string
   readonly version: number

@@ -84,7 +84,7 @@ export interface Place extends PlaceRow {
 }
 
 /**
- * Oldest first.
+ * Returns the oldest first.
  * @throws Failure `internal_error` if a checkpoint does not verify by keys that chain to the anchor
  */
 export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {

@@ -18,7 +18,7 @@ const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
 /**
- * Default: the newest.
+ * Returns the newest by default.
  * @throws Failure `not_found`
  */
 export async function getCheckpoint({ sql }: Deps, accountId: string, query: CheckpointQuery = {}): Promise<string> {

@@ -94,7 +94,7 @@ export async function findCheckpoint(
   return row?.document
 }
 
-/** Default: the newest checkpoint that has one. */
+/** Returns that of the newest checkpoint by default. */
 export async function findTimestamp(sql: Sql, accountId: string, size?: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ token: Buffer }[]>`
     select token from timestamp_tokens where account_id = ${accountId}
@@ -116,7 +116,7 @@ interface Leaf {
   readonly hash: Buffer
 }
 
-/** Returns one of the first `size` leaves. Default: the newest version. */
+/** Returns one of the first `size` leaves, by default of the newest version. */
 export async function findLeaf(
   sql: Sql,
   accountId: string,
@@ -145,7 +145,7 @@ export interface PlaceRow {
   readonly size: number | null
 }
 
-/** Oldest first. */
+/** Returns the oldest first. */
 export function listPlaces(sql: Sql, accountId: string, id: string): Promise<PlaceRow[]> {
   return sql<PlaceRow[]>`
     select h.consent_id, h.version, h.created_at as at, l.hash, l.leaf_index::float8 as leaf_index,
@@ -164,7 +164,9 @@ export interface SubtreeRow {
   readonly leaves: Buffer | null
 }
 
-/** In the order of the ranges. Two statements, because in one JIT compilation takes longer than execution. */
+/**
+ * Returns rows in the order of the ranges. Two statements, because in one JIT compilation takes longer than execution.
+ */
 export async function listSubtrees(
   sql: Sql,
   accountId: string,
@@ -207,8 +209,8 @@ export function withTime(sql: Sql, accountId: string): Fragment {
 }
 
 /**
- * In the order of appending: by record, then those of the account, which `after` omits. So a record behind an entry of
- * the account was written later.
+ * Returns unlogged entries in the order of appending: by record, then those of the account, which `after` omits. So a
+ * record behind an entry of the account was written later.
  */
 export function listUnloggedEntries(
   sql: Sql,
@@ -234,7 +236,7 @@ export function listUnloggedEntries(
     order by consent_id = ${accountId}, consent_id, version limit ${limit}`
 }
 
-/** One statement. Fails with 23505 if another node has continued the same checkpoint. */
+/** Fails with 23505 if another node has continued the same checkpoint. */
 export async function insertCheckpoint(
   sql: Sql,
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,

@@ -43,8 +43,8 @@ interface SignerOptions {
 }
 
 /**
- * A private key signs; for a public one the operator's command, which reads the message from standard input and writes
- * the 64 bytes of the signature.
+ * Signs with a private key, or for a public one with the operator's command, which reads the message from standard
+ * input and writes the 64 bytes of the signature.
  */
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
@@ -216,7 +216,7 @@ interface Published extends KeyChain {
   readonly foreign: readonly number[]
 }
 
-/** The anchor comes first, then the newest. */
+/** Returns the anchor first, then the newest. */
 export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   const statements = await listKeyStatements(sql)
   const chain = readKeyChain(
@@ -231,7 +231,7 @@ export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   }
 }
 
-/** Chain to `trusted`, else to the database's own key, else to the first one. */
+/** Returns the keys that chain to `trusted`, else to the database's own key, else to the first one. */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<Published> {
   const seed = await findSecret(sql, 'signing')
   const [first = ''] = listIntroduced(await listDocuments(sql))

@@ -10,7 +10,7 @@ interface CommandRun {
 const maxOutputBytes = 4096
 
 /**
- * Its standard error is ours.
+ * Returns the standard output.
  * @throws Error whose message completes "the command …"
  */
 export function runSigningCommand(command: string, { message, keyId, timeoutMs }: CommandRun): Promise<Buffer> {

@@ -71,7 +71,7 @@ export function findPublications(sql: Sql, accountId: string, versions: readonly
     where e.account_id = ${accountId} and e.version = any (${toArrayLiteral(versions)}::integer[])`
 }
 
-/** Null until a checkpoint covers the record's first entry. */
+/** Returns null until a checkpoint covers the record's first entry. */
 export async function findFirstLeaf(sql: Sql, accountId: string, recordId: string): Promise<number | null> {
   const [row] = await sql<{ leaf_index: number | null }[]>`
     select leaf_index::float8 as leaf_index from log_entries

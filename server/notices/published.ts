@@ -18,8 +18,8 @@ export interface Found {
 const unheld: Found = { notice: null, isStrict: false }
 
 /**
- * Held notices do not expire; a version without a notice does 1 s after its lookup began. On a strict site, it is not
- * cached: consents would be rejected.
+ * Caches held notices without expiry, and a version without a notice for 1 s from the start of its lookup; never on a
+ * strict site, which would reject consents meanwhile.
  */
 export class PublishedNotices {
   readonly #held = new LRUCache<string, Found>({ max: maxEntries })

@@ -55,8 +55,8 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 }
 
 /**
- * Returns the number of purged records, without changed and locked ones. Strips the first `reach` audit entries.
- * Idempotency keys and origins stay, so that no retry or import creates a record again.
+ * Strips records and their first `reach` audit entries. Idempotency keys and origins stay, so that no retry or import
+ * creates a record again. Returns the number, without changed and locked records.
  */
 export async function purgeRecords(
   sql: Sql,
@@ -103,7 +103,7 @@ export async function purgeRecords(
   return row?.count ?? 0
 }
 
-/** Strips `reach` entries more before entry `version`; the last call sets the purge's time. Returns their number. */
+/** Strips `reach` more entries before entry `version`; the last call sets the purge's time. Returns their number. */
 export async function stripMore(
   sql: Sql,
   accountId: string,
@@ -128,7 +128,7 @@ export async function stripMore(
   return row?.count ?? 0
 }
 
-/** `pg_statistic` keeps sample values of purged columns. */
+/** Refreshes `pg_statistic`, which keeps sample values of purged columns. */
 export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
@@ -154,7 +154,7 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
     order by account_id, id limit ${limit}`
 }
 
-/** The slower clock counts, the node's or the database's. */
+/** Uses the slower clock, the node's or the database's. */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }

@@ -5,7 +5,7 @@ import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeL
 
 export const leaseMs = 1000
 
-/** Other nodes' leases end, and their units are returned. */
+/** Time in which another node's lease ends and its units are returned. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000

@@ -4,13 +4,13 @@ import { noId } from '../ids.ts'
 /** Stands for all sites. No site has this id. */
 export const everySite = noId
 
-/** No purge removes them, so addresses and numbers are not counted. */
+/** Preferences to count: not addresses and numbers, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
 /** Strangers name policies and preferences. */
 export const maxGroupsPerDay = 500
 
-/** The row of a day's other groups, a name that none has. */
+/** Value of the row of a day's other groups. */
 export const otherGroups = ''
 
 /** A subject with more records is not a person, such as `guest`. */

@@ -14,7 +14,7 @@ const maxLeavesPerBatch = 1000
 const timeoutCode = '57014'
 
 /**
- * Can be stopped at any time and run on several nodes at once.
+ * Counts all accounts. Can be stopped at any time and run on several nodes at once.
  * @throws OperatorError at the end if an account failed
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {

@@ -161,7 +161,7 @@ export interface GroupRow {
   readonly imported: number
 }
 
-/** With more, a response shows the job's state. */
+/** With more uncounted entries, a response shows the job's state. */
 const maxUncounted = 10_000
 
 /** Limit of their keys, if counted by preference. */
@@ -270,7 +270,7 @@ function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fr
     from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
 }
 
-/** On the first day since `first`, or of all if that is null. */
+/** Counts a person on the first day since `first`, or of all if that is null. */
 function sums(sql: Sql, first: Fragment | null): Fragment {
   const returned = first
     ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`
@@ -282,7 +282,7 @@ function sums(sql: Sql, first: Fragment | null): Fragment {
     coalesce(sum(g.imported), 0)::float8 as imported`
 }
 
-/** No entry before the last counted checkpoint that ended a run is uncounted. */
+/** Returns the time of the last counted checkpoint that ended a run: no earlier entry is uncounted. */
 export async function findCountedUntil(sql: Sql, accountId: string): Promise<Date | null> {
   const [row] = await sql<{ created_at: Date }[]>`
     with ${progress(sql, accountId)}

@@ -158,7 +158,7 @@ async function deleteSelected(
   }
 }
 
-/** A restore shows the mark. Returns false if some are left. */
+/** Marks records deleted earlier, which a restore shows. Returns false if some are left. */
 async function markDeleted(
   sql: Sql,
   caller: Caller,
@@ -246,7 +246,7 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Only the service, and its responses to erasures, can test a guess. */
+/** Returns an HMAC: only the service, and its responses to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

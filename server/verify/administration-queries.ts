@@ -3,7 +3,7 @@ import { accountState, keyState, siteState, tokensState, userState, verifiedNoti
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
 
-/** Null if the table or the log lacks the entry. */
+/** Columns are null if the table or the log lacks the entry. */
 export interface EntryRow {
   readonly version: number
   readonly document: string | null

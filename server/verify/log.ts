@@ -61,7 +61,7 @@ async function* verifyUnlogged(
   } while (after)
 }
 
-/** Leaves checkpoints of more than `size` leaves in `kept`. */
+/** Merges checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
 async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
   for (let after = 0; after < size; ) {
     const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
@@ -143,7 +143,10 @@ class LogVerifier {
     )
   }
 
-  /** Names entries without a leaf, unless more than leaves are missing: one of a slow transaction may be young. */
+  /**
+   * Names entries without a leaf, if no more than leaves are missing: a slow transaction's entry may still wait for
+   * one.
+   */
   async findUnindexed(): Promise<DatabaseFinding[]> {
     const limit = Math.min(this.#missing, rowsPerPage)
     if (limit === 0) return []

@@ -32,7 +32,7 @@ export interface StoredRecord extends Identity, State {
   readonly digits: string | null
 }
 
-/** Null if missing, even in `not null` columns. */
+/** Columns are null if missing, even `not null` ones. */
 export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
   readonly version: number | null
@@ -93,7 +93,7 @@ export interface Position {
 
 export interface Range {
   readonly after?: Position | null
-  /** Null for all. */
+  /** Id of the last record; null for all. */
   readonly upTo?: string | null
   readonly ids?: readonly string[]
 }

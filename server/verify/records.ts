@@ -28,16 +28,16 @@ export const maxEntriesPerPurge = 2000
 
 export interface Stored {
   readonly id: string
-  /** Of the last page read, which has the last entry. */
+  /** Read from the last page, which has the last entry. */
   record: StoredRecord | null
-  /** Of the first page read. */
+  /** Read from the first page. */
   readonly isPurged: boolean
   /** Oldest first. Verified ones lose their preferences: a history may exceed memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
   /** Of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** With a number that JavaScript cannot represent; null for the record. */
+  /** Versions with a number that JavaScript cannot represent; null for the record. */
   readonly inexact: (number | null)[]
 }
 
@@ -209,7 +209,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   return new Map(rows.map(row => [row.version, tryPublication(row)]))
 }
 
-/** Null for an entry that is not JSON, which `verifyAdministration` reports. */
+/** Returns null for an entry that is not JSON, which `verifyAdministration` reports. */
 function tryPublication(row: PublicationRow): Publication | null {
   try {
     return readPublication(row)
@@ -243,7 +243,7 @@ export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
-/** Skips records created while it runs, which might never end. */
+/** Skips records created while it runs, because it might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,

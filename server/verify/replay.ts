@@ -5,7 +5,7 @@ type Values = Readonly<Record<string, unknown>>
 
 const lists = { users: 'user', sites: 'site', keys: 'api_key' } as const
 
-/** By kind and id: each member's JSON, or the SHA-256 of a longer one. */
+/** Settings by kind and id: each member's JSON, or the SHA-256 of a longer one. */
 export class Replay {
   readonly #states = new Map<string, Map<string, string>>()
 
