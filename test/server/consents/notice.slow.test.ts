@@ -33,7 +33,7 @@ describe('POST /api/v1/consents › with a published notice', () => {
 
   it('answers 400 for a language that was not published, and creates the other rows of a batch', async () => {
     const answer = await owner.post({ site_id: owner.siteId, notice_locale: 'fr' })
-    const message = 'notice_locale: the notice of version 1 is published in de, en alone'
+    const message = 'notice_locale: the notice of version 1 is published only in de, en'
     expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request', message }])
     const records = ['fr', 'de'].map(notice_locale => ({ site_id: owner.siteId, notice_locale }))
     const batch = await owner.send('POST', '/batch', { body: { records } })
