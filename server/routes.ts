@@ -7,7 +7,6 @@ import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { noticeRoutes } from './notices/routes.ts'
-import { noticeSubjectRoutes } from './notices/subject-routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
 import { usageRoutes } from './quota/usage.ts'
 import { requestRoutes } from './requests/routes.ts'
@@ -25,7 +24,6 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof keyRoutes> &
   Deps<typeof siteRoutes> &
   Deps<typeof noticeRoutes> &
-  Deps<typeof noticeSubjectRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
   Deps<typeof usageRoutes> &
@@ -42,7 +40,6 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   keyRoutes(app, deps)
   siteRoutes(app, deps)
   noticeRoutes(app, deps)
-  noticeSubjectRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
   auditRoutes(app, deps)

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import { maxNoticeTextBytes, notices } from '../../src/contract/index.ts'
+import { maxNoticeTextBytes, noticeSubjects, notices } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { unknownSite } from '../failure.ts'
 import { wrongMediaType } from '../http/errors.ts'
 import { mediaType } from '../http/parsing.ts'
-import { Download, pathId, route } from '../http/route.ts'
+import { Download, pathId, RawJson, route } from '../http/route.ts'
 import type { NoticeKey } from './queries.ts'
 import * as service from './service.ts'
+import { getSubjects, type Deps as SubjectDeps } from './subjects.ts'
 
 /** A repeated change finds its own result. */
 const options = { isIdempotent: () => true }
@@ -18,7 +19,7 @@ const extensions: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 }
 
-export function noticeRoutes(app: FastifyInstance, deps: service.Deps): void {
+export function noticeRoutes(app: FastifyInstance, deps: service.Deps & SubjectDeps): void {
   route(app, notices.list, ({ params }, { caller }) => service.getNotices(deps, caller, siteOf(params)))
   route(app, notices.get, ({ params }, { caller }) => service.getNotice(deps, keyOf(params, caller)))
   route(
@@ -56,6 +57,10 @@ export function noticeRoutes(app: FastifyInstance, deps: service.Deps): void {
     ({ params, body }, { caller }) => service.publish(deps, caller, keyOf(params, caller), body),
     options,
   )
+  route(app, noticeSubjects, async ({ params, query }, { caller }) => {
+    const key = { siteId: siteOf(params), version: params.version }
+    return new RawJson(await getSubjects(deps, caller, key, query))
+  })
 }
 
 function siteOf(params: { readonly id: string }): string {

@@ -93,7 +93,7 @@ export async function verifyTimestamp(
     await writeFile(file, token)
     if ('query' in subject) await writeFile(query, subject.query)
     const time = readTime((await openssl(['ts', '-reply', '-in', file, '-text'], signal)).stdout.toString())
-    if (!time) return { time, problem: 'has no time', isForeign: false }
+    if (!time) return { time, problem: 'is unreadable', isForeign: false }
     const about = 'query' in subject ? ['-queryfile', query] : ['-digest', subject.digest.toString('hex')]
     const at = valid === 'then' ? ['-attime', String(Math.floor(time.getTime() / 1000))] : []
     const args = ['ts', '-verify', ...about, '-in', file, '-CAfile', caFile, ...at]

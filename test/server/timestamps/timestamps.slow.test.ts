@@ -140,9 +140,9 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
         sends(query => tsa.authority.reply(otherDigest(query))),
         ...(['invalid', 'the timestamp is of something else'] as const),
       ],
-      ['a rejection', sends(() => Buffer.from('3005300302010200', 'hex')), 'invalid', 'the timestamp has no time'],
-      ['garbage', sends(() => Buffer.from('<html>')), 'invalid', 'the timestamp has no time'],
-      ['nothing', sends(() => Buffer.alloc(0)), 'invalid', 'the timestamp has no time'],
+      ['a rejection', sends(() => Buffer.from('3005300302010200', 'hex')), 'invalid', 'the timestamp is unreadable'],
+      ['garbage', sends(() => Buffer.from('<html>')), 'invalid', 'the timestamp is unreadable'],
+      ['nothing', sends(() => Buffer.alloc(0)), 'invalid', 'the timestamp is unreadable'],
       ['10 MB', sends(() => Buffer.alloc(10_000_000)), 'status', 'the answer is larger than 65536 bytes'],
       ['an error', (_, response) => void response.writeHead(500).end('no'), 'status', 'the authority answered 500'],
       [

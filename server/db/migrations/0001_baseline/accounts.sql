@@ -97,7 +97,7 @@ create table usage (
   primary key (account_id, month)
 );
 
--- What all nodes share and nobody else may know, each made once, at the first start.
+-- Secrets that all nodes share, each created at the first start.
 create table secrets (
   name text primary key,
   value bytea not null

@@ -88,7 +88,7 @@ create index consents_imported_by_subject on consents (account_id, subject_id, s
 create index consents_to_purge on consents (account_id, deleted_at) where deleted_at is not null and purged_at is null;
 
 -- The key that a client gave to a create, so that its retry finds the record instead of making another. A row older than 24
--- hours counts as none. Without a foreign key to accounts: the record's site has the account already, and looking it up again
+-- hours is ignored. Without a foreign key to accounts: the record's site has the account already, and looking it up again
 -- took as long as storing the key.
 create table idempotency_keys (
   account_id uuid not null,
@@ -100,7 +100,7 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
--- Which origin made which imported record: one each, permanently. After a purge it is the mark that nothing may bring it back.
+-- Which origin made which imported record: one each, permanently. After a purge it prevents another import.
 create table origins (
   account_id uuid not null references accounts,
   origin bytea not null, -- HMAC of account id, system, a zero byte and id there, with a secret of this table's own
