@@ -74,17 +74,13 @@ function addRequestMetrics(registry: Registry): (summary: RequestSummary) => voi
   const rate = counter('consentctl_rate_limited_total', 'Requests over a rate limit.')
   const failures = counter(
     'consentctl_database_errors_total',
-    'Requests that failed because of the database, by the class of the SQLSTATE; `connection` if there was none.',
+    'Requests failed by the database, by class of the SQLSTATE, else `connection`.',
     'class',
   )
   const retries = counter(
     'consentctl_database_retries_total',
-    'Retries of work on the database, by the class of the SQLSTATE that it failed with.',
+    'Retried database work, by class of the SQLSTATE.',
     'class',
-  )
-  const bugs = counter(
-    'consentctl_gate_bugs_total',
-    'Values rejected by the database that a check before it should have rejected. Each is a bug.',
   )
   return summary => {
     const { method, route, error, serverError } = summary
@@ -94,7 +90,6 @@ function addRequestMetrics(registry: Registry): (summary: RequestSummary) => voi
     if (error === 'quota_exceeded') quota.inc()
     if (error === 'rate_limited') rate.inc()
     if (serverError?.code) failures.inc({ class: dbErrorClass(serverError.code) })
-    if (serverError && error === 'invalid_request') bugs.inc()
     for (const code of summary.retries) retries.inc({ class: dbErrorClass(code) })
   }
 }
