@@ -73,7 +73,7 @@ export class Monitor implements NodeState {
     }
   }
 
-  /** A read succeeds while an earlier write waits. */
+  /** Detects a lock: a read succeeds while an earlier write waits. */
   async #read(): Promise<void> {
     const sentAt = performance.now()
     await this.#clock.sample()

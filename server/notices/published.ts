@@ -36,7 +36,7 @@ export class PublishedNotices {
     return this.#held.get(key) ?? this.#unheld.get(key)
   }
 
-  /** One statement. Results are in the order of `wanted`. */
+  /** Reads in one statement. Results are in the order of `wanted`. */
   async find(sql: Sql, accountId: string, wanted: readonly SiteVersion[]): Promise<Found[]> {
     const found = wanted.map(one => this.peek(accountId, one))
     if (found.every(one => one !== undefined)) return found

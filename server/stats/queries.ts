@@ -154,7 +154,7 @@ export interface GroupRow {
   readonly records: number
   readonly persons: number
   readonly anonymous: number
-  /** True, of preferences. */
+  /** Of preferences: those that are true. */
   readonly accepted: number
   readonly withdrawn: number
   readonly deleted: number
@@ -167,7 +167,6 @@ const maxUncounted = 10_000
 /** Limit of their keys, if counted by preference. */
 const maxUncountedKeys = 30_000
 
-/** Limit of groups in a response. */
 const maxGroups = 1000
 
 type By = NonNullable<StatsQuery['by']>

@@ -144,8 +144,8 @@ class LogVerifier {
   }
 
   /**
-   * Names entries without a leaf, if no more than leaves are missing: a slow transaction's entry may still wait for
-   * one.
+   * Names entries without a leaf, unless they outnumber the missing leaves: a slow transaction's entry may still wait
+   * for one.
    */
   async findUnindexed(): Promise<DatabaseFinding[]> {
     const limit = Math.min(this.#missing, rowsPerPage)
