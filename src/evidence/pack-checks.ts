@@ -125,10 +125,10 @@ export function packChecks(
     ...(pack.files.has('checkpoint.tlog')
       ? [{ file: 'checkpoint.tlog', type: 'tlog_checkpoint', run: () => checkNotes(pack, keys) }]
       : []),
-    ...pack.administration.map((proved, index) => ({
+    ...pack.administration.map(proved => ({
       file: proved.file,
       type: 'account_entry',
-      run: () => checkAdministration(pack, proved, pack.administration[index - 1]),
+      run: () => checkAdministration(pack, proved),
     })),
   ]
 }
@@ -355,11 +355,13 @@ function requireIncluded(file: string, hash: Buffer, proof: InclusionProof, chec
   )
 }
 
-function requireEntry({ checkpoint }: Pack, { file, hash, entry, proof }: ProvedEntry): void {
+function requireEntry({ checkpoint, administration, notice }: Pack, { file, hash, entry, proof }: ProvedEntry): void {
   const { account_id, version } = entry
   need(file, account_id === checkpoint.account_id, 'is of another account')
   need(proofOf(file), proof.record_id === account_id && proof.version === version, 'is of another entry')
   requireIncluded(proofOf(file), hash, proof, checkpoint)
+  const before = [...administration, ...(notice ? [notice] : [])].find(one => one.entry.version === version - 1)
+  need(file, !before || entry.previous === before.hash.toString('hex'), 'does not follow the entry before it')
 }
 
 function checkEarlier(pack: Pack, { file, checkpoint: earlier, proof }: EarlierCheckpoint): string {
@@ -430,17 +432,18 @@ function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<Tr
       verify(null, Buffer.from(text), publicKey, signature) && signedNote(text, origin, publicKey, signature) === note,
   )
   need(file, isNote, 'is not the note of checkpoint.json by a key of the service')
+  const isOfAccount = /^consentctl\/[\w-]{43}\//.test(origin) && origin.slice(55) === checkpoint.account_id
+  need(file, isOfAccount, 'is of the log of another account')
   const proofs = { 'record.tlog-proof': last, ...(notice && { 'notice.tlog-proof': notice.proof }) }
   for (const [name, { leaf_index, path }] of Object.entries(proofs))
     need(name, requireFile(files, name).toString() === tlogProof(leaf_index, path, note), 'is another proof')
   return 'signed by a key of the service; it and the .tlog-proof files are as checkpoint.json and the proofs'
 }
 
-function checkAdministration(pack: Pack, proved: ProvedEntry, before: ProvedEntry | undefined): string {
+function checkAdministration(pack: Pack, proved: ProvedEntry): string {
   const { file, entry, proof } = proved
   requireEntry(pack, proved)
   need(file, file === `administration/${entry.version}.json`, 'has another version than its name')
-  const isNext = before?.entry.version === entry.version - 1
-  need(file, !isNext || entry.previous === before.hash.toString('hex'), 'does not follow the entry before it')
+  need(file, entry.version !== pack.notice?.entry.version, 'has the version of notice.json')
   return `${entry.action} at ${entry.at}; it is leaf ${proof.leaf_index} of checkpoint.json`
 }

@@ -1,5 +1,6 @@
 import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
 import { CliError } from '../../errors/errors.ts'
+import { keyIdOf, publicPem } from '../../evidence/keys.ts'
 import { NotValid, type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
 import { type PackCheck, packChecks, requireListed, requireSums } from '../../evidence/pack-checks.ts'
 import { listFile, sumsFile } from '../../evidence/pack-names.ts'
@@ -60,6 +61,9 @@ async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): P
   if (row.result === 'not_valid') return { row, list: null }
   const list = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
   requireListed(files, list.files)
+  const key = readIn(files, 'profile-key.pem', readPem)
+  if (keyIdOf(key) !== list.key_id || publicPem(key) !== requireFile(files, 'profile-key.pem').toString())
+    throw new NotValid('profile-key.pem', `is not the PEM of the key of ${listFile}`)
   const detail = `${row.detail}; all ${list.files.length} files that it lists are as they were; later changes are not known`
   return { row: { ...row, detail }, list }
 }
@@ -106,26 +110,27 @@ function refusal(file: string, { message }: NotValid): VerdictRow {
   return { file, type: null, result: 'not_valid', signed_by: null, issued_at: null, detail: `it ${message}` }
 }
 
+function readIn<T>(files: PackFiles, file: string, read: (text: string, name: string) => T): T {
+  const text = requireFile(files, file).toString()
+  try {
+    return read(text, file)
+  } catch (error) {
+    throw error instanceof CliError ? new NotValid(file, error.message.replace(`${file} `, '')) : error
+  }
+}
+
 /** @throws NotValid if the keys of the pack contradict each other */
 function keysOf(files: PackFiles, { service, profile }: PackKeys): FindKeys {
-  const readIn = <T>(file: string, read: (text: string, name: string) => T): T => {
-    const text = requireFile(files, file).toString()
-    try {
-      return read(text, file)
-    } catch (error) {
-      throw error instanceof CliError ? new NotValid(file, error.message.replace(`${file} `, '')) : error
-    }
-  }
   return async signer => {
     const elsewhere = signer === 'service' ? service : profile
     if (elsewhere) return await elsewhere(signer)
     if (signer === 'profile') {
-      const byId = trusted([readIn('profile-key.pem', readPem)])
+      const byId = trusted([readIn(files, 'profile-key.pem', readPem)])
       const source = 'the one in the pack itself, which shows only that nothing was changed since'
       return { byId, sourceOf: () => source, none: 'not the one in the pack itself' }
     }
     return {
-      byId: readIn('consent-keys.json', readKeySet),
+      byId: readIn(files, 'consent-keys.json', readKeySet),
       sourceOf: () => 'the one in the pack itself: compare its id with the operator of the service',
       none: 'none of those in the pack itself',
     }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { createHash, sign } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -8,10 +9,13 @@ import { judge } from '../../../src/commands/verify/judge.ts'
 import { type FindKeys, readKeySet, trusted } from '../../../src/commands/verify/keys.ts'
 import { verifyPack } from '../../../src/commands/verify/pack.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
+import { type Event, entryId, linkOf, system } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { keyIdOf, publicPem } from '../../../src/evidence/keys.ts'
+import { leafHash, nodeHash } from '../../../src/evidence/merkle.ts'
 import { consistencyRanges, inclusionRanges } from '../../../src/evidence/ranges.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
+import { noteText, signedNote } from '../../../src/evidence/tlog.ts'
 import { historyOf, id, purgedAnew } from './chains.ts'
 import {
   eventsOf,
@@ -291,6 +295,55 @@ function deleteRecord(files: Files): void {
 
 const upperCase = (text: string) => text.toUpperCase()
 
+const accountId: string = JSON.parse(examples['checkpoint'] ?? '').account_id
+
+/** The notes of the pack under the name of another account, signed by the service. */
+function renamed(account: string): (files: Files) => void {
+  return files => {
+    const note = String(files.get('checkpoint.tlog'))
+    const origin = `${note.split('\n')[0]}`.replace(accountId, account)
+    const [, size = '', root = ''] = note.split('\n')
+    const text = noteText(origin, { size: Number(size), root: Buffer.from(root, 'base64') })
+    const other = signedNote(text, origin, serviceKey, sign(null, Buffer.from(text), serviceKey))
+    for (const name of ['checkpoint.tlog', 'record.tlog-proof', 'notice.tlog-proof'])
+      files.set(name, String(files.get(name)).replace(note, other))
+  }
+}
+
+/** The pack in one checkpoint of four leaves, whose last one is an entry of the account, made of the one after the notice. */
+function withNext(change: (entry: Json) => Json): (files: Files) => void {
+  return files => {
+    const hashOf = (text: string) => createHash('sha256').update(text).digest()
+    const notice = String(files.get('notice.json'))
+    const previous = hashOf(notice).toString('hex')
+    const entry = change({ ...JSON.parse(notice), version: 5, action: 'site_updated', previous })
+    const file = `administration/${entry.version}`
+    files.set(`${file}.json`, JSON.stringify(entry))
+    const recorded = history.slice(0, 2).map(({ hash }) => Buffer.from(hash ?? '', 'hex'))
+    const leaves = [hashOf(notice), ...recorded, hashOf(JSON.stringify(entry))].map(leafHash)
+    const [left, right] = [leaves.slice(0, 2), leaves.slice(2)].map(pair =>
+      nodeHash(pair[0] as Buffer, pair[1] as Buffer),
+    )
+    const root_hash = nodeHash(left as Buffer, right as Buffer).toString('hex')
+    const prove = (record_id: string, version: number, leaf_index: number) => ({
+      ...{ record_id, version, leaf_index, tree_size: 4, root_hash },
+      leaf_hash: leaves[leaf_index]?.toString('hex'),
+      path: [leaves[leaf_index ^ 1], leaf_index < 2 ? right : left].map(node => node?.toString('hex')),
+    })
+    const checkpoint = changed('checkpoint', () => ({ tree_size: 4, previous_size: 0, root_hash }))
+    for (const name of [...files.keys()]) if (/^checkpoints|tlog/.test(name)) files.delete(name)
+    const record = history[0]?.consent_id ?? ''
+    files.set('checkpoint.json', checkpoint)
+    files.set('notice.inclusion.json', JSON.stringify(prove(accountId, 4, 0)))
+    files.set('record-first.inclusion.json', JSON.stringify(prove(record, 1, 1)))
+    files.set('record.inclusion.json', JSON.stringify(prove(record, 2, 2)))
+    files.set(`${file}.inclusion.json`, JSON.stringify(prove(accountId, entry.version, 3)))
+    const { path } = prove(record, 2, 2)
+    const inclusion = { leaf_index: 2, path, checkpoint, timestamp: null, previous: null }
+    resign('receipt.json', () => ({ inclusion }))(files)
+  }
+}
+
 it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: RegExp]>([
   ['without README.txt', files => files.delete('README.txt'), /README\.txt: it is missing/, /README\.txt is missing/],
   ['without index.html', files => files.delete('index.html'), /index\.html: it is missing/, /index\.html is missing/],
@@ -393,6 +446,30 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
     /checkpoint\.tlog: it is not the note of checkpoint\.json/,
     /its note is of another checkpoint/,
   ],
+  [
+    'with a note of another account',
+    renamed(accountId.replace(/.$/, '0')),
+    /checkpoint\.tlog: it is of the log of another account/,
+    /its note is of another account/,
+  ],
+  [
+    'with an entry that does not follow the notice',
+    withNext(entry => ({ ...entry, previous: 'a'.repeat(64) })),
+    /administration\/5\.json: it does not follow the entry before it/,
+    /an entry does not follow the one before/,
+  ],
+  [
+    'with another entry of the version of the notice',
+    withNext(entry => ({ ...entry, version: 4, previous: null })),
+    /administration\/4\.json: it has the version of notice\.json/,
+    /an entry has the version of notice\.json/,
+  ],
+  [
+    'with a number for an address',
+    edit('history.json', answer => ({ ...answer, ip_network: 5 })),
+    /history\.json: it is not of its kind \(ip_network\)/,
+    /ip_network is not as its schema says/,
+  ],
 ])('a pack %s is not valid', async (what, change, ours, python) => {
   const { rows, inPython } = await verifyChanged(what, change)
   const refused = rows.filter(({ result }) => result === 'not_valid')
@@ -407,6 +484,67 @@ it('a pack whose record lacks names that may be null is valid', async () => {
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
   expect(inPython).toBe('evidence pack is valid')
 })
+
+it('a pack with the entry after the notice is valid', async () => {
+  const { rows, inPython } = await verifyChanged(
+    'with the next entry',
+    withNext(entry => entry),
+  )
+  expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
+  expect(inPython).toBe('evidence pack is valid')
+})
+
+it('a pack with another PEM of a profile than that of its key is not valid, although the key is given', async () => {
+  const files = new Map(examplePack)
+  const pem = publicPem(profileKey)
+  for (const other of [publicPem(serviceKey), pem.trim()]) {
+    const pack = sealed(new Map([...files].filter(([name]) => !isList(name))).set('profile-key.pem', other))
+    for (const [file, content] of pack) put(`another profile/${file}`, content)
+    const path = join(folder, 'another profile')
+    const given = { profile: findKeys, service: findKeys }
+    const rows = await verifyPack('pack', new Map([...pack].map(([file, text]) => [file, Buffer.from(text)])), given)
+    expect(rows[0]?.detail).toBe('it is not the PEM of the key of pack.json')
+    expect(verifyInPython([path]).get(path)).toBe('not valid: profile-key.pem is not the PEM of its key')
+  }
+})
+
+it('a purged history whose first entry has a salt is not valid', () => {
+  const [first, last, purge] = historyOf('created', 'deleted', 'purged') as [AuditEntry, AuditEntry, AuditEntry]
+  const link = (entry: AuditEntry, previous: string, salt: Buffer) => {
+    const linked = linkOf(
+      {
+        ...{ id, version: entry.version, action: entry.action, actor: system, at: new Date(entry.created_at) },
+        ...{ previous: Buffer.from(previous, 'hex'), state: { ...entry, preferences: {} } },
+      } as Event,
+      salt,
+    )
+    const hashes = { payload_hash: linked.payloadHash.toString('hex'), hash: linked.hash.toString('hex') }
+    const actor = { changed_by: 'system' as const, actor_id: null }
+    return { ...entry, ...actor, preferences: {}, record_hash: null, id: entryId(linked.hash), ...hashes }
+  }
+  const salt = Buffer.alloc(16, 1)
+  const created = { ...link(first, '00'.repeat(32), salt), salt: salt.toString('hex') }
+  const deleted = { ...link(last, created.hash, salt), salt: null }
+  const verify = (entries: AuditEntry[]) => {
+    const path = put('history.json', JSON.stringify({ data: entries }))
+    return [verifyAudit(id, entries), verifyInPython([path]).get(path)]
+  }
+  expect(verify(purgedAnew([{ ...created, salt: null }, deleted, purge]))).toEqual([
+    expect.objectContaining({ result: 'ok' }),
+    'history is valid',
+  ])
+  expect(verify(purgedAnew([created, deleted, purge]))).toEqual([
+    expect.objectContaining({ detail: expect.stringMatching(/^version 1: /) }),
+    'not valid: version 1: it has no salt, or has what was purged',
+  ])
+})
+
+it('a large history is read in a time that is linear in its size', () => {
+  const path = put('history.json', JSON.stringify({ data: historyOf('created'), note: '['.repeat(1_000_000) }))
+  expect(verifyInPython([path]).get(path)).toBe('history is valid')
+})
+
+const isList = (name: string) => ['pack.json', 'SHA256SUMS'].includes(name)
 
 async function verifyChanged(name: string, change: (files: Files) => unknown) {
   const files: Files = new Map([...examplePack].filter(([file]) => !['pack.json', 'SHA256SUMS'].includes(file)))
