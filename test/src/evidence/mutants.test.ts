@@ -24,6 +24,7 @@ import {
   history,
   profileKey,
   proofOf,
+  purgeReceipt,
   rootOf,
   sealed,
   serviceKey,
@@ -203,6 +204,15 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     () => changed('erasure certificate', () => ({ purge_after_days: 31 })),
     /contradicts itself in its statement/,
     /its statement contradicts its other fields/,
+  ],
+  [
+    'a receipt of a purge with a zero before its count',
+    () =>
+      purgeReceipt(
+        'personal data of 01 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
+      ),
+    /contradicts its purge certificates/,
+    /its statement is not what its purge certificates say/,
   ],
   [
     'a manifest that counts more records than its sites',
