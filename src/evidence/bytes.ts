@@ -1,14 +1,14 @@
 import { hash, randomFillSync } from 'node:crypto'
 
 /**
- * Returns the SHA-256 (FIPS 180-4) of bytes, or of text in UTF-8. Asks `hash` for a string, because it allocates each Buffer
- * separately, which takes four times as long.
+ * SHA-256 (FIPS 180-4) of bytes, or of text in UTF-8. `hash` returns a string, because allocating its Buffer takes four
+ * times as long.
  */
 export function sha256(data: Buffer | string): Buffer {
   return Buffer.from(hash('sha256', data, 'binary'), 'latin1')
 }
 
-/** Builds the input of a hash in one reused buffer, because a Buffer per part would take longer than the hash. */
+/** One reused buffer: a Buffer per part would take longer than the hash. */
 export class Preimage {
   #bytes = Buffer.allocUnsafe(1024)
   #length = 0
@@ -26,7 +26,7 @@ export class Preimage {
   }
 
   text(text: string): this {
-    this.#reserve(3 * text.length) // a UTF-16 code unit takes at most 3 bytes in UTF-8
+    this.#reserve(3 * text.length) // at most 3 bytes per UTF-16 code unit
     this.#length += this.#bytes.write(text, this.#length)
     return this
   }
@@ -37,7 +37,7 @@ export class Preimage {
     return this
   }
 
-  /** Writes the value modulo 256. */
+  /** Modulo 256. */
   uint8(value: number): this {
     this.#reserve(1)
     this.#bytes[this.#length] = value
@@ -70,7 +70,7 @@ export class Preimage {
   }
 }
 
-/** Formats 32 hexadecimal digits as a UUID. */
+/** 32 hexadecimal digits to a UUID. */
 export function idOf(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
@@ -82,7 +82,7 @@ export function idBytes(id: string): Buffer {
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
-/** Returns up to 4096 random bytes from a pool, because a call of the generator takes longer than a hash. */
+/** Up to 4096, from a pool: a call of the generator takes longer than a hash. */
 export function pooledBytes(length: number): Buffer {
   if (used + length > pool.length) {
     randomFillSync(pool)

@@ -1,29 +1,22 @@
 import canonicalize from 'canonicalize'
 
-/** Returns canonical JSON (JCS, RFC 8785) in UTF-8. */
+/** JCS (RFC 8785) in UTF-8. */
 export function jcs(value: object): Buffer {
   return Buffer.from(canonical(value))
 }
 
-/**
- * Returns canonical JSON (JCS, RFC 8785).
- *
- * @throws for lone surrogates and NaN
- */
+/** JCS (RFC 8785). @throws for lone surrogates and NaN */
 export function canonical(value: object): string {
   if (isPlain(value)) return JSON.stringify(sortNames(value))
   return canonicalize(value) ?? ''
 }
 
-/** Compares by canonical JSON, ignoring the order of names. */
+/** The order of names does not matter. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return canonicalize(one) === canonicalize(other)
 }
 
-/**
- * Returns true if `JSON.stringify` with sorted names writes the canonical form. Excludes names that look like numbers, because
- * objects enumerate those first.
- */
+/** True if `JSON.stringify` with sorted names is canonical. Objects enumerate names that look like numbers first. */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value === 'number') return Number.isFinite(value)

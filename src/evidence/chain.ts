@@ -1,14 +1,14 @@
 import { idOf, Preimage, pooledBytes, sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 
-/** State of a record after the event of an audit entry. */
+/** Of a record after an event. */
 export interface State {
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, unknown>>
   readonly policy_version: number
 }
 
-/** Fields of a record that no update changes. */
+/** Never updated. */
 export interface Identity {
   readonly site_id: string
   readonly consent_id: string | null
@@ -17,25 +17,25 @@ export interface Identity {
   readonly region: string | null
   readonly user_agent: string | null
   readonly ip_network: string | null
-  /** BCP 47 language of the notice text shown, as claimed by the sender. */
+  /** BCP 47 language of the notice shown, as reported by the sender. */
   readonly notice_locale?: string | null
-  /** Version of the account's entry that published the notice; null if no notice is linked. */
+  /** Version of the account's entry that published the notice; null without one. */
   readonly notice_entry?: number | null
-  /** Origin of an imported record as claimed by the importer: the system, the record's ID there, and a proof there. */
+  /** As reported by the importer: the system, the record's id there, and a proof there. */
   readonly origin_system?: string | null
   readonly origin_id?: string | null
   readonly origin_evidence?: string | null
 }
 
-/** Facts of an entry, most of them claims by its sender. The entry's hash covers them, so they can be verified after a purge. */
+/** Mostly as reported by the sender. The entry's hash covers them, so they stay verifiable after a purge. */
 export interface Facts {
-  /** SHA-256 of the source file of an imported entry, in lower-case hexadecimal. */
+  /** Of an imported entry's source file, in lower-case hexadecimal. */
   readonly file_sha256?: string
-  /** Time of the person's answer as claimed by the importer, in UTC with milliseconds. */
+  /** Time of the answer, as reported by the importer; UTC with milliseconds. */
   readonly given_at?: string
-  /** True if the request had the header `Sec-GPC: 1`. */
+  /** The request had `Sec-GPC: 1`. */
   readonly gpc?: boolean
-  /** True if an erasure request deleted the record, or covers its earlier deletion. */
+  /** An erasure request deleted the record, or covers its earlier deletion. */
   readonly erased?: boolean
 }
 
@@ -46,7 +46,7 @@ export interface FactColumns {
   readonly erased: boolean | null
 }
 
-/** Returns undefined if all columns are null. */
+/** Undefined if all columns are null. */
 export function readFacts({ file_sha256, given_at, gpc, erased }: FactColumns): Facts | undefined {
   if (file_sha256 === null && given_at === null && gpc === null && erased === null) return undefined
   return {
@@ -60,7 +60,7 @@ export function readFacts({ file_sha256, given_at, gpc, erased }: FactColumns): 
 /** `restored_despite_erasure`: an erasure request covered the record. */
 export type Action = 'created' | 'imported' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
 
-/** Returns the first deletion since the record was last live; undefined if it is live. */
+/** The first deletion since the record was last live; undefined if it is live. */
 export function findDeletion<Entry extends { readonly action: string | null }>(
   entries: readonly Entry[],
 ): Entry | undefined {
@@ -72,7 +72,7 @@ export type Actor =
   | { readonly kind: 'api_key' | 'user' | 'site_token'; readonly id: string }
   | { readonly kind: 'system'; readonly id: null }
 
-/** Actor for changes by the service itself: a schedule or the operator. */
+/** The service itself: a schedule or the operator. */
 export const system: Actor = { kind: 'system', id: null }
 
 export interface Event {
@@ -85,9 +85,9 @@ export interface Event {
   readonly previous: Buffer | null
   readonly state: State
   readonly facts?: Facts | undefined
-  /** Hash of the identity; only in the first entry and in a purge, which removes most of the identity. */
+  /** Only in the first entry and in a purge, which removes most of the identity. */
   readonly recordHash?: Buffer
-  /** Hash of what a purge leaves of the previous entries; only in the purge's entry. */
+  /** Of what a purge leaves of the previous entries; only in the purge's entry. */
   readonly historyHash?: Buffer
 }
 
@@ -97,7 +97,7 @@ export interface Link {
   readonly hash: Buffer
 }
 
-/** Domain separation: a prefix per kind of hash, so that none can pass for another. */
+/** Domain separation: one kind of hash cannot pass for another. */
 const domain = {
   payload: 0x00,
   entry: 0x01,
@@ -110,8 +110,8 @@ const preimage = new Preimage()
 const none = { hash: Buffer.alloc(32), id: Buffer.alloc(16) } as const
 
 /**
- * Returns `SHA-256(0x02 || salt || JCS(identity))`. The salt is that of the containing entry: after its purge, nobody can test
- * a guess of the subject against the hash.
+ * `SHA-256(0x02 || salt || JCS(identity))`. The salt is the entry's: after its purge, no guess of the subject can be
+ * tested.
  */
 export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   const { consent_id, country, ip_network, region, site_id, subject_id, user_agent } = identity
@@ -133,15 +133,18 @@ export function hashRecord(identity: Identity, salt: Buffer): Buffer {
   return preimage.start().uint8(domain.record).bytes(salt).text(text).sha256()
 }
 
-/** Returns `SHA-256(0x03 || JCS([[accepted, policy_version], …]))` of what a purge leaves of the previous entries, oldest first. */
+/**
+ * `SHA-256(0x03 || JCS([[accepted, policy_version], …]))` of what a purge leaves of the previous entries, oldest
+ * first.
+ */
 export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_version'>[]): Buffer {
   const left = entries.map(({ accepted, policy_version }) => [accepted, policy_version])
   return preimage.start().uint8(domain.history).text(canonical(left)).sha256()
 }
 
 /**
- * Returns `SHA-256(0x00 || salt || JCS(payload))`. The payload is the preferences, plus the entry's record and history
- * hashes if it has them. It has only the personal part of the state, so that the rest can be verified after a purge.
+ * `SHA-256(0x00 || salt || JCS(payload))`. The payload is the personal part of the state: the preferences, and the
+ * entry's record and history hashes if any. The rest stays verifiable after a purge.
  */
 export function hashPayload(
   preferences: State['preferences'],
@@ -155,7 +158,7 @@ export function hashPayload(
 }
 
 /**
- * Returns `SHA-256(0x01 || previous || id || version || action || actor || time || accepted || policy version ||
+ * `SHA-256(0x01 || previous || id || version || action || actor || time || accepted || policy version ||
  * SHA-256(JCS(facts)) || payload hash)`. README.md has the encodings.
  */
 export function hashEntry(event: Omit<Event, 'recordHash' | 'historyHash'>, payloadHash: Buffer): Buffer {
@@ -189,7 +192,7 @@ export function linkOf(event: Event, salt = newSalt()): Link {
   return { salt, payloadHash, hash: hashEntry(event, payloadHash) }
 }
 
-/** Returns a UUID version 8 (RFC 9562 section 5.8) from the first 16 bytes of the hash. */
+/** A UUIDv8 (RFC 9562 section 5.8) from the first 16 bytes. */
 export function entryId(hash: Buffer): string {
   const bytes = Buffer.from(hash.subarray(0, 16))
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
@@ -201,7 +204,7 @@ function addPrefixed(text: string): void {
   preimage.uint8(text.length).text(text)
 }
 
-/** A stored entry, possibly tampered with. */
+/** As stored, possibly tampered with. */
 export interface ChainEntry extends State {
   readonly version: number
   readonly action: string
@@ -212,20 +215,17 @@ export interface ChainEntry extends State {
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
   readonly hash: Buffer
-  /** True if the payload was verified and the preferences dropped. */
+  /** The payload was verified and the preferences dropped. */
   readonly isPayloadVerified?: boolean
 }
 
-/**
- * Drops the preferences of an entry that matches its payload hash. Not for a record's first entry or a purge: their payloads
- * contain other hashes.
- */
+/** Drops verified preferences. Not for a first entry or a purge: their payloads contain other hashes. */
 export function dropVerified(entry: ChainEntry): ChainEntry {
   if (entry.action === 'purged' || !expectedPayloadHash(entry)?.equals(entry.payloadHash)) return entry
   return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
-/** Returns the hash of an entry after `previous`; an empty buffer if a value of the entry cannot be encoded. */
+/** The entry's hash after `previous`; an empty buffer if a value cannot be encoded. */
 export function expectedHash(
   id: string,
   entry: ChainEntry,
@@ -242,7 +242,7 @@ function isUint32(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < 2 ** 32
 }
 
-/** Returns null if the salt was purged or the payload cannot be hashed. */
+/** Null if the salt is purged or the payload cannot be hashed. */
 export function expectedPayloadHash(
   entry: ChainEntry,
   { recordHash, historyHash }: { recordHash?: Buffer | undefined; historyHash?: Buffer | undefined } = {},
@@ -255,14 +255,14 @@ export function expectedPayloadHash(
       ...(historyHash && { historyHash }),
     })
   } catch {
-    return null // not representable in JSON, such as NaN
+    return null // such as NaN
   }
 }
 
-/** Maximum number of entries for `findRecordedVersion`, which tries every position. */
+/** `findRecordedVersion` tries every position. */
 const maxReorderable = 40
 
-/** Returns the original version of a moved entry; null if it was not moved or the history is too long. */
+/** The original version of a moved entry; null if not moved, or the history is too long. */
 export function findRecordedVersion(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
   if (entries.length > maxReorderable) return null
   const hashes = [null, ...entries.map(({ hash }) => hash)]

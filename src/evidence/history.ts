@@ -13,7 +13,7 @@ import {
 } from './chain.ts'
 
 export interface Finding {
-  /** Null for a finding about the record. */
+  /** Null for the record. */
   readonly version: number | null
   readonly problem: Problem
   readonly detail: string
@@ -23,11 +23,11 @@ interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
   readonly identity?: Identity
-  /** True if a purge is complete. Until then a long history loses its data from the oldest entry on. */
+  /** A purge is complete. Until then a long history loses its data from the oldest entry on. */
   readonly isPurged?: boolean
 }
 
-/** `entries` are the whole history, oldest first. */
+/** The whole history, oldest first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
@@ -39,7 +39,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     const link = linkTo(record.id, previous, entry, expected)
     if (!link.isLinked || !link.isPayload)
       findings.push(explain(record.id, entry, entries, { ...link, isStripped: expected.isStripped }))
-    // If the hash itself was changed, the next entry follows the correct hash.
+    // If a hash was changed, the next entry follows the correct one.
     previous = { version: entry.version, hashes: [entry.hash, ...link.computed.slice(0, maxComputed)] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
@@ -53,14 +53,14 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
 }
 
 interface ExpectedPayload {
-  /** True if a purge removed the personal data that the payload hash covers. */
+  /** A purge removed the personal data that the payload hash covers. */
   readonly isStripped: boolean
   readonly isRestored: boolean
   /** Null if the state cannot be hashed. */
   readonly payloadHash: Buffer | null
 }
 
-/** `purge` is the index of the purge's entry, or -1. */
+/** `purge`: index of the purge's entry, or -1. */
 function expectPayload(
   { recordHash, isPurged }: ChainRecord,
   entries: readonly ChainEntry[],
@@ -80,7 +80,7 @@ function expectPayload(
   return { isStripped: false, isRestored, payloadHash: isWithoutHash ? null : expectedPayloadHash(entry, hashes) }
 }
 
-/** Hashes that an entry may have had besides the stored one. */
+/** Besides the stored one. */
 const maxComputed = 2
 
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
@@ -98,7 +98,7 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/** Checks the order of actions and times. Only the service may have no actor id, because null and zeros hash alike. */
+/** Order of actions and times. Only the service has no actor id: null and zeros hash alike. */
 function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const findings: Finding[] = []
   for (const [index, entry] of entries.entries()) {
@@ -135,14 +135,14 @@ function verifyAction(entry: ChainEntry, before: ChainEntry | undefined): Findin
   return [{ version, problem: 'forged', detail: `${action} cannot follow ${after}` }]
 }
 
-/** An erasure request may cover a record that is deleted already. What it covers has no plain restore. */
+/** An erasure request may cover a deleted record, which then has no plain restore. */
 function mayFollowDeletion({ action, facts }: ChainEntry, before: ChainEntry): boolean {
   const isErased = before.facts?.erased === true
   if (action === 'deleted') return facts?.erased === true && !isErased
   return action === 'purged' || action === (isErased ? 'restored_despite_erasure' : 'restored')
 }
 
-/** A purge leaves the acceptance and the policy version, and no preferences. */
+/** A purge keeps acceptance and policy version, and no preferences. */
 function isPurgeOf(entry: ChainEntry, before: ChainEntry | undefined): boolean {
   if (entry.action !== 'purged') return true
   const isSame = entry.accepted === before?.accepted && entry.policy_version === before.policy_version
@@ -153,9 +153,7 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
-/**
- * Checks that facts belong to their action. Imported entries must have one time and be in the order of their answers.
- */
+/** Facts must fit their action. Imported entries have one time and the order of their answers. */
 function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
   return entries.flatMap((entry, index) => {
     const { action, facts = {} } = entry
@@ -184,7 +182,7 @@ function* verifyWitnessed(facts: Facts): Generator<string> {
   if ('given_at' in facts || 'file_sha256' in facts) yield 'says when or from which file it is, and was not imported'
 }
 
-/** Returns true for UTC with milliseconds. For the years 0 to 9999 such texts sort by time. */
+/** UTC with milliseconds. In the years 0 to 9999 such texts sort by time. */
 function isInstant(text: string): boolean {
   const at = new Date(text)
   return !Number.isNaN(at.getTime()) && at.toISOString() === text && text.length === 24
@@ -200,7 +198,7 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   restored_despite_erasure: ['updated', 'deleted'],
 }
 
-/** Returns milliseconds since 1970 from a UUID version 7 (RFC 9562 section 5.7). */
+/** Of a UUIDv7 (RFC 9562 section 5.7), since 1970. */
 function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
@@ -213,13 +211,13 @@ interface Previous {
 
 interface Link {
   /**
-   * True if the hash follows from the previous entry and the stored payload hash. True after a gap, which prevents
-   * the check.
+   * The hash follows from the previous entry and the stored payload hash; also true after a gap, which prevents the
+   * check.
    */
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** Hashes that follow from the payload; empty if `isLinked`. */
+  /** From the payload; empty if `isLinked`. */
   readonly computed: readonly Buffer[]
 }
 
@@ -264,7 +262,7 @@ function describeChange(entry: ChainEntry, { isStripped, isLinked, isPayload, co
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
-  return JSON.stringify(preferences) === '{}' // canonical JSON would throw on some values
+  return JSON.stringify(preferences) === '{}' // canonical JSON can throw
 }
 
 function isImported([first]: readonly ChainEntry[]): boolean {
@@ -282,13 +280,13 @@ function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: Chain
 }
 
 export interface Verified {
-  /** `unverifiable` if the instance has no hash chain. */
+  /** `unverifiable`: the instance has no hash chain. */
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
   /** Null if `ok`. */
   readonly detail: string | null
 }
 
-/** Verifies the history of an API response. `id` must be in lower case. */
+/** Of an API response. `id` in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
@@ -316,7 +314,8 @@ function verifyFields(id: string, entry: AuditEntry): string[] {
   if (!hash || entry.id !== entryId(hash)) found.push('its id is not that of its hash')
   if (entry.consent_id !== id) found.push('it is of another record')
   if (entry.salt && !/^[\da-f]{32}$/.test(entry.salt)) found.push('its salt is not written as it should be')
-  if (Number.isNaN(at.getTime()) || at.toISOString() !== entry.created_at) found.push('its time is none')
+  if (Number.isNaN(at.getTime()) || at.toISOString() !== entry.created_at)
+    found.push('created_at is not an RFC 3339 timestamp in UTC')
   if (entry.actor_id && !isUuid(entry.actor_id)) found.push('its actor is not an id')
   return found
 }

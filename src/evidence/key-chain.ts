@@ -8,30 +8,29 @@ import { type Claimed, readSigned, type SignedCheckpoint, type SignedFields } fr
 
 export interface TrustedKey {
   readonly publicKey: KeyObject
-  /** Returns why the key cannot prove a document of that time, or null. Completes "the key …". */
+  /** Why the key cannot prove a document of that time, or null. Completes "the key …". */
   findProblem(time: string): string | null
 }
 
 export interface ChainKey extends TrustedKey {
   readonly keyId: string
-  /** Earliest time of a document that the key may sign. */
+  /** Earliest document that the key may sign. */
   readonly notBefore: string
   readonly statement: string
   readonly revocation: { readonly at: string; readonly isCompromised: boolean; readonly text: string } | null
 }
 
 export interface KeyChain {
-  /** Empty if the anchor has no statement. */
+  /** Empty without a statement of the anchor. */
   readonly keys: ReadonlyMap<string, ChainKey>
   readonly newest: string | null
-  /** The given documents that belong to the chain. */
+  /** Those that belong to the chain. */
   readonly documents: readonly string[]
 }
 
 /**
- * Returns the keys that chain to the anchor, oldest first: earlier ones by the statements of the later, and later ones
- * that the key before has signed. A second successor of an earlier key is excluded, because a thief of that key could
- * have signed it.
+ * Keys that chain to the anchor, oldest first: earlier ones by statements of later ones, later ones signed by the
+ * previous key. A second successor of a key is excluded: a thief of that key could have signed it.
  */
 export function readKeyChain(documents: readonly string[], anchor: string): KeyChain {
   const statements = documents.flatMap(readStatement)
@@ -74,12 +73,12 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
   }
 }
 
-/** Returns the keys that statements are about, in their order, whoever signed them. */
+/** The subjects of statements, in order, regardless of the signer. */
 export function listIntroduced(documents: readonly string[]): string[] {
   return documents.flatMap(readStatement).map(({ fields }) => fields.kid)
 }
 
-/** Returns the root of the log of keys (RFC 9162) at `size` documents; null if it has fewer. */
+/** Root of the log of keys (RFC 9162) at `size`; null if it has fewer documents. */
 export function findKeysRoot(documents: readonly string[], size: number): Buffer | null {
   if (size > documents.length) return null
   const tree = new MerkleTree()
@@ -87,15 +86,15 @@ export function findKeysRoot(documents: readonly string[], size: number): Buffer
   return tree.root
 }
 
-/** Returns how the log of keys contradicts a checkpoint, or null. */
+/** How the log of keys contradicts a checkpoint, or null. */
 export function findKeyLogProblem(documents: readonly string[], checkpoint: Checkpoint): string | null {
   const root = findKeysRoot(documents, checkpoint.keys_size)?.toString('hex')
   return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'
 }
 
 /**
- * Returns why a document's signature does not prove it, or null. The key must be known and valid at that time.
- * Completes "the document …".
+ * Why a signature does not prove a document, or null: the key must be known and valid then. Completes "the document
+ * …".
  */
 export function findSignatureProblem(
   { key_id, time, isSignedBy }: { readonly key_id: string; readonly time: string } & Pick<Claimed, 'isSignedBy'>,
@@ -129,7 +128,7 @@ function findKeyProblem({ notBefore, revocation }: Link, time: string): string |
   return null
 }
 
-/** Returns the bytes that `proof` signs. */
+/** The bytes that `proof` signs. */
 export function proofMessage({ proof: _, ...fields }: Omit<SigningKeyStatement, 'proof'> & { proof?: string }): Buffer {
   return jcs(fields)
 }
@@ -140,7 +139,7 @@ export interface PublishedKey {
   readonly revocation: string | null
 }
 
-/** Returns the keys of a set by id. All must chain to the first one, unless none has a statement. */
+/** By id. All must chain to the first one, unless none has a statement. */
 export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
   const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
   const [anchor = ''] = ids
@@ -168,7 +167,7 @@ interface Statement {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** Returns none unless `proof` is good. Does not verify the previous key's signature. */
+/** None unless `proof` is good. The previous key's signature is not verified. */
 function readStatement(text: string): Statement[] {
   const signed = tryRead(text, SigningKeyStatement)
   if (!signed) return []
@@ -183,7 +182,7 @@ interface Revocation extends NonNullable<ChainKey['revocation']> {
   readonly keyId: string
 }
 
-/** Returns none unless a later key signed it. */
+/** None unless a later key signed it. */
 function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   const signed = tryRead(text, KeyRevocation)
   if (!signed) return []
@@ -195,7 +194,7 @@ function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
   return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
 }
 
-/** Prefers a compromise, then the earlier one. */
+/** A compromise first, then the earlier one. */
 function worst(revocations: readonly Revocation[], keyId: string): Revocation | null {
   const own = revocations.filter(revocation => revocation.keyId === keyId)
   const order = own.toSorted(

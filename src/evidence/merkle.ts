@@ -3,7 +3,7 @@ import { sha256 } from './bytes.ts'
 const leafPrefix = Buffer.of(0)
 const nodePrefix = Buffer.of(1)
 
-/** Returns `SHA-256(0x00 || data)` (RFC 9162 section 2.1.1). */
+/** `SHA-256(0x00 || data)` (RFC 9162 section 2.1.1). */
 export function leafHash(data: Buffer): Buffer {
   return sha256(Buffer.concat([leafPrefix, data]))
 }
@@ -14,10 +14,7 @@ export function nodeHash(left: Buffer, right: Buffer): Buffer {
 
 const hashBytes = 32
 
-/**
- * Append-only Merkle tree (RFC 9162 section 2.1). Keeps only the roots of its largest full subtrees, left to right,
- * which suffice to append and to compute the root.
- */
+/** Append-only Merkle tree (RFC 9162 section 2.1), by the roots of its largest full subtrees, left to right. */
 export class MerkleTree {
   #size: number
   readonly #roots: Buffer[]
@@ -46,7 +43,7 @@ export class MerkleTree {
     this.#size += 1
   }
 
-  /** The root of an empty tree is the SHA-256 of no bytes. */
+  /** SHA-256 of no bytes for an empty tree. */
   get root(): Buffer {
     const last = this.#roots.at(-1)
     if (!last) return sha256('')

@@ -25,14 +25,14 @@ import { consentStates } from './state.ts'
 import { noteText, signedNote } from './tlog.ts'
 import { tlogProof } from './tlog-proof.ts'
 
-/** `run` returns a description for "valid; …". @throws NotValid */
+/** `run` completes "valid; …". @throws NotValid */
 export interface PackCheck {
   readonly file: string
   readonly type: string
   run(): string
 }
 
-/** Files that require another file. */
+/** Files that require another one. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^(checkpoints\/\d+)\.(consistency\.json|tsr)$/, '$1.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
@@ -45,7 +45,7 @@ const forPeople = ['README.txt', 'index.html']
 
 type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
 
-/** @throws NotValid for the first difference from `pack.json` */
+/** @throws NotValid */
 export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   requireSame(files, list, listFile)
   requireFile(files, 'profile-key.pem')
@@ -54,7 +54,7 @@ export function requireListed(files: PackFiles, list: EvidencePack['files']): vo
     throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
 }
 
-/** Checks a pack without `pack.json`; returns the number of files. @throws NotValid */
+/** Without `pack.json`; returns the number of files. @throws NotValid */
 export function requireSums(files: PackFiles): number {
   const text = requireFile(files, sumsFile).toString('latin1')
   const list = [...text.matchAll(/^([\da-f]{64}) {2}(.+)$/gm)].map(([, sha256 = '', name = '']) => ({ name, sha256 }))
@@ -81,7 +81,7 @@ function requireSame(files: PackFiles, list: readonly Digest[], listName: string
   }
 }
 
-/** Returns the checks of all files except signed documents. `list` is null without a signed `pack.json`. */
+/** All except signed documents. `list`: null without a signed `pack.json`. */
 export function packChecks(
   pack: Pack,
   list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
@@ -137,7 +137,7 @@ function need(file: string, holds: boolean, problem: string): void {
   if (!holds) throw new NotValid(file, problem)
 }
 
-/** Checks the PEM files, with which people verify by hand. */
+/** The PEM files are for verifying by hand. */
 function checkKeys({ files, keys }: Pack): string {
   const names = new Set([...files.keys()].filter(name => name.startsWith('keys/')))
   for (const { kid, pem } of keys) {
@@ -156,7 +156,7 @@ function checkHistory(pack: Pack, id: string): string {
   return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack)}`
 }
 
-/** An inclusion proof does not show that no entry follows: an earlier entry has one too. */
+/** An earlier entry has an inclusion proof too, so none shows the end. */
 function endOf({ history, receipt }: Pack): string {
   const action = history.at(-1)?.action
   if (receipt) {
@@ -176,7 +176,7 @@ function requireSameEnd(history: Pack['history'], { chain_head }: NonNullable<Pa
   need('receipt.json', chain_head === history.at(-1)?.hash, 'is of another history')
 }
 
-/** Checks the record against its hash, which covers the person, the site and the notice. */
+/** The record's hash covers the person, the site and the notice. */
 function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: string): string {
   const file = 'record.json'
   const last = history.at(-1) as AuditEntry
@@ -204,7 +204,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   return 'the person, the site and the notice are those of the hash in its history'
 }
 
-/** Compares the facts that the entries' hashes cover. */
+/** The entries' hashes cover the facts. */
 function requireSameFacts(record: Pack['record'], history: Pack['history']): void {
   const file = 'record.json'
   const imported = history.findLast(({ action }) => action === 'imported')
@@ -274,7 +274,7 @@ function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNul
   need(file, canonical(told) === canonical(facts), 'has other times of answers or signals than history.json')
 }
 
-/** Compares with the end that the last answer to the service itself has. */
+/** True for the end of the last answer to the service itself. */
 function isEnd(
   { expires_at, privacy_notice: notice }: NonNullable<Pack['receipt']>,
   history: Pack['history'],
@@ -295,7 +295,7 @@ function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
   return [event_id, event_time, entity_id, changed_by, event_state, preferences]
 }
 
-/** Names events as README.md, "Consent receipts", says. What is purged cannot be compared, so it is taken from the receipt. */
+/** Names events as README.md, "Consent receipts". Purged data is taken from the receipt. */
 function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
   const told = history.map((entry, index) =>
     entry.salt === null ? { ...entry, preferences: events[index]?.preferences ?? null } : entry,
@@ -313,7 +313,7 @@ interface Place {
   readonly proof: InclusionProof
 }
 
-/** Returns the entries of the history whose place in the log is proved, oldest first. */
+/** Entries with a proved place in the log, oldest first. */
 function listPlaces({ history, first, between, last }: Pack): Place[] {
   return [
     { file: 'record-first.inclusion.json', version: 1, proof: first },
@@ -322,7 +322,7 @@ function listPlaces({ history, first, between, last }: Pack): Place[] {
   ]
 }
 
-/** An entry's hash covers those before it, back to the one that was proved `after` it: so the log had them then, too. */
+/** An entry's hash covers those back to `after`, which is proved: the log had them then, too. */
 function checkPlace(pack: Pack, { file, version, proof }: Place, after: number): string {
   const { history, checkpoint, files } = pack
   const entry = history[version - 1]
@@ -403,7 +403,7 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
   return `${describeDate(entry.at, bracket)}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
-/** Rejects texts that were not published with this version. */
+/** Rejects texts that the version does not publish. */
 function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['manifest']): void {
   const expected = new Map(texts.map(text => [textFile(text), text]))
   for (const [name, { size, sha256 }] of expected) {
@@ -420,7 +420,7 @@ function checkNoNotice({ noticeEntry, files }: Pack): string {
   return 'the service tied no published notice to the record when it wrote it'
 }
 
-/** Compares the checkpoint and proofs with their C2SP copies. */
+/** With the C2SP copies. */
 function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<TrustedKey>): string {
   const file = 'checkpoint.tlog'
   const note = requireFile(files, file).toString()

@@ -6,7 +6,7 @@ export const sumsFile = 'SHA256SUMS'
 const listed =
   /^(README\.txt|index\.html|profile-key\.pem|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.(tsr|tlog)|(record|notice)\.tlog-proof)$/
 
-/** Returns true for a pack's files, except its lists of files. */
+/** Without its lists of files. */
 export function isPackFile(name: string): boolean {
   return listed.test(name)
 }
@@ -15,7 +15,7 @@ export const administrationEntry = /^administration\/(\d+)\.json$/
 export const earlierCheckpoint = /^checkpoints\/(\d+)\.json$/
 export const betweenProof = /^record-(\d+)\.inclusion\.json$/
 
-/** Returns the names that match, by the number in each. */
+/** By the number in each. */
 export function listNames(files: { keys(): Iterable<string> }, pattern: RegExp): string[] {
   const numberOf = (name: string) => Number(pattern.exec(name)?.[1])
   return [...files.keys()].filter(name => pattern.test(name)).sort((one, other) => numberOf(one) - numberOf(other))
@@ -30,7 +30,7 @@ export function consistencyOf(file: string): string {
   return file.replace(/json$/, 'consistency.json')
 }
 
-/** HTML gets a second extension, because a browser would run an operator's upload. */
+/** A second extension for HTML: a browser would run an operator's upload. */
 const extensions: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
   'text/markdown': 'md',
@@ -42,7 +42,7 @@ export function textFile(text: { readonly language: string; readonly media_type:
   return `notice/${text.language}.${extensions[text.media_type.replace(/;.*$/, '')] ?? 'bin'}`
 }
 
-/** Formats `SHA256SUMS` for `sha256sum -c`. */
+/** For `sha256sum -c`. */
 export function formatSums(list: readonly { readonly name: string; readonly sha256: string }[]): string {
   return list.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join('')
 }

@@ -18,10 +18,10 @@ import {
 } from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
 
-/** `/` separates folder and file. README.md has the format. */
+/** With `/` after a folder. README.md has the format. */
 export type PackFiles = ReadonlyMap<string, Buffer>
 
-/** Its message completes "it …", about a file. */
+/** Completes "it …", about a file. */
 export class NotValid extends Error {
   readonly file: string
 
@@ -43,7 +43,7 @@ const AccountEntry = z.looseObject({
 })
 type AccountEntry = z.output<typeof AccountEntry>
 
-/** The published notice, in `after` of the entry. */
+/** In `after` of the entry. */
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),
@@ -60,7 +60,7 @@ export type NoticeManifest = z.output<typeof Manifest>
 
 export interface ProvedEntry {
   readonly file: string
-  /** SHA-256 of the entry's bytes. */
+  /** Of the entry's bytes. */
   readonly hash: Buffer
   readonly entry: AccountEntry
   readonly proof: InclusionProof
@@ -69,30 +69,30 @@ export interface ProvedEntry {
 export interface EarlierCheckpoint {
   readonly file: string
   readonly checkpoint: Checkpoint
-  /** Leads to the pack's checkpoint. */
+  /** To the pack's checkpoint. */
   readonly proof: ConsistencyProof
 }
 
-/** A pack, not verified. */
+/** Not verified. */
 export interface Pack {
   readonly files: PackFiles
   readonly keys: readonly { readonly kid: string; readonly pem: string }[]
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
-  /** Version of the entry that published the notice; null without a notice. */
+  /** Of the notice's publication; null without one. */
   readonly noticeEntry: number | null
-  /** Null if the service signed none. */
+  /** Null if unsigned. */
   readonly receipt: ConsentReceipt | null
   readonly checkpoint: Checkpoint
   readonly first: InclusionProof
   readonly last: InclusionProof
-  /** Those of other entries of the history. */
+  /** Of other entries of the history. */
   readonly between: readonly InclusionProof[]
-  /** Earlier checkpoints, smallest first. */
+  /** Smallest first. */
   readonly checkpoints: readonly EarlierCheckpoint[]
   readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
-  /** Other audit entries, oldest first. */
+  /** Oldest first. */
   readonly administration: readonly ProvedEntry[]
 }
 
@@ -122,7 +122,7 @@ export function readPack(files: PackFiles): Pack {
 const KeySet = z.object({ keys: z.array(z.looseObject({})) })
 const Keys = z.array(z.object({ kid: z.string(), pem: z.string() }))
 
-/** Keys of other kinds have no file in the pack. */
+/** Other keys have no file in the pack. */
 function readKeys(files: PackFiles): Pack['keys'] {
   const file = 'consent-keys.json'
   const keys = Keys.safeParse(readJson(files, file, KeySet).keys.filter(({ crv }) => crv === 'Ed25519'))
@@ -130,7 +130,7 @@ function readKeys(files: PackFiles): Pack['keys'] {
   return keys.data
 }
 
-/** Reads only the type and the version of its fields. */
+/** Only the type and version of its fields. */
 function readReceipt(files: PackFiles): ConsentReceipt {
   const { document } = attempt('receipt.json', () => readSigned(requireFile(files, 'receipt.json')))
   if (document.type !== 'consent_receipt') throw new NotValid('receipt.json', 'is no consent receipt')
@@ -201,7 +201,7 @@ export function requireFile(files: PackFiles, file: string): Buffer {
   return bytes
 }
 
-/** Lists the files for `pack.json`, except itself and `SHA256SUMS`. */
+/** For `pack.json`, without itself and `SHA256SUMS`. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
     .filter(([name]) => name !== listFile && name !== sumsFile)

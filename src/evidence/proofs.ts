@@ -8,7 +8,7 @@ export interface Inclusion {
   readonly path: readonly Buffer[]
 }
 
-/** Returns the root of an inclusion proof; null if the path has the wrong length (RFC 9162 section 2.1.3.2). */
+/** Null if the path has the wrong length (RFC 9162 section 2.1.3.2). */
 export function rootOfInclusion({ leafHash, index, size, path }: Inclusion): Buffer | null {
   if (index >= size) return null
   const walk = new Walk(index, size - 1)
@@ -26,7 +26,7 @@ export interface Consistency {
   readonly path: readonly Buffer[]
 }
 
-/** Returns true if the second tree begins with the first one's leaves (RFC 9162 section 2.1.4.2). */
+/** The second tree begins with the first one's leaves (RFC 9162 section 2.1.4.2). */
 export function isConsistent({ first, second, path }: Consistency): boolean {
   if (first.size < 1 || first.size > second.size) return false
   if (first.size === second.size) return path.length === 0 && first.root.equals(second.root)
@@ -45,7 +45,7 @@ export function isConsistent({ first, second, path }: Consistency): boolean {
   return walk.isDone && one.equals(first.root) && other.equals(second.root)
 }
 
-/** `fn` and `sn` in RFC 9162: a node's path to the root, and the last node's. */
+/** `fn` and `sn` in RFC 9162. */
 class Walk {
   #node: number
   #last: number
@@ -59,15 +59,15 @@ class Walk {
     return this.#last === 0
   }
 
-  /** Skips levels on which the node is a right child. */
+  /** Past levels on which the node is a right child. */
   skipRight(): void {
     while (this.#node % 2 === 1) this.#ascend()
   }
 
-  /** Moves up past the proof's next node. Returns true if that is on the left. */
+  /** Past the proof's next node; true if that is on the left. */
   passesLeft(): boolean {
     const isLeft = this.#node % 2 === 1 || this.#node === this.#last
-    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling here
+    if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling
     this.#ascend()
     return isLeft
   }
@@ -78,7 +78,7 @@ class Walk {
   }
 }
 
-/** Returns false for a time stamp without the SHA-256 of the text (RFC 3161, `messageImprint`). Verifies no signature. */
+/** The time stamp has the text's SHA-256 (RFC 3161, `messageImprint`). Verifies no signature. */
 export function isStampOf(stamp: Buffer, text: Buffer): boolean {
   return stamp.includes(sha256(text))
 }

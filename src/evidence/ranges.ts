@@ -6,7 +6,7 @@ export interface Range {
   readonly to: number
 }
 
-/** Returns the subtrees of a leaf's inclusion proof, in its order (RFC 9162 section 2.1.3.1). */
+/** Subtrees of an inclusion proof, in order (RFC 9162 section 2.1.3.1). */
 export function inclusionRanges(index: number, size: number): Range[] {
   const ranges: Range[] = []
   let [from, to] = [0, size]
@@ -19,7 +19,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
   return ranges
 }
 
-/** Returns the subtrees of a consistency proof, in its order (RFC 9162 section 2.1.4.1). */
+/** Subtrees of a consistency proof, in order (RFC 9162 section 2.1.4.1). */
 export function consistencyRanges(first: number, second: number): Range[] {
   const ranges: Range[] = []
   let [from, to] = [0, second]
@@ -32,7 +32,7 @@ export function consistencyRanges(first: number, second: number): Range[] {
   return from === 0 || from === to ? ranges : [{ from, to }, ...ranges]
 }
 
-/** Returns the largest power of two below a size above 1. */
+/** The largest power of two below `size`, which is above 1. */
 function leftWidth(size: number): number {
   let width = 1
   while (width * 2 < size) width *= 2

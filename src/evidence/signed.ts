@@ -12,7 +12,7 @@ export interface SignedFields {
   readonly key_id: string
 }
 
-/** Returns ASCII JSON whose last line is an Ed25519 signature of all lines above. README.md has the format. */
+/** ASCII JSON; the last line is an Ed25519 signature of the lines above. README.md has the format. */
 export function signDocument(document: SignedFields, key: KeyObject): string {
   const message = toMessage(document)
   return withSignature(message, sign(null, Buffer.from(message), key))
@@ -27,7 +27,7 @@ export function withSignature(message: string, signature: Buffer): string {
   return `${message}"signature":"${signature.toString('base64')}"}\n`
 }
 
-/** A signed document, not verified. */
+/** Not verified. */
 export interface Claimed {
   readonly document: Readonly<Record<string, unknown>> & SignedFields
   isSignedBy(key: KeyObject): boolean
@@ -61,7 +61,7 @@ export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly text: string
 }
 
-/** Does not verify the signature. @throws SyntaxError */
+/** Without verifying. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = Checkpoint.safeParse(document)
@@ -69,7 +69,7 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
-/** Splits a file of signed documents after each signature's line. */
+/** After each signature's line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

@@ -1,4 +1,4 @@
-/** `partly`: given for some of the purposes. */
+/** `partly`: for some of the purposes. */
 export type ConsentState = 'given' | 'partly' | 'withdrawn' | 'refused'
 
 /** State of a record after an event. */
@@ -8,8 +8,8 @@ interface Answer {
 }
 
 /**
- * Returns the state of the consent after each event of a record, oldest first. Its purposes are the names that were true or false in
- * the preferences until then: accepting a record gives no consent to a purpose that it does not have as true.
+ * After each event, oldest first. Purposes are the names that were true or false in the preferences so far: acceptance
+ * is no consent to a purpose that is not true.
  */
 export function consentStates(answers: readonly Answer[]): ConsentState[] {
   const purposes = new Set<string>()
@@ -24,7 +24,7 @@ export function consentStates(answers: readonly Answer[]): ConsentState[] {
   })
 }
 
-/** Returns the state of a consent whose history is not known, which cannot tell `withdrawn` from `refused`. */
+/** Without a history, `withdrawn` and `refused` are the same. */
 export function currentState(record: Answer): ConsentState {
   return consentStates([record])[0] ?? 'refused'
 }

@@ -1,4 +1,4 @@
-/** Formats a C2SP tlog-proof. `path` has hashes in hexadecimal; `note` is the signed checkpoint. */
+/** C2SP tlog-proof. `path`: hexadecimal hashes; `note`: the signed checkpoint. */
 export function tlogProof(index: number, path: readonly string[], note: string): string {
   const hashes = path.map(hash => `${btoa(hash.replace(/../g, toByte))}\n`)
   return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes.join('')}\n${note}`

@@ -7,10 +7,7 @@ import type { ExportManifest } from '../../contract/documents/export-manifest.ts
 import type { ImportReceipt } from '../../contract/documents/import-receipt.ts'
 import { sameJson } from '../../evidence/canonical.ts'
 
-/**
- * Compares what a document says in two of its fields. Completes "it is signed, but contradicts …"; null if all agrees.
- * The fields must be as its type has them.
- */
+/** Compares a document's fields with each other. Completes "it is signed, but contradicts …"; null if all agrees. */
 export function findContradiction(document: { readonly type: string }): string | null {
   return finders[document.type]?.(document as never) ?? null
 }
@@ -28,7 +25,7 @@ function findInConsentReceipt(receipt: ConsentReceipt): string | null {
   if (!hasOwnStatus(receipt)) return 'itself on its status'
   if (record_version !== events.length || !sameJson(preferences, events.at(-1)?.preferences))
     return 'itself on its last event'
-  // The record has a leaf for each event, all behind that of the notice.
+  // Each event has a leaf, after that of the notice.
   const notice = privacy_notice.notice === 'held' ? privacy_notice.publication.leaf_index : -1
   return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'
 }

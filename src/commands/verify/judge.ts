@@ -21,7 +21,7 @@ import { type Newest, toBytes, toSide } from './log.ts'
 
 export interface Sources {
   readonly findKeys: FindKeys
-  /** Reads the newest checkpoint of the log, which must extend that of the document. Default: the log is not asked. */
+  /** The newest checkpoint of the log, which must extend the document's. Without it the log is not requested. */
   readonly newest?: (() => Promise<Newest>) | undefined
 }
 
@@ -59,7 +59,7 @@ export async function judge(file: string, bytes: Buffer, sources: Sources): Prom
   }
 }
 
-/** The receipt of a purge repeats the times of its erasure. */
+/** A purge's receipt repeats the times of its erasure. */
 function readTime(document: Claimed['document'], { issuedAt }: DocumentKind): string {
   return String(Object(document['purge']).finished_at ?? document[issuedAt])
 }
@@ -76,7 +76,7 @@ function requireKind({ type, version }: Claimed['document']): DocumentKind {
   return kind
 }
 
-/** Returns the source of the key, which completes "the key is …". */
+/** Returns the key's source: completes "the key is …". */
 async function requireSignature(
   { document, isSignedBy }: Claimed,
   kind: DocumentKind,
@@ -97,7 +97,7 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
 
-/** Verifies what a kind of document says beyond its fields. Returns a suffix for the detail. */
+/** Beyond the fields. Returns a suffix for the detail. */
 async function requireContent(
   file: string,
   bytes: Buffer,
@@ -113,7 +113,7 @@ async function requireContent(
   return requireOrigin(receipt) + (await requireInclusion(receipt, sources))
 }
 
-/** Verifies that a receipt says of a purge what its certificates do. Returns a suffix for the detail. */
+/** The receipt must agree with its purge certificates. Returns a suffix for the detail. */
 function requirePurge(receipt: ErasureReceipt): string {
   const seen = receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
   const isStated = PurgeReceiptStatement.safeParse(receipt.statement).success
@@ -122,7 +122,7 @@ function requirePurge(receipt: ErasureReceipt): string {
   return receipt.purge ? `; it is the receipt of a purge, and says: ${seen}` : ''
 }
 
-/** Verifies that a receipt does not contradict itself about an import. Returns a suffix for the detail. */
+/** The receipt must not contradict itself about an import. Returns a suffix for the detail. */
 function requireOrigin({ events, origin }: ConsentReceipt): string {
   const imported = events.filter(({ given_at }) => given_at !== null)
   const isFirst = imported.every((event, index) => event === events[index])
@@ -134,7 +134,7 @@ function requireOrigin({ events, origin }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies the place in the log that a receipt names, and its date. Returns a suffix for the detail. */
+/** Verifies place in the log and date. Returns a suffix for the detail. */
 async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
   const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'
@@ -164,7 +164,7 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
 
 interface Stamped {
   readonly checkpoint: string
-  /** In base64. */
+  /** Base64. */
   readonly timestamp: string | null
 }
 
@@ -186,7 +186,7 @@ function requireCheckpoint(
   return signed
 }
 
-/** Verifies that the log of the instance extends a checkpoint, if it is to be asked. Returns a suffix for the detail. */
+/** With `newest`, the log must extend the checkpoint. Returns a suffix for the detail. */
 async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']): Promise<string> {
   if (!newest) return ''
   const log = await newest()
@@ -200,7 +200,7 @@ async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']
 
 const manifestSuffix = '.manifest.json'
 
-/** Verifies the export that the manifest is named after. Returns a suffix for the detail. */
+/** Verifies the export named like the manifest. Returns a suffix for the detail. */
 async function requireExport(manifest: string, sha256: string): Promise<string> {
   const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
   const actual = file && (await hashFile(file))
@@ -209,7 +209,7 @@ async function requireExport(manifest: string, sha256: string): Promise<string> 
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** Returns hexadecimal, or null if there is no file. */
+/** Hexadecimal; null without a file. */
 async function hashFile(file: string): Promise<string | null> {
   const hash = createHash('sha256')
   try {
@@ -221,14 +221,14 @@ async function hashFile(file: string): Promise<string | null> {
   return hash.digest('hex')
 }
 
-/** Returns what is signed in place of a file: the manifest of an export, or the folder of an evidence pack. */
+/** The signed counterpart of a file: an export's manifest, or the folder of an evidence pack. */
 export function findSignedInstead(file: string): string | null {
   if (file === '-' || basename(file) === listFile) return null
   if (existsSync(file + manifestSuffix)) return file + manifestSuffix
   return existsSync(join(dirname(file), listFile)) ? dirname(file) : null
 }
 
-/** Recognizes damage by editors, shells and mail. */
+/** By editors, shells and mail. */
 function describeDamage(bytes: Buffer): string | null {
   const start = bytes.subarray(0, 3).toString('hex')
   if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'

@@ -17,22 +17,22 @@ import { locateReceipts } from '../../receipts/store.ts'
 
 export interface Keys {
   readonly byId: ReadonlyMap<string, TrustedKey>
-  /** Names the source of one of them. Completes "the key is …". */
+  /** Completes "the key is …". */
   sourceOf(keyId: string): string
-  /** Says of another key that it is none of these. Completes "it is …". */
+  /** For an unknown key; completes "it is …". */
   readonly none: string
-  /** Returns a suffix for `none`: where the key is. */
+  /** A suffix for `none`. */
   findElsewhere?(keyId: string): Promise<string>
 }
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** @throws CliError for a file that is not a JWK set */
+/** @throws CliError unless all are JWK sets */
 export async function readKeySets({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
   return await fromFiles(files, async file => readKeySet(await readText(io, file), file))
 }
 
-/** @throws CliError for a file that is not a PEM key */
+/** @throws CliError unless all are PEM keys */
 export async function readPems({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
   return await fromFiles(files, async file => trusted([readPem(await readText(io, file), file)]))
 }
@@ -56,7 +56,7 @@ async function fromFiles(
   return async () => keys
 }
 
-/** Loads the keys of the instance or of the profile on demand. */
+/** On demand, from the instance or the profile. */
 export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
@@ -91,7 +91,7 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   const { baseUrl } = ctx.settings
   const hint = 'name a file of keys that you have kept, with --keys or --public-key'
   if (!baseUrl) throw usageError('no instance is configured to fetch the keys from', hint)
-  const api = ctx.apiWith(null) // without API key: the keys are public
+  const api = ctx.apiWith(null) // the keys are public
   const text = await callOptional(api, signingKeys.list, () => api.text(signingKeys.list, {}), {
     message: `${baseUrl.value} publishes no keys`,
     hint,
@@ -106,19 +106,19 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
   }
 }
 
-/** Returns keys without a chain, which verify documents of any time. */
+/** Without a chain: valid at any time. */
 export function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }
 
-/** A key in two places must be valid in both: a newer set may revoke it. */
+/** A key in two sets must be valid in both: the newer one may revoke it. */
 function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
   return one ? { ...other, findProblem: time => one.findProblem(time) ?? other.findProblem(time) } : other
 }
 
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
 
-/** Reads the Ed25519 keys of a JWK set (RFC 7517), and ignores others (section 5). */
+/** Ed25519 keys of a JWK set (RFC 7517); others are ignored (section 5). */
 export function readKeySet(text: string, name: string): Map<string, TrustedKey> {
   const parsed = KeySet.safeParse(parse(text, name))
   if (!parsed.success) throw dataError(`${name} is not a JWK set`, 'use a file such as consent-keys.json')
@@ -128,7 +128,7 @@ export function readKeySet(text: string, name: string): Map<string, TrustedKey> 
     const bytes = Buffer.from(String(x), 'base64url')
     const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
     const key = isCanonical ? publicKeyOf(bytes) : null
-    // The id, the PEM and the bytes must be of the same key.
+    // Id, PEM and bytes must be of one key.
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw dataError(`${name} has a key whose key_id or PEM does not match it`)

@@ -7,13 +7,13 @@ import { isConsistent } from '../../evidence/proofs.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
 import type { FindKeys } from './keys.ts'
 
-/** The newest checkpoint of the log of the instance. */
+/** Of the instance's log. */
 export interface Newest extends SignedCheckpoint {
-  /** Returns why the log does not extend an earlier checkpoint of its account, whose signature is verified; or null. */
+  /** Why the log does not extend a verified earlier checkpoint of its account; or null. */
   findGrowthProblem(earlier: SignedCheckpoint): Promise<string | null>
 }
 
-/** @throws CliError if the instance has no log, or answers with something else */
+/** @throws CliError if the instance has no log, or its response is unusable */
 export async function readNewest(ctx: Context, findKeys: FindKeys, hint: string): Promise<Newest> {
   const without = { message: `${instanceLabel(ctx)} has no log`, hint }
   const text = await callOptional(ctx.api, log.checkpoint, () => ctx.api.text(log.checkpoint, {}), without)

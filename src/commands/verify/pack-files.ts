@@ -16,10 +16,7 @@ export async function isPackPath(path: string): Promise<boolean> {
   return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
 }
 
-/**
- * Reads a pack, or a folder of packs.
- * @throws CliError if it is neither
- */
+/** A pack, or a folder of packs. @throws CliError */
 export async function readPacks(path: string): Promise<Packs> {
   const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
   const files = await (isArchive ? readArchive(path) : readFolder(path)).catch((error: unknown) => {
@@ -55,7 +52,7 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** Prevents reading another folder, such as a home, into memory. */
+/** Another folder, such as a home, must not be read into memory. */
 async function requirePacks(path: string): Promise<void> {
   const names = await readdir(path)
   if (isPack(names)) return
@@ -81,7 +78,7 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** Returns files by their names in the one folder that they are in. @throws CliError */
+/** By name within the archive's one folder. @throws CliError */
 async function readArchive(path: string): Promise<Map<string, Buffer>> {
   const bytes = await readFile(path)
   try {

@@ -9,7 +9,7 @@ import type { VerdictRow } from '../../views/verification.ts'
 import { judge, type Sources } from './judge.ts'
 import { type FindKeys, readKeySet, readPem, trusted } from './keys.ts'
 
-/** Keys that replace those in the pack. */
+/** Replace those in the pack. */
 export interface PackKeys {
   readonly service?: FindKeys | undefined
   readonly profile?: FindKeys | undefined
@@ -18,8 +18,8 @@ export interface PackKeys {
 }
 
 /**
- * Verifies a pack. `folder` begins the path of every row. Stops after the list of files if it does not match, and after the
- * signed documents if one is not valid, because what is said of the other files relies on them.
+ * `folder` begins the path of every row. Stops after a file list that does not match, and after an invalid signed
+ * document: the other files rely on both.
  */
 export async function verifyPack(folder: string, files: PackFiles, given: PackKeys): Promise<VerdictRow[]> {
   const rows: VerdictRow[] = []
@@ -31,7 +31,7 @@ export async function verifyPack(folder: string, files: PackFiles, given: PackKe
     if (seal.row.result === 'not_valid') return rows
     const pack = readPack(files)
     const verdicts = new Map<string, VerdictRow>()
-    // The others are compared with checkpoint.json, so the log is asked of that one alone.
+    // The others are compared with checkpoint.json, so the log only has to extend that one.
     const signed = [...pack.checkpoints.map(({ file }) => file), ...(pack.receipt ? ['receipt.json'] : [])]
     for (const file of ['checkpoint.json', ...signed]) {
       const sources = file === 'checkpoint.json' ? { findKeys, newest: given.newest } : { findKeys }
@@ -68,7 +68,7 @@ async function readSeal(folder: string, files: PackFiles, findKeys: FindKeys): P
   return { row: { ...row, detail }, list }
 }
 
-/** @throws NotValid if the files differ from the list, or if `profile` is given, because nobody signed the list */
+/** @throws NotValid if the files differ from the list, or if `profile` is given: the list is unsigned */
 function readSums(folder: string, files: PackFiles, { profile }: PackKeys): Seal {
   if (profile)
     throw new NotValid(

@@ -103,7 +103,7 @@ interface KeySources extends Sources {
   readonly forPacks: PackKeys
 }
 
-/** Keys in a pack are replaced only by those that flags name. */
+/** Only keys named by flags replace those in a pack. */
 async function openKeys(
   ctx: Context,
   {
@@ -126,7 +126,7 @@ async function openKeys(
   }
 }
 
-/** A key of a service proves no document of a profile, nor the reverse; a PEM alone does not say whose it is. */
+/** A service's key proves no document of a profile, nor the reverse; a PEM does not state its owner. */
 function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined): FindKeys {
   const none: FindKeys = async () => ({
     byId: new Map(),
@@ -136,7 +136,7 @@ function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined):
   return signer => (signer === 'service' ? (fromSets ?? fromPems ?? none) : (fromPems ?? none))(signer)
 }
 
-/** Signers whose keys are those in the packs themselves. */
+/** Signers whose keys are in the packs. */
 interface Inside {
   readonly service: boolean
   readonly profile: boolean
@@ -153,7 +153,7 @@ function describeInside(path: string, { service, profile }: Inside): string {
 }
 
 interface Source {
-  /** True for a document, which is printed alone. */
+  /** A document, printed alone. */
   readonly isSingle: boolean
   /** Null if all keys are from elsewhere. */
   readonly inside: Inside | null
@@ -197,7 +197,7 @@ function explainUnread(path: string, error: unknown): never {
 
 const notCompared = 'its files are not compared: verify the folder'
 
-/** Splits concatenated documents. Returns the whole file if it has anything else. */
+/** Splits concatenated documents; other files stay whole. */
 function readDocuments(bytes: Buffer): Buffer[] {
   const texts = splitDocuments(bytes.toString('latin1'))
   const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))
