@@ -17,7 +17,7 @@ export async function requireSameAccount(api: Client, state: JobState, { account
     ? `the key is of the account ${account_id}, and the job of ${header.account_id}`
     : 'the key sees none of the job’s records, live or deleted'
   throw new CliError('other_account', exit.changed, `${why}: nothing was done`, {
-    hint: 'resume it with a key of the account that it was begun with',
+    hint: 'resume it with a key of the account that it was started with',
   })
 }
 

@@ -416,7 +416,7 @@ function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['
 
 function checkNoNotice({ noticeEntry, files }: Pack): string {
   need('notice.json', noticeEntry === null, 'is missing: the record names a notice')
-  for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'is not of the record, which names no notice')
+  for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'belongs to a notice, but the record has none')
   return 'the service tied no published notice to the record when it wrote it'
 }
 

@@ -296,7 +296,7 @@ async function findJob<Header extends JobHeader>(
     if (command === null) return job
     other ||= command
   }
-  if (other === null) throw usageError('no job to resume: nothing was begun that is not finished')
+  if (other === null) throw usageError('no job to resume: all jobs are finished')
   throw usageError(
     'no job of this profile and instance to resume',
     other === '' ? undefined : `the last one of another: ${other}`,

@@ -24,7 +24,7 @@ export const ended = '{"ended":true}\n'
 /** @throws CliError invalid_data if the entry would be too long to read again */
 export function encode(entry: unknown): string {
   const json = JSON.stringify(entry)
-  if (Buffer.byteLength(json) > longestLine - 2) throw dataError('a job cannot hold so long a line')
+  if (Buffer.byteLength(json) > longestLine - 2) throw dataError('the line is too long for a job')
   return json
 }
 

@@ -85,7 +85,7 @@ function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): s
   if (operands.length > 0 && !isStdin) throw usageError(`unexpected argument "${operands[0]}"`, 'one id, or a file')
   if ([isStdin, file, where].filter(Boolean).length > 1) throw usageError('-, --file and --where cannot be combined')
   if (where === undefined && (yes || confirm !== undefined)) throw usageError('--yes and --confirm require --where')
-  if (isStdin && resume !== undefined) throw usageError('only changes of a file can be resumed, not of a stream')
+  if (isStdin && resume !== undefined) throw usageError('standard input cannot be resumed: use --file')
   return isStdin ? '-' : file
 }
 

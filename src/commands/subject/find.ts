@@ -122,9 +122,7 @@ function searchAll(ctx: Context, names: readonly string[], search: Search) {
       }
     }
     if (failures.length > 0)
-      await ctx.warn(
-        `${formatCount(failures.length, 'instance')} of ${names.length} could not be searched, or not completely`,
-      )
+      await ctx.warn(`${formatCount(failures.length, 'instance')} of ${names.length} could not be searched completely`)
   }
   return { pages: pages(), exit: () => overallExit(names.length - failures.length, failures) }
 }

@@ -126,7 +126,10 @@ describe('subject erase --request', () => {
     failsChanges = true
     const erased = await subject('erase', '--request', 'DSR-7', '--confirm', '1')
     const [, job = ''] = /consentctl subject resume ([\da-f-]{36})/.exec(erased.stderr) ?? []
-    expect(erased).toMatchObject({ code: 0, stderr: expect.stringContaining('the erasure is done, but its receipt’s digest') })
+    expect(erased).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the erasure is done, but its receipt’s digest'),
+    })
     const digest = digestOf(receiptPath(1))
     expect((await subject('receipts')).stderr).toContain('its receipt is not in the register')
     expect((await subject('resume', job)).code).toBe(7)

@@ -230,7 +230,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('can be resumed only with the profile and instance it was begun with', async () => {
+  it('can be resumed only with the profile and instance it was started with', async () => {
     const instance = fakeInstance(cli, 2)
     const folders = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')

@@ -64,7 +64,7 @@ export async function* openJob(
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
-      if (resumed) throw usageError('only the lines of a file can be resumed, not those of a stream')
+      if (resumed) throw usageError('standard input cannot be resumed: use --file')
       return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0, about: undefined }
     }
     const extent = yield* validate(ctx, reader, options, failedLines, signal)
@@ -157,14 +157,14 @@ function requireSame(
   map: ColumnMap | null,
 ): void {
   requireSameOrigin(settings, header, resumeCommand(header))
-  if (command !== header.command) throw usageError(`the job is of another command`, resumeCommand(header))
+  if (command !== header.command) throw usageError('the job was started by another command', resumeCommand(header))
   const isOther = Object.values(defaults).some(value => value !== undefined) && command !== 'create'
   if (isOther && !isDeepStrictEqual(JSON.parse(JSON.stringify(defaults)), header.defaults))
-    throw usageError('the job was begun with another change', `leave its flags out: ${resumeCommand(header)}`)
+    throw usageError('the job was started with another change', `remove its flags: ${resumeCommand(header)}`)
   if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
   if (format && format !== header.format) throw usageError(`the job has --format ${header.format}, not ${format}`)
   if (map && !isDeepStrictEqual(map, header.map))
-    throw usageError('the job was begun with another map', `leave --map out: ${resumeCommand(header)}`)
+    throw usageError('the job was started with another map', `remove --map: ${resumeCommand(header)}`)
 }
 
 function otherFileError(path: string, { sha256 }: Header): CliError {

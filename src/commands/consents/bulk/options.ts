@@ -109,7 +109,7 @@ function rejectMixedFlags(options: object, isOfFile: boolean): void {
     if (isDefault || isOfBoth || Object.hasOwn(createFlagOptions, name) === isOfFile) continue
     throw isOfFile
       ? usageError('with --file the fields come from its lines', 'only --site may be given with it')
-      : usageError(`${flagName(name, value)} needs --file`)
+      : usageError(`${flagName(name, value)} requires --file`)
   }
 }
 
@@ -122,5 +122,5 @@ export function rejectLineFlags(options: object): void {
   const given = Object.entries(options).find(
     ([name, value]) => value !== undefined && Object.hasOwn(lineFlagOptions, name),
   )
-  if (given) throw usageError(`${flagName(...given)} needs --file`)
+  if (given) throw usageError(`${flagName(...given)} requires --file`)
 }

@@ -24,7 +24,7 @@ export type WordReader = (word: string) => boolean | undefined
 export function namedWords(words: Words): WordReader {
   const named = new Map(words.true.map(word => [fold(word), true]))
   for (const word of words.false) {
-    if (named.get(fold(word))) throw usageError(`"${word}" is named as a yes and as a no`)
+    if (named.get(fold(word))) throw usageError(`"${word}" is given both as a yes and as a no`)
     named.set(fold(word), false)
   }
   return word => named.get(fold(word))

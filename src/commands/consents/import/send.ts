@@ -69,8 +69,8 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
   const { data: about } = ImportAbout.safeParse(header.about)
   if (!about)
     throw usageError(
-      `no import to resume: this job is of consentctl ${header.command}`,
-      `to go on with that one instead: consentctl ${header.command} --resume ${job}`,
+      `job ${job} was started by consentctl ${header.command}, not by import`,
+      `to resume it: consentctl ${header.command} --resume ${job}`,
     )
   const signer = await openSigner(ctx, locateImportReceipts(ctx))
   const isOther = about.account_id !== null && signer.account_id !== null && about.account_id !== signer.account_id
@@ -79,7 +79,7 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
       'other_account',
       exit.changed,
       `the key is of the account ${signer.account_id}, and the job of ${about.account_id}: nothing was sent`,
-      { hint: 'resume it with a key of the account that it was begun with' },
+      { hint: 'resume it with a key of the account that it was started with' },
     )
   const names = about.files.map(({ name }) => name).join(', ')
   await ctx.say(`resuming the import of ${names} of ${about.started_at}`)

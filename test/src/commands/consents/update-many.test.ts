@@ -131,14 +131,14 @@ describe('update -', () => {
     [['update'], 'try: for many records: --file, --where, or - for ids'],
     [['update', '-', '--file', 'x'], '-, --file and --where cannot be combined'],
     [['update', uuid(1), '--file', 'x', '--refused'], 'unexpected argument'],
-    [['update', uuid(1), '--refused', '--failed-out', 'x'], '--failed-out needs --file'],
+    [['update', uuid(1), '--refused', '--failed-out', 'x'], '--failed-out requires --file'],
     [['update', uuid(1), '--refused', '--confirm', '1'], '--yes and --confirm require --where'],
-    [['update', '-', '--resume', 'last'], 'not of a stream'],
+    [['update', '-', '--resume', 'last'], 'standard input cannot be resumed'],
     [['update', '-', '--preferences', '-'], 'cannot both be read'],
     [['update', '--where', 'site=x', '--yes'], 'nothing to change'],
     [['update', '--where', 'refused', '--accepted'], 'cannot prompt'],
     [['rm', '--file', '-', '--yes'], 'rm -'],
-    [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast needs --file'],
+    [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast requires --file'],
   ])('%j is refused before any request', async (args, said) => {
     const { code, stderr } = await cli.run(args, { stdin: '' })
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)])

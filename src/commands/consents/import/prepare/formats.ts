@@ -39,7 +39,7 @@ function requireSystem({ system }: Fields, path: string): void {
   if (typeof system === 'string' && system.trim() !== '' && system !== 'csv') return
   throw usageError(
     `${path}: "system" does not name the tool that wrote the file`,
-    'name it there, such as {"system": "acme-crm"}: records are told apart by it and by their ids in the file',
+    'name it there, such as {"system": "acme-crm"}: records are identified by it and by their ids in the file',
   )
 }
 

@@ -78,14 +78,14 @@ interface Getters {
 export function openInterpreter(map: ImportMap, options: Options, decisions: Decisions) {
   const { fields, time } = map
   if (options.policyVersion === undefined && fields.policy_version === undefined)
-    throw usageError('the file does not say which policy version was answered', 'use --policy-version N')
+    throw usageError('the file has no policy version of the answers', 'use --policy-version N')
   if (options.policyVersion !== undefined && fields.policy_version !== undefined)
     throw usageError(
       'the files say which policy version was answered: --policy-version would hide it',
       'leave it out, or have the map say so: {"fields": {"policy_version": {"constant": N}}}',
     )
   if (!('path' in map.accepted) && map.purposes.length === 0)
-    throw usageError('the map has neither purposes nor a value that says what was accepted')
+    throw usageError('the map has neither purposes nor a value for accepted')
   const readTime = timeReader({
     formats: time.formats,
     zone: options.timezone ?? time.zone,

@@ -37,7 +37,7 @@ export async function openSource(path: string, signal: AbortSignal): Promise<Sou
   const handle = await open(path).catch(rethrow)
   try {
     const stat = await handle.stat({ bigint: true })
-    if (!stat.isFile()) throw usageError(`${path} is not a file`, 'save it as a file: it is read twice')
+    if (!stat.isFile()) throw usageError(`${path} is not a file`, 'save it as a regular file: it is read twice')
     const sha256 = await digest(handle, signal).catch(rethrow)
     const budget = { left: Math.max(minUnpackedBytes, maxRatio * Number(stat.size)) }
     return {
@@ -96,7 +96,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   for await (const chunk of chunks) {
     budget.left -= chunk.length
     if (budget.left < 0)
-      throw dataError(`${name} unpacks to over ${maxRatio} times its size`, 'if that is right, unpack it yourself')
+      throw dataError(`${name} unpacks to over ${maxRatio} times its size`, 'if that is expected, unpack it yourself')
     yield chunk
   }
 }
@@ -125,7 +125,7 @@ async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: B
     gunzip.destroy()
   }
   // Node ignores data after the last member, even a damaged member.
-  if (gunzip.bytesWritten < packed) throw dataError(`${name} is damaged: something follows its gzip data`)
+  if (gunzip.bytesWritten < packed) throw dataError(`${name} is damaged: other data follows its gzip data`)
 }
 
 async function* prepend(first: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
@@ -173,7 +173,7 @@ async function* entryParts(
   budget: Budget,
 ): AsyncGenerator<Part> {
   const name = `${path}/${entry.fileName}`
-  if (!entry.canDecodeFileData()) throw dataError(`${name} is encrypted, or packed in a way that is not known`)
+  if (!entry.canDecodeFileData()) throw dataError(`${name} is encrypted, or uses an unknown compression`)
   const stream = await zip.openReadStreamPromise(entry)
   const chunks = checked(bounded(stream, name, budget), entry, name)
   if (isNested(name)) yield* nestedParts(chunks, name, entries, budget)
@@ -227,7 +227,7 @@ async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, name: strin
 }
 
 function damaged(path: string, error: unknown): CliError {
-  return dataError(`${path} is not a ZIP file that can be read: ${(error as Error).message}`)
+  return dataError(`${path} is not a readable ZIP file: ${(error as Error).message}`)
 }
 
 /** Nested ZIPs always, folders never. */

@@ -32,7 +32,7 @@ describe('--map-init', () => {
 
   it.each([
     ['is a usage error for NDJSON', ['--file', 'x.ndjson'], 'for CSV and TSV'],
-    ['is a usage error without a file', [], 'needs --file'],
+    ['is a usage error without a file', [], 'requires --file'],
     ['is a usage error for a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
   ])('%s', async (_, flags, problem) => {
     const { code, stderr } = await cli.run(['create', ...flags, '--map-init', join(folder.path, 'never.json')], {
@@ -109,7 +109,7 @@ describe('create --file --map', () => {
     writeFileSync(path, '{"fields":{"subject_id":"who","accepted":"answer"},"true":["o"],"false":["x"]}')
     const changed = await cli.run(['create', '--resume', 'last', '--map', path])
     expect(changed).toMatchObject({ code: 2 })
-    expect(changed.stderr).toContain('begun with another map')
+    expect(changed.stderr).toContain('started with another map')
     const sent = keeping()
     expect(await cli.run(['create', '--resume', 'last', '--concurrency', '1'])).toMatchObject({ code: 0 })
     expect(fieldsOf(sent)).toEqual([
@@ -156,7 +156,7 @@ describe('words for yes and no', () => {
   })
 
   it.each([
-    [['--true', 'a,A ', '--false', 'b,a'], '"a" is named as a yes and as a no'],
+    [['--true', 'a,A ', '--false', 'b,a'], '"a" is given both as a yes and as a no'],
     [['--true', 'a,'], 'empty word'],
     [['--true', ''], 'must not be empty'],
   ])('%j is a usage error', async (flags, problem) => {

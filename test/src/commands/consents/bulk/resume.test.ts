@@ -321,7 +321,7 @@ describe('create --resume', () => {
     const file = write(text('a', 'b', 'c', 'e'))
     const other = await create('--resume', job)
     expect(other.code).toBe(10)
-    expect(other.stderr).toContain('is not the file that the job was begun with')
+    expect(other.stderr).toContain('is not the file that the job was started with')
     expect(posts()).toEqual([])
     writeFileSync(file, 'gone')
     const copy = join(folder.path, 'copy')

@@ -83,7 +83,7 @@ describe('a container', () => {
     ['something after a gzip', Buffer.concat([gzipSync(csv), Buffer.from('more rows')]), {}, 'is damaged'],
     ['a gzip bomb', gzipSync(bomb), {}, 'over 250 times its size'],
     ['a ZIP bomb', zip({ 'a.csv': bomb }), {}, 'over 250 times its size'],
-    ['a ZIP that is cut off', zip({ 'a.csv': csv }).subarray(0, -10), {}, 'not a ZIP file that can be read'],
+    ['a ZIP that is cut off', zip({ 'a.csv': csv }).subarray(0, -10), {}, 'not a readable ZIP file'],
     ['a ZIP with a wrong checksum', corrupted(zip({ 'a.csv': csv })), {}, 'checksum is wrong'],
     [
       'a ZIP without a wanted entry',
@@ -91,7 +91,7 @@ describe('a container', () => {
       { container: { kind: 'csv', entries: ['*.csv'] } },
       'has no entry',
     ],
-    ['a ZIP whose entry leaves it', zip({ '../../a.csv': csv }), {}, 'not a ZIP file that can be read'],
+    ['a ZIP whose entry leaves it', zip({ '../../a.csv': csv }), {}, 'not a readable ZIP file'],
     ['a line over 1 MiB', `${csv}${'x'.repeat(3 * 1024 * 1024)}`, {}, 'longer than 1 MiB'],
     ['a quotation mark that is never closed', `${csv}"${'x\n'.repeat(1024 * 1024)}`, {}, 'longer than 1 MiB: a quo'],
     ['a quotation mark in the last line', `${csv}"c,`, {}, 'export.csv: line 4 has an opening quotation mark'],
