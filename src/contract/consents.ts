@@ -24,9 +24,9 @@ export const RecordOrigin = z.object({
 
 /** Service specification section 2.1; every instance must return the required fields. */
 export const Consent = z.object({
-  id: Id.describe('A UUID of version 7, whose millisecond is created_at.'),
+  id: Id.describe('A UUIDv7; its time is created_at.'),
   site_id: given(Id),
-  consent_id: optional(z.string()).describe('The label that its caller gave it; not unique.'),
+  consent_id: optional(z.string()).describe('The caller’s label for the record; not unique.'),
   subject_id: optional(z.string()).describe('Identifier of the data subject, exactly as sent.'),
   country: optional(z.string().meta({ pattern: '^[A-Z]{2}$' })).describe('ISO 3166-1, by the address.'),
   region: optional(z.string()).describe('The part of the ISO 3166-2 code after the dash.'),
@@ -220,9 +220,7 @@ export const History = z.object({
 export type History = z.output<typeof History>
 
 const HistoryQuery = z.strictObject({
-  details: QueryBoolean.optional().describe(
-    'Also what else is held on the person: the address, and who made each change.',
-  ),
+  details: QueryBoolean.optional().describe('Also return the IP address, and who made each change.'),
 })
 
 const GetQuery = z.strictObject({ include_deleted: QueryBoolean.optional() })
@@ -273,13 +271,13 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
       success: 'The record.',
     },
     remove: {
-      description: 'From then on no list and no read without `include_deleted` has it. A body is ignored.',
-      success: 'The record for the last time.',
+      description: 'Lists and reads then omit it without `include_deleted`. A body is ignored.',
+      success: 'The deleted record.',
       example: { updated_at: '2026-11-20T20:50:27.128Z', deleted_at: '2026-11-20T20:50:27.128Z' },
     },
     history: {
       description:
-        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, what the sender told of the entry (`given_at`, `file_sha256`, `gpc`, `erased`) and `payload_hash`, so that all but the preferences can be verified after a purge.',
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, the facts reported by the sender (`given_at`, `file_sha256`, `gpc`, `erased`) and `payload_hash`, so that all but the preferences can be verified after a purge.',
       success: 'Every event, each with the state after it. A deleted record has a history too.',
     },
   },

@@ -65,7 +65,7 @@ export const listFilters = {
     },
     label: 'Source',
     choices: ['All records', 'Imported', 'Not imported'],
-    description: 'Imported records alone, or with `false` the others alone.',
+    description: 'Only imported records, or with `false` only the others.',
     isRare: true,
     without: 'this instance cannot tell imported records from others',
   },

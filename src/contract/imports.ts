@@ -20,11 +20,11 @@ const boolean = z.boolean('must be true or false')
 
 /** The whole state after a later answer of the person. */
 const ImportedChange = z.strictObject({
-  given_at: GivenAt.describe('Not before that of the answer before.'),
+  given_at: GivenAt.describe('Not before that of the previous answer.'),
   accepted: boolean,
   preferences: Preferences,
-  policy_version: PolicyVersion.optional().describe('Default: that of the answer before.'),
-  file_sha256: FileDigest.optional().describe('Default: that of the answer before.'),
+  policy_version: PolicyVersion.optional().describe('Default: that of the previous answer.'),
+  file_sha256: FileDigest.optional().describe('Default: that of the previous answer.'),
 })
 export type ImportedChange = z.output<typeof ImportedChange>
 

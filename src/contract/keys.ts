@@ -7,13 +7,13 @@ const path = '/api/v1/keys'
 export const ApiKey = z.object({
   id: Id,
   name: z.string(),
-  hint: z.string().nullable().describe('The last characters of its text, to recognize it by.'),
+  hint: z.string().nullable().describe('The last characters of its text, to recognize it.'),
   scopes: z.array(z.enum(scopes)),
   created_by: z
     .string()
     .nullable()
     .default(null)
-    .describe('The e-mail address of the user who made it, or the id of one who is gone; null if no user did.'),
+    .describe('The e-mail address of the user who created it, or the id of a removed user; null if no user did.'),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),
   last_used_on: z.string().meta({ format: 'date' }).nullable().describe('A day in UTC.'),
@@ -48,7 +48,7 @@ export const keys = {
     response: z.object({ data: z.array(ApiKey) }),
   }),
   create: endpoint({
-    summary: 'Create an API key; its text is in this response and nowhere else',
+    summary: 'Create an API key; only this response has its text',
     method: 'POST',
     path,
     access: 'session',
@@ -70,7 +70,7 @@ export const keys = {
 }
 
 export const keysDocs: ResourceDocs<typeof keys> = {
-  description: 'API keys, for users who signed in.',
+  description: 'API keys, for signed-in users.',
   endpoints: {
     create: {
       description:

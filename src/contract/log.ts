@@ -42,7 +42,7 @@ export const InclusionProof = z.object({
   leaf_index: Count.describe('From 0.'),
   leaf_hash: Sha256.describe('SHA-256 of a zero byte and the hash of the entry.'),
   tree_size: Count.meta({ minimum: 1 }),
-  root_hash: Sha256.describe('What the proof leads to: the root_hash of a checkpoint of that size.'),
+  root_hash: Sha256.describe('The root_hash of a checkpoint of that size.'),
   path: Path,
 })
 export type InclusionProof = z.output<typeof InclusionProof>
@@ -126,7 +126,7 @@ export const log = {
     errors: ['not_found'],
   }),
   consistency: endpoint({
-    summary: 'Get the proof that the log only grew from one size to another',
+    summary: 'Get the proof that the log has only grown from one size to another',
     method: 'GET',
     path: '/api/v1/log/consistency',
     access: 'account',
@@ -156,13 +156,13 @@ export const logDocs: ResourceDocs<typeof log> = {
   endpoints: {
     checkpoint: {
       description:
-        'Every byte counts: the last line is the signature of those above. Keep it where nobody who can write to the database can write. A request takes a unit of the quota, as those below do.',
+        'Every byte counts: the last line is the signature of those above. Store it where no one with write access to the database can write. A request takes a unit of the quota, as those below do.',
       success: 'The checkpoint. An account without any gets 404.',
     },
     addCheckpoint: {
       description:
         'Entries then do not wait for the checkpoint that is made every `CHECKPOINT_MINUTES`. Nothing is made if there is no new entry, or if the newest checkpoint is less than a second old.',
-      success: 'The newest checkpoint, a new one or that of before.',
+      success: 'The newest checkpoint, new or existing.',
     },
     timestamp: {
       description:

@@ -18,7 +18,7 @@ export const NoticeSubject = z.object({
     .meta({ examples: ['de'] }),
   created_at: Timestamp,
   updated_at: Timestamp,
-  expires_at: Timestamp.nullable().describe('When the consent ends; null without an end.'),
+  expires_at: Timestamp.nullable().describe('When the consent expires; null if it does not.'),
   given_at: Timestamp.nullable()
     .optional()
     .describe('Of an imported record: when the person last answered, as reported by the importer; else null.'),
@@ -37,7 +37,7 @@ export const NoticeSubjectPage = pageOf(
 export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
 
 export const noticeSubjects = endpoint({
-  summary: 'List who agreed to a policy version and to nothing newer, newest record first',
+  summary: 'List the people who agreed to a policy version and no newer one, newest record first',
   method: 'GET',
   path: '/api/v1/sites/:id/notices/:version/subjects',
   access: 'account',

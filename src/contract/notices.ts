@@ -94,7 +94,7 @@ export type NoticeText = z.output<typeof NoticeText>
 
 const Details = {
   purposes: z.array(NoticePurpose),
-  controller: z.string().nullable().describe('Who is responsible, and how to reach them.'),
+  controller: z.string().nullable().describe('Name and contact details of the data controller.'),
   valid_for: z
     .string()
     .nullable()
@@ -102,8 +102,8 @@ const Details = {
       'How long a consent to it is valid after the creation or any update of its record: an ISO 8601 duration; null if it does not expire.',
     )
     .meta({ examples: ['P1Y'] }),
-  requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer once it is in effect.'),
-  effective_from: Timestamp.nullable().describe('Null is from its publication.'),
+  requires_renewal: z.boolean().describe('True if it invalidates consents to earlier versions once in effect.'),
+  effective_from: Timestamp.nullable().describe('Null: from its publication.'),
 }
 
 export const NoticeManifest = z.object({
@@ -116,7 +116,9 @@ export type NoticeManifest = z.output<typeof NoticeManifest>
 
 export const Notice = NoticeManifest.extend({
   state: z.string().meta({ enum: ['draft', 'published'] }),
-  revision: Count.meta({ minimum: 1 }).describe('Begins at a random number; one more with each change of the draft.'),
+  revision: Count.meta({ minimum: 1 }).describe(
+    'Starts at a random number and increases by one with each change of the draft.',
+  ),
   created_at: Timestamp,
   updated_at: Timestamp,
   published_at: Timestamp.nullable(),
@@ -169,7 +171,7 @@ export const notices = {
     response: z.object({ data: z.array(Notice) }),
   }),
   get: endpoint({
-    summary: 'Get what a notice says of itself, and the digests of its texts',
+    summary: 'Get the details of a notice and the digests of its texts',
     method: 'GET',
     path: `${path}/:version`,
     ...reads,
@@ -177,7 +179,7 @@ export const notices = {
     response: Notice,
   }),
   put: endpoint({
-    summary: 'Make a draft of a notice, or replace its details',
+    summary: 'Create a draft of a notice, or replace its details',
     method: 'PUT',
     path: `${path}/:version`,
     ...writes,
@@ -228,7 +230,7 @@ export const notices = {
     errors: ['conflict'],
   }),
   publish: endpoint({
-    summary: 'Publish a draft; from then on nothing changes it',
+    summary: 'Publish a draft; it cannot change afterwards',
     method: 'POST',
     path: `${path}/:version/publish`,
     ...writes,

@@ -90,8 +90,8 @@ const NoticeHeld = z.strictObject({
     .string()
     .nullable()
     .describe('How long a consent is valid (ISO 8601), from its last event; null if it does not expire.'),
-  requires_renewal: z.boolean().describe('True if consents to earlier versions count no longer.'),
-  effective_from: Instant.nullable().describe('Null is from its publication.'),
+  requires_renewal: z.boolean().describe('True if consents to earlier versions became invalid.'),
+  effective_from: Instant.nullable().describe('Null: from its publication.'),
   publication: z
     .strictObject({
       version: z.int().min(1),
