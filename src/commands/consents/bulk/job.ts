@@ -168,7 +168,7 @@ function requireSame(
 }
 
 function otherFileError(path: string, { sha256 }: Header): CliError {
-  return new CliError('changed', exit.changed, `${path} is not the file that the job was begun with`, {
+  return new CliError('changed', exit.changed, `${path} is not the file that the job was started with`, {
     hint: `name that file with --file; its SHA-256 is ${sha256}`,
   })
 }
