@@ -78,7 +78,7 @@ it('an erasure receipt says what is held, also with the quota used up', async ()
     runs.push({ id: created.stdout, nobody, maria, again: await erase(env, 'maría') })
   }
   expect(await server.end('SIGTERM')).toBe(0)
-  expect(runs[1]?.nobody.stderr).toContain('quota used up')
+  expect(runs[1]?.nobody.stderr).toContain('the quota is used up')
   expect(runs[0]?.nobody.stderr).not.toContain('quota')
   for (const { id, nobody, maria, again } of runs) {
     expect(nobody).toMatchObject({ code: 0, stdout: '', verified: 0 })
