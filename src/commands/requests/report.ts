@@ -28,8 +28,8 @@ export function report(command: Command, ctx: Context): void {
       'after',
       `
 Summarizes the requests received in a period (days in UTC), for a supervisory authority: how many of each kind,
-how fast they were answered, and which were late and why. It contains no identifiers; reasons are printed as
-written. Withdrawn requests count as closed, not as answered.
+how fast they were answered, and which were late and why. It leaves out the identifiers of subjects; reasons are
+printed as written. Withdrawn requests count as closed, not as answered.
 
 Examples:
   $ consentctl requests report --from 2026-01-01 --to 2026-12-31 --out report.md
