@@ -104,7 +104,7 @@ export function readPack(files: PackFiles): Pack {
   return {
     files,
     keys: readKeys(files),
-    record: readJson(files, 'record.json', Consent),
+    record: readJson(files, 'record.json', RecordFile),
     history: [created, ...later],
     ipNetwork: ip_network ?? null,
     noticeEntry: notice_entry ?? null,
@@ -118,6 +118,9 @@ export function readPack(files: PackFiles): Pack {
     administration: listNames(files, administrationEntry).map(name => readEntry(files, name)),
   }
 }
+
+/** The API may write '' for null, a pack may not. */
+const RecordFile = Consent.extend({ deleted_at: Instant.nullish().transform(time => time ?? null) })
 
 const KeySet = z.object({ keys: z.array(z.looseObject({})) })
 const Keys = z.array(z.object({ kid: z.string(), pem: z.string() }))

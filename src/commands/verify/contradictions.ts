@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
 import { hasOwnStatus } from '../../contract/documents/consent-receipt.ts'
 import { deletedIds, describeDeletion } from '../../contract/documents/deletion-statement.ts'
@@ -36,7 +37,7 @@ function findInCertificate(certificate: ErasureCertificate): string | null {
   const { sites, records, unverified, erased, statement, purge_after_days } = certificate
   const isSum = counted.every(name => certificate[name] === total(sites.map(site => site[name])))
   const ids = new Set(records.map(({ id }) => id))
-  if (!isSum || records.length !== erased || ids.size !== erased) return 'itself on its counts'
+  if (!isSum || records.length !== erased || ids.size !== erased || !areOnce(sites)) return 'itself on its counts'
   if (!unverified.every(id => ids.has(id))) return 'itself on what did not verify'
   const said = ids.size === new Set(unverified).size ? null : describeDeletion(purge_after_days)
   return statement === said ? null : 'itself in its statement'
@@ -51,20 +52,48 @@ function findInErasureReceipt(receipt: ErasureReceipt): string | null {
     const isOfSite = sites.every(site => site[name] === found.filter(each => each.site_id === site.site_id).length)
     return isOfSite && counts[name] === found.length && counts[name] === total(sites.map(site => site[name]))
   })
-  if (!isSum) return 'itself on its counts'
+  const isOnce = new Set(records.map(({ id }) => id)).size === records.length
+  if (!isSum || !isOnce || !areOnce(sites)) return 'itself on its counts'
   const deleted = new Set(deletedIds(receipt))
   if (!unverified.every(id => deleted.has(id))) return 'itself on what did not verify'
   const isOfNone = deleted.size === new Set(unverified).size
   if (!receipt.purge && (statement === null) !== isOfNone) return 'itself in its statement'
+  if (!fitsCertificates(receipt, deleted)) return 'its certificates'
+  if (receipt.purge && receipt.purge.receipt.number >= receipt.number) return 'itself on the receipt that it repeats'
   return findInChain(receipt)
 }
 
+const Certificate = z.object({ account_id: z.string(), unverified: z.array(z.string()).default([]) })
+
+/** Without the signatures, as the keys of the service are not needed. */
+function fitsCertificates(
+  { account_id, unverified, certificates, purge }: ErasureReceipt,
+  deleted: ReadonlySet<string>,
+): boolean {
+  return [...certificates, ...(purge?.certificates ?? [])].flatMap(readCertificate).every(certificate => {
+    const isOfAccount = account_id === null || account_id === certificate.account_id
+    return isOfAccount && certificate.unverified.every(id => !deleted.has(id) || unverified.includes(id))
+  })
+}
+
+function readCertificate(text: string): z.output<typeof Certificate>[] {
+  try {
+    return [Certificate.parse(JSON.parse(text))]
+  } catch {
+    return [] // receipts may hold any text
+  }
+}
+
 function findInManifest({ records, sites }: ExportManifest): string | null {
-  return records === total(sites.map(site => site.records)) ? null : 'itself on its counts'
+  return records === total(sites.map(site => site.records)) && areOnce(sites) ? null : 'itself on its counts'
 }
 
 function findInChain({ number, previous }: Pick<ErasureReceipt | ImportReceipt, 'number' | 'previous'>): string | null {
   return (previous?.number ?? 0) === number - 1 ? null : 'itself on the receipt before it'
+}
+
+function areOnce(sites: readonly { readonly site_id: string | null }[]): boolean {
+  return new Set(sites.map(({ site_id }) => site_id)).size === sites.length
 }
 
 function total(numbers: readonly number[]): number {

@@ -129,7 +129,10 @@ function requireOrigin({ events, origin }: ConsentReceipt): string {
   const isOne = (origin === null) === (imported.length === 0)
   const [first] = events
   const isSame =
-    origin === null || (origin.imported_at === first?.event_time && origin.statement === describeOrigin(origin))
+    origin === null ||
+    (origin.imported_at === first?.event_time &&
+      origin.system.isWellFormed() &&
+      origin.statement === describeOrigin(origin))
   if (!isFirst || !isOne || !isSame) throw new NotValid('is signed, but contradicts itself on the import of its record')
   return origin === null ? '' : `; ${origin.statement}`
 }

@@ -88,6 +88,7 @@ const NoticeHeld = z.strictObject({
   controller: z.string().nullable(),
   valid_for: z
     .string()
+    .regex(/^P(?=\d)(\d+W|(\d+Y)?(\d+M)?(\d+D)?)$/)
     .nullable()
     .describe('How long a consent is valid (ISO 8601), from its last event; null if it does not expire.'),
   requires_renewal: z.boolean().describe('True if consents to earlier versions became invalid.'),

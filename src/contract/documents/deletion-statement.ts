@@ -17,7 +17,8 @@ export function deletedIds({
 
 /** States the purge of these records with the time of the last; null unless the certificates name each. */
 export function describePurge(ids: readonly string[], certificates: readonly string[]): string | null {
-  const times = new Map(certificates.flatMap(readPurged))
+  const latestLast = certificates.flatMap(readPurged).sort(([, one], [, other]) => (one < other ? -1 : 1))
+  const times = new Map(latestLast)
   const last = ids.map(id => times.get(id) ?? '').sort()
   if (!last[0]) return null
   const count = `${ids.length} ${ids.length === 1 ? 'record' : 'records'}`

@@ -112,6 +112,10 @@ export const ImportReceipt = fields
     path: ['refused_records'],
     message: 'do not add up to the records refused',
   })
+  .refine(({ rows, first_given_at: first, last_given_at: last }) => {
+    if (rows.records === 0) return first === null && last === null
+    return first !== null && last !== null && first <= last
+  }, 'first_given_at and last_given_at contradict each other or the records')
 export type ImportReceipt = z.output<typeof ImportReceipt>
 
 /** Fields known before anything is sent. */

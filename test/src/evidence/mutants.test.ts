@@ -9,6 +9,7 @@ import { judge } from '../../../src/commands/verify/judge.ts'
 import { type FindKeys, readKeySet, trusted } from '../../../src/commands/verify/keys.ts'
 import { verifyPack } from '../../../src/commands/verify/pack.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
+import { describeOrigin } from '../../../src/contract/origin.ts'
 import { type Event, entryId, linkOf, system } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { keyIdOf, publicPem } from '../../../src/evidence/keys.ts'
@@ -69,9 +70,13 @@ function verifyInPython(paths: readonly string[], keys = true): Map<string, stri
   )
 }
 
+const purged =
+  'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
+const texts: Readonly<Record<string, string>> = { ...examples, 'purge receipt': purgeReceipt(purged) }
+
 /** Signs an example again, with other fields. */
 function changed(name: string, change: (document: Json) => object): string {
-  const { signature: _, ...document } = JSON.parse(examples[name] ?? '')
+  const { signature: _, ...document } = JSON.parse(texts[name] ?? '')
   const key = document.key_id === keyIdOf(serviceKey) ? serviceKey : profileKey
   return signDocument({ ...document, ...change(document) } as never, key)
 }
@@ -207,12 +212,132 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   ],
   [
     'a receipt of a purge with a zero before its count',
-    () =>
-      purgeReceipt(
-        'personal data of 01 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered',
-      ),
+    () => purgeReceipt(purged.replace('1', '01')),
     /contradicts its purge certificates/,
     /its statement is not what its purge certificates say/,
+  ],
+  [
+    'a receipt of a purge that repeats a later receipt',
+    () => changed('purge receipt', ({ purge }) => ({ purge: { ...purge, receipt: { ...purge.receipt, number: 3 } } })),
+    /contradicts itself on the receipt that it repeats/,
+    /it repeats a later receipt/,
+  ],
+  [
+    'a receipt of a purge with the earlier of two times of a record',
+    () => {
+      const later = { purged_at: '2026-02-03T09:31:00.000Z' }
+      const other = changed('purge certificate', ({ records }) => ({
+        records: records.map((record: object) => ({ ...record, ...later })),
+      }))
+      return changed('purge receipt', ({ purge }) => ({
+        purge: { ...purge, certificates: [other, ...purge.certificates] },
+      }))
+    },
+    /contradicts its purge certificates/,
+    /its statement is not what its purge certificates say/,
+  ],
+  [
+    'an erasure receipt with a record twice',
+    () =>
+      changed('erasure receipt', ({ records: [record] }) => ({
+        records: [record, { ...record, result: 'remaining' }],
+      })),
+    /contradicts itself on its counts/,
+    /it has a record or a site twice/,
+  ],
+  [
+    'an erasure receipt with a site twice',
+    () =>
+      changed('erasure receipt', ({ sites: [site] }) => ({
+        sites: [
+          site,
+          { site_id: 'x', deleted: 0, already_gone: 0, unknown: 0 },
+          { site_id: 'x', deleted: 0, already_gone: 0, unknown: 0 },
+        ],
+      })),
+    /contradicts itself on its counts/,
+    /it has a record or a site twice/,
+  ],
+  [
+    'a certificate with a site twice',
+    () =>
+      changed('erasure certificate', ({ sites: [site] }) => ({
+        sites: [site, { ...site, erased: 0, deleted: 0, remaining: 0 }],
+      })),
+    /contradicts itself on its counts/,
+    /it has a site twice/,
+  ],
+  [
+    'a manifest with a site twice',
+    () => changed('export manifest', () => ({ sites: [null, null].map(site_id => ({ site_id, records: 0 })) })),
+    /contradicts itself on its counts/,
+    /its counts do not add up/,
+  ],
+  [
+    'an erasure receipt with a certificate of another account',
+    () => changed('erasure receipt', ({ job }) => ({ account_id: job })),
+    /contradicts its certificates/,
+    /a certificate is of another account/,
+  ],
+  [
+    'an erasure receipt with a certificate that names more as not verified',
+    () =>
+      changed('erasure receipt', ({ records: [{ id }] }) => ({
+        certificates: [changed('erasure certificate', () => ({ unverified: [id], statement: null }))],
+      })),
+    /contradicts its certificates/,
+    /a certificate says that more does not verify/,
+  ],
+  [
+    'an import receipt whose first answer is after its last one',
+    () => changed('import receipt', () => ({ first_given_at: '2099-01-01T00:00:00.000Z' })),
+    /contradict each other or the records/,
+    /its times contradict each other or its records/,
+  ],
+  [
+    'an import receipt of records without a last answer',
+    () => changed('import receipt', () => ({ last_given_at: null })),
+    /contradict each other or the records/,
+    /its times contradict each other or its records/,
+  ],
+  [
+    'an import receipt of nothing sent with times of answers',
+    () =>
+      changed('import receipt', ({ rows, records }) => ({
+        rows: { ...rows, read: rows.read - rows.records, records: 0 },
+        records: { ...records, made: 0, made_unanswered: 0, known: 0, refused: 0 },
+        refused_records: [],
+      })),
+    /contradict each other or the records/,
+    /its times contradict each other or its records/,
+  ],
+  [
+    'a checkpoint whose previous_size is its tree_size',
+    () => changed('checkpoint', ({ tree_size }) => ({ previous_size: tree_size })),
+    /previous_size: must be below tree_size/,
+    /its previous_size is not below its tree_size/,
+  ],
+  ...['P', 'P1D1W', 'a year'].map((valid_for): [string, () => string, RegExp, RegExp] => [
+    `a receipt whose notice is valid for ${valid_for}`,
+    () => changed('consent receipt', ({ privacy_notice }) => ({ privacy_notice: { ...privacy_notice, valid_for } })),
+    /not as its type says \(privacy_notice/,
+    /privacy_notice is not as its schema says/,
+  ]),
+  [
+    'a receipt whose origin names a system with half a surrogate pair',
+    () =>
+      changed('consent receipt', ({ events: [event] }) => {
+        const imported_at = event.event_time
+        const origin = { system: '\ud800', id: 'x', evidence: null, imported_at, files: ['a'.repeat(64)] }
+        return {
+          events: [{ ...event, given_at: imported_at }],
+          ...{ record_version: 1, inclusion: null, expires_at: null },
+          ...{ preferences: event.preferences, consent_status: event.event_state },
+          origin: { ...origin, statement: describeOrigin(origin) },
+        }
+      }),
+    /contradicts itself on the import of its record/,
+    /a text is not UTF-8, or has no UTF-8/,
   ],
   [
     'a manifest that counts more records than its sites',
@@ -227,6 +352,43 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     detail: expect.stringMatching(ours),
   })
   expect(verifyInPython([path]).get(path)).toMatch(python)
+})
+
+it.each<[what: string, change: (document: Json) => object, python: RegExp]>([
+  ['it', () => ({}), /^erasure_receipt is valid$/],
+  ['another ticket', () => ({ ticket: 'other' }), /does not repeat the receipt that it names$/],
+  [
+    'another digest',
+    ({ purge }) => ({ purge: { ...purge, receipt: { ...purge.receipt, sha256: 'a'.repeat(64) } } }),
+    /does not repeat the receipt that it names$/,
+  ],
+])('verify.py compares the receipt of a purge that repeats %s with the one that it names', (_what, change, python) => {
+  const path = put('purge.json', changed('purge receipt', change))
+  expect(verifyInPython([put('erasure.json', examples['erasure receipt'] ?? ''), path]).get(path)).toMatch(python)
+})
+
+it('verify.py compares the policy version of a receipt with the history beside it', () => {
+  const path = put(
+    'receipt.json',
+    changed('consent receipt', ({ privacy_notice }) => ({ privacy_notice: { ...privacy_notice, policy_version: 9 } })),
+  )
+  const beside = put('history.json', JSON.stringify({ data: history }))
+  expect(verifyInPython([path, beside]).get(path)).toBe('not valid: its policy version is not as in the history')
+})
+
+it.each(['1e999', '-1e999'])('a history with the number %s is not valid', number => {
+  const path = put('history.json', `{"data": ${JSON.stringify(historyOf('created'))}, "note": ${number}}`)
+  expect(verifyInPython([path]).get(path)).toBe('not valid: a number is too large')
+})
+
+it('a consistency proof has to fit the checkpoints of each account', () => {
+  const twin = (size: number, account_id: string) =>
+    changed('checkpoint', () => ({ account_id, tree_size: size, previous_size: 0, root_hash: 'a'.repeat(64) }))
+  const own = [3, 4].map(size => put(`own-${size}`, checkpointOf(size, 0)))
+  const proof = put('proof', JSON.stringify({ first: 3, second: 4, path: consistencyRanges(3, 4).map(rootOf) }))
+  expect(verifyInPython([...own, proof]).get(proof)).toBe('consistency_proof is valid')
+  const others = [3, 4].map(size => put(`other-${size}`, twin(size, accountId.replace(/.$/, '0'))))
+  expect(verifyInPython([...own, ...others, proof]).get(proof)).toMatch(/does not lead to the roots/)
 })
 
 it.each<[what: string, name: string, ours: RegExp, python: RegExp]>([
@@ -473,6 +635,12 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
     withNext(entry => ({ ...entry, version: 4, previous: null })),
     /administration\/4\.json: it has the version of notice\.json/,
     /an entry has the version of notice\.json/,
+  ],
+  [
+    'with an empty text for a time of deletion',
+    edit('record.json', record => ({ ...record, deleted_at: '' })),
+    /record\.json: it is not of its kind \(deleted_at\)/,
+    /deleted_at is not as its schema says/,
   ],
   [
     'with a number for an address',

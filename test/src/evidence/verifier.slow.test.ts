@@ -270,7 +270,10 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     const checkpoint = JSON.parse(examples['checkpoint'] ?? '')
     delete checkpoint.signature
     const log = leaves.map((_, index) =>
-      signDocument({ ...checkpoint, tree_size: index + 1, root_hash: rootOf({ from: 0, to: index + 1 }) }, serviceKey),
+      signDocument(
+        { ...checkpoint, previous_size: 0, tree_size: index + 1, root_hash: rootOf({ from: 0, to: index + 1 }) },
+        serviceKey,
+      ),
     )
     put('log', log.join(''))
     const names: string[] = []
