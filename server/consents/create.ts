@@ -116,19 +116,19 @@ interface Built {
  * Builds one record per key, which later drafts with that key replay. Only a current policy version rejects a draft.
  */
 async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
-  const { deps, caller, results } = batch
+  const { deps, caller } = batch
   const open = openDrafts(batch)
   const undecided = new Map([...open].filter(([, { draft }]) => draft.policy_version === undefined))
   const policies = await deps.policies.guess(deps.sql, caller.accountId, siteIds(undecided))
   const versions = new Map<number, SiteVersion>()
+  const rejected = new Map<number, Failure>() // after the replay of keys
   for (const [index, { draft }] of open) {
     const version = draft.policy_version ?? policies.get(draft.site_id)
-    if (version === undefined) results.set(index, noSiteInUse())
+    if (version === undefined) rejected.set(index, noSiteInUse())
     else versions.set(index, { siteId: draft.site_id, version })
   }
   const noticeOf = await findNotices(deps, caller.accountId, versions.values())
   const records = new Map<number, NewRecord>()
-  const rejected = new Map<number, Failure>()
   const keys = new Set<string>()
   await forEachYielding(versions, ([index, siteVersion]) => {
     const { draft, claim, place, gpc } = open.get(index) as Draft

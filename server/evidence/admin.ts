@@ -11,15 +11,19 @@ export async function revokeSigningKey(
   return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
-/** Lets the environment's key follow the newest one, which was lost. */
-export async function restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]> {
-  return await withKeys(options, host, { mayRestart: true }, async () => {})
+/** Lets the environment's key follow the newest one, whose id is `lost`. */
+export async function restartSigningKeys(
+  options: DatabaseOptions,
+  lost: string,
+  host: ServerHost,
+): Promise<SigningKeyRow[]> {
+  return await withKeys(options, host, { lost }, async () => {})
 }
 
 async function withKeys(
   options: DatabaseOptions,
   host: ServerHost,
-  settings: { readonly mayRestart?: boolean },
+  settings: { readonly lost?: string },
   work: (sql: Parameters<typeof revokeKey>[0], signer: Signer) => Promise<unknown>,
 ): Promise<SigningKeyRow[]> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })

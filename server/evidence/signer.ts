@@ -93,8 +93,8 @@ export interface SigningSettings {
   /** Private keys, or public ones for the command. The newest can introduce the signing key. */
   readonly earlier?: readonly KeyObject[]
   readonly command?: string | null
-  /** True if a key may follow the lost newest one without its signature. */
-  readonly mayRestart?: boolean
+  /** Id of the newest key, which is lost: a new key may follow it without its signature. */
+  readonly lost?: string | null
 }
 
 export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'signingCommand'>): SigningSettings {
@@ -108,7 +108,7 @@ export function signingSettings(config: Pick<Config, 'earlierSigningKeys' | 'sig
 export async function openSigner(
   sql: Sql,
   ownKey: KeyObject | null,
-  { earlier = [], command = null, mayRestart = false }: SigningSettings = {},
+  { earlier = [], command = null, lost = null }: SigningSettings = {},
 ): Promise<Signer> {
   if (!ownKey && (await isKeyElsewhere(sql))) {
     throw new OperatorError('this service signs with a key that is not in the database', {
@@ -121,7 +121,7 @@ export async function openSigner(
   const key = ownKey ?? (stored[0] as KeyObject)
   const signer = signerOf(key, { command })
   const introducers = [...earlier, ...stored].map(each => signerOf(each, { command }))
-  const { keys } = await joinChain(sql, signer, { introducers, mayRestart })
+  const { keys } = await joinChain(sql, signer, { introducers, lost })
   const problem = findSigningProblem(keys.get(signer.keyId))
   if (problem) {
     throw new OperatorError(`the signing key ${signer.keyId} ${problem}`, {
@@ -140,7 +140,7 @@ async function listDocuments(sql: Sql): Promise<string[]> {
 async function joinChain(
   sql: Sql,
   signer: Signer,
-  { introducers, mayRestart }: { readonly introducers: readonly Signer[]; readonly mayRestart: boolean },
+  { introducers, lost }: { readonly introducers: readonly Signer[]; readonly lost: string | null },
 ): Promise<KeyChain> {
   for (let isAppended = false; ; ) {
     const rows = await listKeyStatements(sql)
@@ -153,16 +153,36 @@ async function joinChain(
       })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
     const isFirst = documents.length === 0 && !(await hasCheckpoint(sql))
-    if (!introducer && !isFirst && !mayRestart) {
+    if (!introducer && !isFirst && lost === null) {
       throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
         code: 'settings',
-        hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart',
+        hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
       })
     }
-    const previous = introducer?.keyId ?? listIntroduced(documents).at(-1) ?? null
+    if (!introducer && lost !== null) requireNewest(documents, lost)
+    const previous = introducer?.keyId ?? (isFirst ? null : lost)
     const document = await introduce(sql, signer, { previous, by: introducer ?? signer })
     isAppended = await insertKeyStatement(sql, rows, document)
   }
+}
+
+/**
+ * A writer to the database can add keys that follow the lost one by their own word: a new key must not vouch for these.
+ * @throws OperatorError unless the key is the newest of the log, and every document of it belongs to the key's chain
+ */
+function requireNewest(documents: readonly string[], keyId: string): void {
+  const { newest, documents: own } = readKeyChain(documents, keyId)
+  if (newest === keyId && own.length === documents.length) return
+  const isNewest = newest === null || newest === keyId
+  throw new OperatorError(
+    isNewest
+      ? `the log of keys has documents that do not belong to the chain of the key ${keyId}`
+      : `the key ${keyId} is not the newest: that is ${newest}`,
+    {
+      code: 'settings',
+      hint: 'give the key_id of the newest documents that you have; if it is that, the database was changed: restore a backup of key_statements',
+    },
+  )
 }
 
 /** Validity begins earlier than a key's statement by more than nodes' clocks differ. */

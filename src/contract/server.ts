@@ -244,7 +244,7 @@ export interface ServerModule {
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>
   revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
   /** Lets a new key follow the newest one, which was lost. */
-  restartSigningKeys(options: DatabaseOptions, host: ServerHost): Promise<SigningKeyRow[]>
+  restartSigningKeys(options: DatabaseOptions, lost: string, host: ServerHost): Promise<SigningKeyRow[]>
   /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>

@@ -264,7 +264,10 @@ async function requireIdle(run: RunFile | undefined, host: Pick<Host, 'pid' | 'k
 }
 
 async function stored(folder: string) {
-  const names = await readdir(folder).catch(() => [])
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
   return names.flatMap(name => {
     const [, job, number = '1'] = /^([\da-f-]{36})\.job(?:\.(\d+))?$/.exec(name) ?? []
     return job === undefined ? [] : [{ name, job, number: Number(number) }]

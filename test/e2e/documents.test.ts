@@ -124,7 +124,7 @@ it.skipIf(!hasTerminal || !hasJq)('The script of the README goes by the answer a
   expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: 'do not send\n' })
   expect((await create(true)).code).toBe(0)
   expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: 'send\n' })
-  expect(readFileSync(`${folder.path}/subjects.txt`, 'utf8')).toBe('maria@example.com\n')
+  expect(readFileSync(`${folder.path}/refused.txt`, 'utf8')).toBe('')
   expect((await runScript(folder.path, script.replace(key, 'sk-wrong'), env)).code).toBe(4)
 })
 

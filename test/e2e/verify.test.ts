@@ -110,7 +110,7 @@ describe('admin signing-key', () => {
     const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(folder.path, 'x'))
     expect(refused.stderr).toContain('admin signing-key restart')
     expect(refused.code).not.toBe(0)
-    const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart')
+    const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart', keyIdOf(lost))
     expect([code, rows.length, rows[0].key_id]).toEqual([0, 4, keyIdOf(next)])
     const { rows: findings } = await run(pem('next.pem', next), 'verify')
     expect(findings.filter(({ account_id }: { account_id: string | null }) => account_id === null)).toEqual([])

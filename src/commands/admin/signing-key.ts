@@ -50,25 +50,26 @@ Examples:
     )
 }
 
-const RestartOptions = z.strictObject(databaseOptions)
+const RestartOptions = z.strictObject({ ...databaseOptions, operands: z.tuple([nonEmpty]) })
 
 export function restartSigningKeys(command: Command, ctx: Context): void {
-  addDatabaseFlags(command)
+  addDatabaseFlags(command.argument('<lost-key-id>', 'key_id in the newest documents signed with the lost key'))
     .addHelpText(
       'after',
       `
 Use it only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and
 start the server. The key of the environment follows the newest one without its signature: send the new key to all
-who keep an earlier one. First delete the documents that "admin verify" names. Prints the keys that the service publishes.
+who keep an earlier one. Take the id from a document or checkpoint that you have kept, not from the database. It is
+refused if the log of keys has documents that do not belong to the lost key. Prints the keys that the service publishes.
 
 Examples:
-  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart
-  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart --json`,
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --json`,
     )
     .action(
-      action(ctx, RestartOptions, signingKeyView, async (_, options) => {
+      action(ctx, RestartOptions, signingKeyView, async (_, { operands: [lost], ...options }) => {
         const server = await ctx.loadServer()
-        const keys = await server.restartSigningKeys(options, serverHost(ctx))
+        const keys = await server.restartSigningKeys(options, lost, serverHost(ctx))
         return many(signingKeyView, pagesOf(keys), { mutates: true })
       }),
     )

@@ -50,6 +50,16 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect((await service.call('GET', record, { key: account.key })).status).toBe(404)
   })
 
+  it('replays the first answer after its site was archived', async () => {
+    const own = await service.newAccount()
+    const key = newKey()
+    const first = await create(key, { subject_id: 'a' }, own)
+    const headers = await service.signIn(own)
+    await service.call('PATCH', `/api/v1/sites/${own.siteId}`, { headers, body: { archived: true } })
+    expect((await create(newKey(), { subject_id: 'a' }, own)).status).toBe(404)
+    expect(await create(key, { subject_id: 'a' }, own)).toMatchObject({ status: 201, text: first.text })
+  })
+
   it('creates one record for 32 concurrent requests with the same key', async () => {
     const key = newKey()
     const answers = await Promise.all(Array.from({ length: 32 }, () => create(key, { subject_id: 'twin' })))

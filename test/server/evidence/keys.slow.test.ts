@@ -256,7 +256,15 @@ describe('a revoked key', () => {
       hint: expect.stringContaining('admin signing-key restart'),
     })
     await sql`delete from secrets where name = 'signing'`
-    const opened = await openSigner(sql, next, { mayRestart: true })
+    await put(following())
+    await expect(openSigner(sql, next, { lost: keyIdOf(own) })).rejects.toThrow('do not belong to the chain of the key')
+    await restoreStatements()
+    for (const [lost, message] of [
+      [keyIdOf(stored), `is not the newest: that is ${keyIdOf(own)}`],
+      ['unknown', 'do not belong to the chain of the key unknown'],
+    ] as const)
+      await expect(openSigner(sql, next, { lost })).rejects.toThrow(message)
+    const opened = await openSigner(sql, next, { lost: keyIdOf(own) })
     await sql`insert into secrets (name, value) values ('signing', ${seedOf(stored)})`
     expect(await publishedIds(opened)).toEqual([next, own, stored].map(keyIdOf))
     expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])

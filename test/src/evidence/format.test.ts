@@ -233,7 +233,7 @@ it('the pack beside the pages is what the program writes, and verifies', async (
 it('the script of the first page verifies the receipt of the pack, and no other one', () => {
   const [, script = 'exit 1'] = /<!-- by hand -->\n```sh\n([\s\S]*?)```\n/.exec(pages.get('README.md') ?? '') ?? []
   const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
-  const run = () => spawnSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' })
+  const run = () => spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' })
   try {
     cpSync(join(fixtures, 'example-pack'), folder, { recursive: true })
     const { status, stdout } = run()

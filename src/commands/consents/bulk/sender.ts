@@ -1,5 +1,5 @@
 import { endsAll } from '../../../cli/ids.ts'
-import { isUnreachable } from '../../../client/errors.ts'
+import { ApiError, isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
 import { CliError, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
@@ -194,8 +194,12 @@ function toErrorOutcome({ isIdempotent }: Operation, item: Item, error: unknown,
   return as('failed', null)
 }
 
-/** True if a rejection shows that the line's key was unused. A conflict does not: its record may have been erased. */
+/**
+ * True if a rejection by the API shows that the line's key was unused. A conflict does not: its record may have been
+ * erased. Nor does the answer of another program, such as a proxy.
+ */
 function isAnswer(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false
   const { status, exit: exitCode } = explain(error)
   const isRejected = status !== undefined && status >= 400 && status < 500 && status !== 409
   return isRejected && !endsAll(exitCode) && exitCode !== exit.temporary

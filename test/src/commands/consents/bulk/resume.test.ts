@@ -282,6 +282,15 @@ describe('create --resume', () => {
     expect([stderr, readdirSync(jobs())]).toEqual([expect.not.stringContaining('--resume'), []])
   })
 
+  it('leaves a line unknown that was sent before if another program than the API rejects it', async () => {
+    serve({ a: [503, 'unavailable'] })
+    await create('--file', write(text('a')), '--site', site)
+    cli.instance.use(http.post(consentsPath, () => HttpResponse.html('<h1>Not Found</h1>', { status: 404 })))
+    const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
+    expect(rows.map(row => row.result)).toEqual(['unknown'])
+    expect(readdirSync(folder.path)).not.toContain('failed')
+  })
+
   it('leaves a line unknown that may exist and conflicts now, because its record may have been erased', async () => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
