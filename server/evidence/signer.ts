@@ -153,26 +153,27 @@ async function joinChain(
       })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
     const isFirst = documents.length === 0 && !(await hasCheckpoint(sql))
-    if (!introducer && !isFirst && lost === null) {
-      throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
-        code: 'settings',
-        hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
-      })
-    }
-    if (!introducer && lost !== null) requireNewest(documents, lost)
-    const previous = introducer?.keyId ?? (isFirst ? null : lost)
+    const previous = introducer?.keyId ?? (isFirst ? null : findLost(documents, signer, lost))
     const document = await introduce(sql, signer, { previous, by: introducer ?? signer })
     isAppended = await insertKeyStatement(sql, rows, document)
   }
+}
+
+function findLost(documents: readonly string[], signer: Signer, lost: string | null): string {
+  if (lost !== null) return requireNewest(documents, lost)
+  throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
+    code: 'settings',
+    hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
+  })
 }
 
 /**
  * A writer to the database can add keys that follow the lost one by their own word: a new key must not vouch for these.
  * @throws OperatorError unless the key is the newest of the log, and every document of it belongs to the key's chain
  */
-function requireNewest(documents: readonly string[], keyId: string): void {
+function requireNewest(documents: readonly string[], keyId: string): string {
   const { newest, documents: own } = readKeyChain(documents, keyId)
-  if (newest === keyId && own.length === documents.length) return
+  if (newest === keyId && own.length === documents.length) return keyId
   const isNewest = newest === null || newest === keyId
   throw new OperatorError(
     isNewest
