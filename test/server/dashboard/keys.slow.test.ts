@@ -89,6 +89,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.getByText('There are no such changes.').waitFor()
 
       await page.goto(`${service.url}/#/usage`)
+      await page.getByRole('heading', { name: 'Usage' }).waitFor()
       await page.goto(`${service.url}/#/audit`)
       await rows.first().getByRole('button').click()
       await dashboard.expectAccessible()
@@ -101,6 +102,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
 
       await call(account, 'PATCH', `sites/${account.siteId}`, { retention_days: 30 })
       await page.goto(`${service.url}/#/usage`)
+      await page.getByRole('heading', { name: 'Usage' }).waitFor()
       await page.goto(`${service.url}/#/audit`)
       await page.getByText(`site ${account.siteId} (now `).waitFor()
     })
