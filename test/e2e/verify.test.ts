@@ -89,7 +89,7 @@ describe('admin signing-key', () => {
     return path
   }
   const run = async (keyFile: string, ...args: string[]) => {
-    const all = ['admin', ...args, '--json']
+    const all = ['--json', 'admin', ...args]
     const { code, stdout, stderr } = await runBinary(all, { env: { ...env(), SIGNING_KEY_FILE: keyFile } })
     return { code, stderr, rows: stdout === '' ? [] : JSON.parse(stdout) }
   }
@@ -98,7 +98,7 @@ describe('admin signing-key', () => {
     rows.find(({ key_id }) => key_id === keyIdOf(key))?.state
 
   it('revoke › ends a key that another has come after, with which nothing is signed any more', async () => {
-    const revoke = (keyFile: string) => run(keyFile, 'signing-key', 'revoke', keyIdOf(own), '--reason', 'superseded')
+    const revoke = (keyFile: string) => run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--', keyIdOf(own))
     expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
     const { code, rows } = await revoke(pem('lost.pem', lost, own))
     expect([code, rows.length, stateOf(rows, lost), stateOf(rows, own)]).toEqual([0, 3, 'valid', 'superseded'])
@@ -110,7 +110,7 @@ describe('admin signing-key', () => {
     const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(folder.path, 'x'))
     expect(refused.stderr).toContain('admin signing-key restart')
     expect(refused.code).not.toBe(0)
-    const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart', keyIdOf(lost))
+    const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart', '--', keyIdOf(lost))
     expect([code, rows.length, rows[0].key_id]).toEqual([0, 4, keyIdOf(next)])
     const { rows: findings } = await run(pem('next.pem', next), 'verify')
     expect(findings.filter(({ account_id }: { account_id: string | null }) => account_id === null)).toEqual([])

@@ -31,7 +31,10 @@ export async function joinNodes(servers: readonly string[], name: string): Promi
 /** Drops a database, if there is one of this name, from everybody who uses it. */
 export async function dropDatabase(server: string, name: string): Promise<void> {
   for (const node of await nodesOf(server)) {
-    await on(`${node}/postgres`, sql => sql`drop database if exists ${sql(name)} with (force)`)
+    await on(`${node}/postgres`, async sql => {
+      await forbidConnections(sql, name) // the maintenance of Citus connects again at once
+      await sql`drop database if exists ${sql(name)} with (force)`
+    })
   }
 }
 

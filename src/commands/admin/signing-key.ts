@@ -35,7 +35,8 @@ export function revokeSigningKey(command: Command, ctx: Context): void {
       `
 The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must be newer than the revoked one. Documents
 that a superseded key signed until now stay valid. Documents of a compromised key become invalid, because a holder of
-the key can sign with any date. A revocation cannot be undone. Prints the keys that the service publishes.
+the key can sign with any date. A revocation cannot be undone. Prints the keys that the service publishes. Write --
+before an id that begins with a hyphen.
 
 Examples:
   $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded
@@ -61,6 +62,7 @@ Use it only if the newest key is lost: otherwise append it to the file in SIGNIN
 start the server. The key of the environment follows the newest one without its signature: send the new key to all
 who keep an earlier one. Take the id from a document or checkpoint that you have kept, not from the database. It is
 refused if the log of keys has documents that do not belong to the lost key. Prints the keys that the service publishes.
+Write -- before an id that begins with a hyphen.
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4
