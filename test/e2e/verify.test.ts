@@ -98,7 +98,8 @@ describe('admin signing-key', () => {
     rows.find(({ key_id }) => key_id === keyIdOf(key))?.state
 
   it('revoke › ends a key that another has come after, with which nothing is signed any more', async () => {
-    const revoke = (keyFile: string) => run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--', keyIdOf(own))
+    const revoke = (keyFile: string) =>
+      run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--', keyIdOf(own))
     expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
     const { code, rows } = await revoke(pem('lost.pem', lost, own))
     expect([code, rows.length, stateOf(rows, lost), stateOf(rows, own)]).toEqual([0, 3, 'valid', 'superseded'])
