@@ -143,7 +143,10 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   return { records, rejected }
 }
 
-type Written = FirstAnswer | null
+interface Written {
+  readonly index: number
+  readonly answer: FirstAnswer | null
+}
 
 async function insertRecords(
   { deps: { sql }, caller, drafts, results, view }: Batch,
@@ -169,7 +172,7 @@ async function insertRecords(
     const text = json.get(record.id)
     if (text === undefined) continue
     results.set(index, { json: text, isReplayed: false })
-    written.push(claim && { json: text, key: claim.key, body_hash: claim.bodyHash })
+    written.push({ index, answer: claim && { json: text, key: claim.key, body_hash: claim.bodyHash } })
   }
   return written
 }
@@ -178,19 +181,21 @@ function keysFreeBefore(): Date {
   return new Date(Date.now() - keyLifetimeMs)
 }
 
+/** Replays to later drafts what an earlier one of the batch wrote: an earlier one that was rejected used no key. */
 async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
-  const answers = new Map(written.flatMap(answer => (answer ? [[answer.key, answer] as const] : [])))
+  const answers = new Map<string, { answer: FirstAnswer; writer: number }>()
+  for (const { index, answer } of written) if (answer) answers.set(answer.key, { answer, writer: index })
   const keys = [...open.values()].flatMap(({ claim }) => (claim && !answers.has(claim.key) ? [claim.key] : []))
   const found =
     keys.length > 0
       ? await findFirstAnswers(deps.sql, caller.accountId, keys, { freeBefore: keysFreeBefore(), view })
       : []
-  for (const answer of found) answers.set(answer.key, answer)
+  for (const answer of found) answers.set(answer.key, { answer, writer: -1 })
   for (const [index, { claim }] of open) {
-    const answer = claim && answers.get(claim.key)
-    if (answer) results.set(index, replay(answer, claim))
+    const first = claim && answers.get(claim.key)
+    if (first && first.writer < index) results.set(index, replay(first.answer, claim))
   }
 }
 
