@@ -1,28 +1,44 @@
 import { useState } from 'preact/hooks'
 import { type Loaded, useCall } from '../call.ts'
 import { Button } from './button.tsx'
-import type { PageOf } from './rows.ts'
 import { Show } from './screen.tsx'
 import { Table, type TableProps } from './table.tsx'
 
+interface PageOf<Row> {
+  readonly data: readonly Row[]
+  /** Null on the last page. */
+  readonly next_cursor: string | null
+}
+
+/** The cursors of a list's page and of those before it, because a cursor leads only to the next page. */
+export interface Place {
+  /** The filters of the list. */
+  readonly of: unknown
+  readonly cursors: readonly string[]
+}
+
 interface Pages<Row> {
   readonly page: Loaded<PageOf<Row>>
-  /** The cursors of the page and of those before it: a cursor leads only to the next page. */
   readonly cursors: readonly string[]
   readonly go: (cursors: readonly string[]) => void
 }
 
-/** Reads one page of a list. New `inputs` start over. */
+/** Reads one page of a list; another `filters` object starts over. `kept` is the place of an earlier visit, updated here. */
 export function usePages<Row>(
   read: (query: { readonly cursor?: string }) => Promise<PageOf<Row>>,
-  inputs: readonly unknown[],
+  filters: unknown,
+  kept?: { place: Place },
 ): Pages<Row> {
-  const of = JSON.stringify(inputs)
-  const [state, set] = useState({ of, cursors: [] as readonly string[] })
-  const cursors = state.of === of ? state.cursors : []
+  const [place, setPlace] = useState(kept?.place)
+  const cursors = place && place.of === filters ? place.cursors : []
   const cursor = cursors.at(-1)
-  const page = useCall(() => read(cursor === undefined ? {} : { cursor }), [of, cursor])
-  return { page, cursors, go: next => set({ of, cursors: next }) }
+  const page = useCall(() => read(cursor === undefined ? {} : { cursor }), [filters, cursor])
+  const go = (cursors: readonly string[]) => {
+    const next = { of: filters, cursors }
+    setPlace(next)
+    if (kept) kept.place = next
+  }
+  return { page, cursors, go }
 }
 
 interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {

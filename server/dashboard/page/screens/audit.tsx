@@ -20,10 +20,7 @@ type Filters = typeof noFilters
 export function Audit() {
   const [filters, setFilters] = useState(noFilters)
   const [open, setOpen] = useState<AccountEntry | null>(null)
-  const pages = usePages(
-    cursor => client.call(api.audit.list, { query: { ...queryOf(filters), ...cursor } }),
-    [filters],
-  )
+  const pages = usePages(cursor => client.call(api.audit.list, { query: { ...queryOf(filters), ...cursor } }), filters)
   const { value: names = noNames } = useCall(readNames, [])
   return (
     <Screen title="Audit" command={['audit', 'list', ...options(filters)]}>

@@ -119,7 +119,7 @@ export function NoticeSubjects({ site, version }: NoticeProps) {
   const params = { id: site, version }
   const pages = usePages(
     cursor => client.call(api.notices.subjects, { params, query: { limit: '100', ...cursor } }),
-    [],
+    null,
   )
   return (
     <Screen

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
 import { useCall } from '../call.ts'
-import { type Bar, RankChart, TimeChart } from '../parts/chart.tsx'
+import { type Bar, Chart } from '../parts/chart.tsx'
 import { options } from '../parts/command.tsx'
 import { Check, Field, FieldErrors, fieldsOf, Select } from '../parts/form.tsx'
-import { fillPeriods, type Period, periods } from '../parts/periods.ts'
+import { type Period, periods, periodsBetween } from '../parts/periods.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
@@ -63,7 +63,6 @@ function hintOf(day: string): string | undefined {
 
 function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: Stats }) {
   const { total, groups } = answer
-  const names = by === 'preference' ? (['true', 'false'] as const) : (['accepted', 'refused'] as const)
   return (
     <>
       <p role="status">{describe(answer)}</p>
@@ -75,11 +74,7 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
       )}
       {by && groups.length > 0 && (
         <>
-          {isPeriod(by) ? (
-            <TimeChart bars={overTime(by, groups)} names={names} />
-          ) : (
-            <RankChart bars={groups.map(group => toBar(by, group))} names={names} />
-          )}
+          {isPeriod(by) && <Chart bars={overTime(by, groups)} names={['accepted', 'refused']} />}
           <Table label={`Records by ${by}`} columns={columnsOf(by)} rows={groups} isFromEnd={isPeriod(by)} />
         </>
       )}
@@ -128,32 +123,28 @@ function capital(word: string): string {
 }
 
 /** Returns an empty text for hidden groups and those without answers. */
-function rateOf(row: StatsGroup): string {
-  const { yes, no } = toBar(undefined, row)
-  const all = (yes ?? 0) + (no ?? 0)
-  return all === 0 ? '' : `${(((yes ?? 0) / all) * 100).toFixed(1)} %`
+function rateOf({ true: yes, false: no, accepted, refused }: StatsGroup): string {
+  const given = yes ?? accepted ?? 0
+  const all = given + (no ?? refused ?? 0)
+  return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
 }
 
 /** Names the group without a name: of an unknown country, or the sum of all that are not listed. */
-function unnamed(by: By | undefined): string {
+function unnamed(by: By): string {
   return by === 'country' ? 'unknown' : 'all others'
-}
-
-function toBar(by: By | undefined, row: StatsGroup): Bar {
-  const [yes, no] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
-  const label = row.group ?? unnamed(by)
-  const site = row.site_name ?? ''
-  return { label: by === 'site' ? site : by === 'policy' ? `${site} · ${label}` : label, yes, no }
 }
 
 function isPeriod(by: By): by is Period {
   return (periods as readonly string[]).includes(by)
 }
 
+/** Returns a bar for each period from the first to the last, also for those without a record. */
 function overTime(by: Period, groups: readonly StatsGroup[]): Bar[] {
-  const found = new Map(groups.map(row => [row.group ?? '', row]))
-  return fillPeriods(by, [...found.keys()]).map(group => {
-    const row = found.get(group)
-    return row ? toBar(by, row) : { label: group, yes: 0, no: 0 }
-  })
+  const named = groups.flatMap(({ group, accepted, refused }) =>
+    group ? [{ label: group, yes: accepted, no: refused }] : [],
+  )
+  const [first, last] = [named[0], named.at(-1)]
+  if (!first || !last) return []
+  const found = new Map(named.map(bar => [bar.label, bar]))
+  return periodsBetween(by, first.label, last.label).map(label => found.get(label) ?? { label, yes: 0, no: 0 })
 }
