@@ -113,7 +113,7 @@ describe('the image', () => {
     expect(compose).toMatch(/^ +args:\n +CONSENTCTL_COMMIT: /m)
   })
 
-  it('runs as somebody else than root, on a version of Node that the package allows', () => {
+  it('does not run as root, and runs on a version of Node.js that the package allows', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(/^USER (.+)$/m.exec(last)?.[1]).toBe('node')
     expect(all(dockerfile, /^FROM node:(\d+)-/gm)).toHaveLength(1)
@@ -173,7 +173,7 @@ describe('the compose file', () => {
 })
 
 describe('the proxy', () => {
-  it('asks whether a node is ready, and lets no client say who it is', () => {
+  it('checks that a node is ready, and overwrites the client address that a request claims', () => {
     expect(proxy).toContain('uri /ready')
     expect(proxy).toContain('del-header X-Forwarded-For')
     for (const name of ['X-Forwarded-Host', 'X-Forwarded-Proto']) expect(proxy).toContain(`set-header ${name} `)
@@ -187,7 +187,7 @@ describe('the systemd unit', () => {
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain)
   })
 
-  it('names the page that tells of its settings', () => {
+  it('names the page that documents its settings', () => {
     const paths = all(unit, /(server\/[\w./]+\w)/g)
     expect(paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path)))).toEqual([])
   })

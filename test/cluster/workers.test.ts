@@ -99,7 +99,7 @@ describe.each([
     await vi.waitFor(async () => expect(await write(own)).toEqual(written), { timeout: 10_000 })
   })
 
-  it('stops the requests of its own accounts alone, with 503', async () => {
+  it('answers 503 to requests of its own accounts only', async () => {
     const [mine, others] = await Promise.all([statusesOf(own), statusesOf(other)])
     expect(new Set(mine)).toEqual(new Set([503]))
     expect(others).toEqual([...written, 200, 200, 200, 200, 200])

@@ -101,7 +101,7 @@ it('with the key of another account nothing is said of the records of the first'
   expect(manifest.code).toBe(0)
 })
 
-it('subject export has all that is held: the address as it is stored, and who made each change', async () => {
+it('subject export includes the stored address and who made each change', async () => {
   const person = 'ana@example.com'
   const body = { site_id: own.siteId, subject_id: person, ip_address: '203.0.113.77' }
   await service.call('POST', '/api/v1/consents', { key: own.key, body })

@@ -61,7 +61,7 @@ it('admin › when the embedded database does not respond, ends with a temporary
   expect(stderr).not.toContain('URL')
 })
 
-it('admin › when the data folder cannot be created, ends with an error and does not wait for ever', async () => {
+it('admin › when the data folder cannot be created, ends with an error at once', async () => {
   const started = Date.now()
   const { code, stderr } = await runBinary(['serve', '--data-dir', '/proc/x/y'], { env: env() })
   expect(code).toBe(2)

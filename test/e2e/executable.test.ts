@@ -98,7 +98,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
     ['is cut off', (content: Buffer) => content.subarray(0, 9000)],
     ['is empty', () => Buffer.alloc(0)],
     ['is of another build', (content: Buffer) => content.fill('0', 0, 40)],
-  ])('that %s is not used, but replaced', async (_name, spoil) => {
+  ])('when it %s, is replaced', async (_name, spoil) => {
     const { first, get, file } = await kept()
     const spoilt = spoil(readFileSync(file))
     writeFileSync(file, spoilt)

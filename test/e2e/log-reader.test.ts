@@ -102,7 +102,7 @@ function readAvailable(reader: number): string {
 const findDropped = (text: string) => [...text.matchAll(/^\{.*"dropped":(\d+).*\}$/gm)].map(([, n]) => Number(n))
 
 describe('when nothing reads the pipe that stdout and stderr go to', () => {
-  it('every request is answered, and the lines that were dropped are counted and told', async () => {
+  it('every request is answered, and dropped lines are counted and logged', async () => {
     const { reader, writer } = openPipe()
     const server = await start(writer, writer)
     await sendMany(server)

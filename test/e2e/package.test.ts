@@ -58,7 +58,7 @@ describe('--version', () => {
     }
   })
 
-  it('tells commits, changed files and builds without git apart', () => {
+  it('distinguishes commits, changed files and builds without git', () => {
     const clone = join(folder.path, 'clone')
     mkdirSync(join(clone, 'bin'), { recursive: true })
     execFileSync('cp', [join(root, 'bin', 'version.js'), join(clone, 'bin')])

@@ -50,7 +50,7 @@ async function restoreDump(): Promise<void> {
 }
 
 it.skipIf(!programs || !inject('clusterUrl'))(
-  'when a backup was restored › the receipts since then erase the same people again, and prove it, but nobody who came back',
+  'when a backup was restored › the receipts since then erase the same people again, except those who came back',
   async () => {
     server = await startServer(['--port', '0'], surroundings)
     const people = ['ada', 'ada', 'customer-1', 'bob', 'carol', 'dora', 'eve']

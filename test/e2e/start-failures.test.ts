@@ -85,7 +85,7 @@ it.skipIf(!inject('clusterUrl'))('a start that waits for the migration of anothe
 })
 
 describe('a limit of open files that is too low', () => {
-  it.each([64, 96])('of %i is named, with what to do', async limit => {
+  it.each([64, 96])('when it is %i, the error names it and the fix', async limit => {
     const { code, stderr } = await serve({}, { limit: `ulimit -n ${limit};` })
     expect(stderr).toMatch(/^error: the limit of open files is reached \(open_files\)\n/m)
     expect(stderr).toContain('try: raise the limit: ulimit -n 1024, or LimitNOFILE=')

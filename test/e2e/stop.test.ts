@@ -36,7 +36,7 @@ it.each([
   socket.destroy()
 })
 
-it('serve › when nobody reads its log any more, continues, and ends at SIGTERM', async () => {
+it('serve › when its log is no longer read, continues, and ends at SIGTERM', async () => {
   server.child.stderr?.destroy()
   for (let count = 0; count < 5; count += 1) {
     expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(200)

@@ -82,7 +82,7 @@ describe('Admission › slots', () => {
     expect(entered.slice(5)).toEqual(['c1'])
   })
 
-  it('are released once, however often release is called', async () => {
+  it('when release is called twice, are released once', async () => {
     const { admission, entered, ask } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     const leave = await admission.enter('a')
     for (const request of ['a2', 'a3']) ask('a', request)

@@ -100,7 +100,7 @@ describe('readConfig › setting', () => {
     expect(readConfig({}, { HOME: home })).toEqual(defaults)
   })
 
-  it('is read from the environment, whatever else is there', () => {
+  it('is read from the environment beside unrelated variables', () => {
     expect(readConfig({}, { ...environment, HOME: home, PATH: '/bin', host: 'x' })).toEqual(asSet)
   })
 
@@ -117,7 +117,7 @@ describe('readConfig › setting', () => {
 })
 
 describe('readConfig › database', () => {
-  it('is the embedded one when a flag names its folder, whatever DATABASE_URL is', () => {
+  it('when a flag names a folder, is the embedded one even if DATABASE_URL is set', () => {
     expect(readConfig({ dataDir: '/data' }, environment).databaseUrl).toBeNull()
   })
 })
@@ -178,7 +178,7 @@ describe('readConfig › paths', () => {
     expect(geoipDb).toBe(resolve('geo/city.mmdb'))
   })
 
-  it.runIf(process.platform !== 'win32')('of data are in XDG_DATA_HOME, else in the home folder', () => {
+  it.runIf(process.platform !== 'win32')('holds data in XDG_DATA_HOME, else in the home folder', () => {
     expect(readConfig({}, { XDG_DATA_HOME: '/xdg', HOME: home }).dataDir).toBe('/xdg/consentctl')
     expect(readConfig({}, { XDG_DATA_HOME: '', HOME: home }).dataDir).toBe(defaults.dataDir)
     expect(readConfig({}, {}).dataDir).toBe(join(homedir(), '.local', 'share', 'consentctl'))
@@ -200,7 +200,7 @@ describe('readConfig › valid value', () => {
     ['SESSION_SECRET', 'é'.repeat(16), { sessionSecret: 'é'.repeat(16) }],
     ['PUBLIC_RATE_PER_ADDRESS', '1', { publicRatePerAddress: 1 }],
     ['PUBLIC_RATE_PER_SITE', '999999999', { publicRatePerSite: 999_999_999 }],
-  ])('of %s is read as %j', (name, value, expected) => {
+  ])('%s is read as %j', (name, value, expected) => {
     expect(readConfig({}, { [name]: value })).toMatchObject(expected)
   })
 })
@@ -241,7 +241,7 @@ describe('readConfig › invalid value', () => {
         ['PUBLIC_RATE_PER_SITE', value, rate],
       ],
     ),
-  ])('of %s is %j: is rejected with its name and the reason', (name, value, reason) => {
+  ])('when %s is %j, is rejected with its name and the reason', (name, value, reason) => {
     const failure = failureOf({ [name]: value })
     expect(failure).toBeInstanceOf(OperatorError)
     expect(failure.message).toBe(`${name}: ${reason}`)
@@ -257,7 +257,7 @@ describe('readConfig › invalid value', () => {
     expect(message).not.toContain('S3cr3t')
   })
 
-  it('of a flag is rejected like that of its variable', () => {
+  it('a flag is rejected like its variable', () => {
     expect(() => readConfig({ port: 65_536 }, {})).toThrow(`PORT: ${range}`)
     expect(() => readConfig({ port: Number.NaN }, {})).toThrow(`PORT: ${range}`)
   })

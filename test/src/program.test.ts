@@ -150,7 +150,7 @@ describe('flags', () => {
     ['update', '--preferences'],
     ['list', '--base-url'],
     ['list', '--profile'],
-  ])('an empty value is an error, for an unset variable must not widen a command: %s %s', async (command, flag) => {
+  ])('an empty value is an error, because an unset variable must not widen a command: %s %s', async (command, flag) => {
     const { code, stdout, stderr } = await cli.run([command, ...(command === 'update' ? ['7'] : []), flag, ''])
     expect(code).toBe(2)
     expect(stdout).toBe('')

@@ -78,7 +78,7 @@ describe('entries of the administrators’ log', () => {
     })
   })
 
-  it('have of a change what differs, and there is none of a change of nothing', async () => {
+  it('contain only what a change made different; a change of nothing has no entry', async () => {
     await service.call('PATCH', path(), { body: { name: 'Shop', policy_version: 2 }, headers: session })
     await service.call('PATCH', path(), { body: { name: 'Shop', policy_version: 2 }, headers: session })
     const [, changed, ...others] = await readChain()
@@ -89,7 +89,7 @@ describe('entries of the administrators’ log', () => {
     expect(others).toEqual([])
   })
 
-  it('tell of every setting', async () => {
+  it('record every setting', async () => {
     const email = `${randomUUID()}@example.com`
     const { body: made } = await service.call('POST', '/api/v1/sites', { body: { name: 'Blog' }, headers: session })
     const { body: rotated } = await service.call('POST', `${path()}/token`, { body: {}, headers: session })
@@ -134,7 +134,7 @@ describe('entries of the administrators’ log', () => {
     for (const secret of secrets) expect(JSON.stringify(entries)).not.toContain(secret)
   })
 
-  it('tell how many records were purged, and by whom', async () => {
+  it('record how many records were purged, and by whom', async () => {
     const signal = new AbortController().signal
     const newDeleted = async () => {
       const { body } = await service.call('POST', '/api/v1/consents', {
@@ -160,7 +160,7 @@ describe('entries of the administrators’ log', () => {
     ])
   })
 
-  it('of changes at once are one chain, in which each says what the one before it has left', async () => {
+  it('when changes are concurrent, form one chain in which each continues the one before', async () => {
     const count = 40
     await Promise.all(
       Array.from({ length: count }, (_, n) =>

@@ -58,7 +58,7 @@ describe('GET /api/v1/audit', () => {
     expect(versions(await list(query()))).toEqual(expected)
   })
 
-  it('› 200 › goes on from page to page', async () => {
+  it('› 200 › continues from page to page', async () => {
     const found: number[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
@@ -76,7 +76,7 @@ describe('GET /api/v1/audit', () => {
   })
 
   it.each(['', 'not JSON', 'null', '[1]', '{"action":"x","actor":{"kind":"user","id":"1"},"at":"then"}'])(
-    '› 200 › names an entry that was made unreadable (%s), whatever is asked for, and has all others',
+    '› 200 › when an entry is unreadable (%s), names it and returns all others, with any filter',
     async document => {
       const damaged = await service.newAccount()
       const headers = await service.signIn(damaged)

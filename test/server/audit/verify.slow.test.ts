@@ -149,7 +149,7 @@ describe('the verification of the administrators’ log', () => {
       () => sql`update accounts set monthly_quota = 9 where ${own()}`,
       { problem: 'changed', detail: /^the monthly_quota of the account / },
     ],
-  ])('names it if somebody changes %s', async (_, edit, { detail, ...expected }) => {
+  ])('reports a change of %s', async (_, edit, { detail, ...expected }) => {
     expect(await found()).toEqual([])
     await edit()
     const wanted = { consent_id: null, ...expected, detail: expect.stringMatching(detail) }

@@ -150,7 +150,7 @@ describe('TtlCache › clear', () => {
   )
 })
 
-it('TtlCache › never returns what changed more than a second ago or was cleared, however slow the lookups are', async () => {
+it('TtlCache › when lookups are slow, never returns what changed more than a second ago or was cleared', async () => {
   const steps = fc.array(
     fc.record({
       pause: fc.nat(600),

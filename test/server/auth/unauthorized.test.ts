@@ -108,7 +108,7 @@ describe('authentication › 200', () => {
     expect((await service.call('GET', root, { key })).status).toBe(200)
   })
 
-  it('accepts a valid key whatever else is sent', async () => {
+  it('accepts a valid key beside other credentials', async () => {
     const headers = { 'x-site-token': 'st-nonsense', cookie: 'consent_session=nonsense' }
     expect((await service.call('GET', root, { key: account.key, headers })).status).toBe(200)
   })

@@ -176,7 +176,7 @@ describe('consent_token › update sent again', () => {
     })
   })
 
-  it('is told from another by its key, and may come with its fields in any order', async () => {
+  it('is recognized by its key, with its fields in any order', async () => {
     const { consent_token } = await visit({ accepted: true })
     const key = 'k'.repeat(16)
     const first = await visit({ consent_token, accepted: false, preferences: { a: 1, b: 2 }, idempotency_key: key })
@@ -222,7 +222,7 @@ describe('consent_token › answer to another notice', () => {
     expect(third.id).toBe(second.id)
   })
 
-  it('takes no token for it that another answer has replaced, whatever version it names', async () => {
+  it('rejects a token that another answer has replaced, of any version', async () => {
     const first = await visit({ subject_id: 'maria', accepted: true })
     await visit({ consent_token: first.consent_token, accepted: false })
     const replay = { consent_token: first.consent_token, accepted: true, preferences: {}, policy_version: 77 }
@@ -276,7 +276,7 @@ describe('consent_token › answer to another notice', () => {
     expect(answer).toMatchObject({ id, accepted: true, preferences: { ads: true }, policy_version: 1 })
   })
 
-  it('makes one record however often it is sent, from whatever address', async () => {
+  it('when it is sent several times from several addresses, makes one record', async () => {
     const { consent_token } = await visit({ accepted: true })
     await secondPolicy()
     const body = { consent_token, accepted: true, preferences: { ads: true } }
@@ -351,7 +351,7 @@ describe('consent_token › 400', () => {
     await expectInvalid({ consent_token, accepted: false })
   })
 
-  it('tells before the token when another field is wrong', async () => {
+  it('reports another wrong field before the token', async () => {
     const { consent_token } = await visit({ accepted: true })
     const answer = await shop.visit({ consent_token, accepted: 'no' })
     expect([answer.status, answer.body.message]).toEqual([400, 'accepted: must be true or false'])

@@ -56,7 +56,7 @@ describe('CORS › response to a visit', () => {
     ['400', '{', {}],
     ['413', ' '.repeat(20_000), {}],
     ['415', '{}', { 'content-type': 'text/plain' }],
-  ])('of %s is readable too, so that the page knows what is wrong', async (status, body, headers) => {
+  ])('lets the page read an error: %s', async (status, body, headers) => {
     const answer = await shop.visit(body, headers)
     expect([String(answer.status), corsOf(answer)]).toEqual([status, cors.readable])
   })

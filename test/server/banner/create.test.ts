@@ -32,7 +32,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     })
   })
 
-  it('records for the site of the token what the page says and what the connection tells', async () => {
+  it('records the page’s body and the connection’s address for the token’s site', async () => {
     const sent = { consent_id: 'b', subject_id: 'maria', accepted: true, preferences: { a: [1] } }
     const { body } = await shop.visit(sent, { 'user-agent': 'Mozilla/5.0 (test)' })
     expect((await shop.get(body.id)).body).toEqual({
@@ -83,7 +83,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     ['a bad API key', async () => bearer('sk-nonsense')],
     ['another scheme', async () => ({ authorization: 'Basic eDp4' })],
     ['a cookie', async () => ({ cookie: 'consent_session=nonsense; __Host-consent_session=x' })],
-  ])('uses the token alone, whatever %s beside it says', async (_name, makeHeaders) => {
+  ])('uses the token and ignores %s beside it', async (_name, makeHeaders) => {
     const { status, body } = await shop.visit({}, await makeHeaders())
     expect(status).toBe(201)
     expect((await shop.history(body.id)).body.data[0].actor_id).toBe(shop.siteId)
@@ -169,16 +169,19 @@ describe('POST /api/v1/public/consent › 401', () => {
     reference = await service.call('POST', path)
   })
 
-  it.each(strangers)('returns the same bytes for %s, whatever else is wrong', async (_name, makeHeaders) => {
-    const headers = makeHeaders()
-    const bodies = [{}, '{', { site_id: 1 }, 'x'.repeat(20_000), undefined]
-    for (const body of bodies) {
-      const other = { ...headers, origin: 'https://evil.example', 'content-type': 'text/plain' }
-      const answers = [await shop.send({ body, headers }), await shop.send({ body, headers: other })]
-      for (const answer of answers) expect(visible(answer)).toEqual(visible(reference))
-    }
-    expect(await shop.count()).toBe(0)
-  })
+  it.each(strangers)(
+    'returns the same bytes for %s, even if something else is wrong too',
+    async (_name, makeHeaders) => {
+      const headers = makeHeaders()
+      const bodies = [{}, '{', { site_id: 1 }, 'x'.repeat(20_000), undefined]
+      for (const body of bodies) {
+        const other = { ...headers, origin: 'https://evil.example', 'content-type': 'text/plain' }
+        const answers = [await shop.send({ body, headers }), await shop.send({ body, headers: other })]
+        for (const answer of answers) expect(visible(answer)).toEqual(visible(reference))
+      }
+      expect(await shop.count()).toBe(0)
+    },
+  )
 
   it('is returned for a missing token and readable by no page', () => {
     expect(reference.status).toBe(401)

@@ -46,7 +46,7 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('is an entry of its own if nothing else of the answer changed', async () => {
+  it('has its own entry if nothing else changed', async () => {
     const first = await visit({ accepted: true }, {})
     const body = { consent_token: first.consent_token, accepted: true }
     await visit(body, gpc)

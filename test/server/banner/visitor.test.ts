@@ -71,7 +71,7 @@ describe('readConnection › trusted proxy', () => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual(nothing)
   })
 
-  it.each(['', ' ', ',', ' , '])('counts as the visitor when it names nobody with %j', async forwarded => {
+  it.each(['', ' ', ',', ' , '])('counts as the visitor when X-Forwarded-For is %j', async forwarded => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual({ ...nothing, network: '127.0.0.0/24' })
   })
 
@@ -86,7 +86,7 @@ describe('readConnection › trusted proxy', () => {
     ['nothing', { 'cf-ipcountry': '' }, 'FR', null],
     ['two countries', { 'cf-ipcountry': 'DE, NL' }, 'FR', null],
     ['headers that are not configured', { 'x-vercel-ip-country': 'DE' }, 'FR', null],
-  ])('uses its place over that of the address: %s', async (_name, headers, country, region) => {
+  ])('prefers its place to that of the address: %s', async (_name, headers, country, region) => {
     const kept = await proxied({ 'x-forwarded-for': french, ...headers })
     expect(kept).toEqual({ country, region, network: '81.255.1.0/24' })
   })

@@ -84,7 +84,7 @@ it('every state of a deleted record is there at its time, and after its end only
   })
 })
 
-it('of a purged record it shows what is left, says what is gone, and claims no preferences', async () => {
+it('when the record was purged, shows what is left, says what is gone, and shows no preferences', async () => {
   const { id } = await run<Consent>('create', '--subject', 'li', '--accepted', '--pref', 'mail=true')
   const changed = await run<Consent>('update', id, '--refused')
   await delay(5)

@@ -37,7 +37,7 @@ async function used({ accountId }: TestAccount): Promise<number> {
 }
 
 describe('POST /api/v1/consents/batch › 200', () => {
-  it('answers each row as a single create would, whatever the other rows are', async () => {
+  it('answers each row as a single create would', async () => {
     const rows = [
       row({ subject_id: 'a"\\,{}\n', accepted: true, preferences: { b: [1.5, 'é"\\'], a: null } }),
       row({ acepted: true }),
@@ -246,7 +246,7 @@ describe('POST /api/v1/consents/batch › 413', () => {
 })
 
 describe('POST /api/v1/consents/batch › quota', () => {
-  it('spends one unit for each row, whatever its result, and answers 429 to the rows without a unit', async () => {
+  it('spends one unit for each row, and answers 429 to the rows without a unit', async () => {
     const poor = await service.newAccount({ monthlyQuota: 10 })
     const good = { site_id: poor.siteId }
     const first = await batch([good, { site_id: unknownId }, {}, good, good, good], poor)

@@ -69,7 +69,7 @@ describe('POST /api/v1/consents › 201', () => {
     expect(await other.create({ policy_version: 3 })).toMatchObject({ policy_version: 3 })
   })
 
-  it('keeps the language of the notice in its canonical form, and shows it last and only where it was told', async () => {
+  it('stores the notice’s language in canonical form, and returns it only if it was sent', async () => {
     const created = await owner.post({ site_id: owner.siteId, notice_locale: 'DE-at', accepted: true })
     expect([created.status, created.body.notice_locale]).toEqual([201, 'de-AT'])
     expect(created.text.endsWith('"deleted_at":null,"notice_locale":"de-AT"}')).toBe(true)

@@ -383,7 +383,7 @@ describe('import › limits', () => {
 })
 
 describe('import › list', () => {
-  it('tells imported records from the others, in pages, as a stream, counted and with other filters', async () => {
+  it('filters imported records in pages, streams and counts, also with other filters', async () => {
     const own = await newImporter(service)
     const rows = Array.from({ length: 7 }, (_, n) => own.row(`${n}`, { accepted: n % 2 === 0, consent_id: `${n % 2}` }))
     const ids = (await own.sendAll(rows)).map(({ consent }) => consent.id).reverse()

@@ -123,7 +123,7 @@ describe('200', () => {
     }
   })
 
-  it("shows nothing for somebody else's site or for one that nobody has, and never somebody else's records", async () => {
+  it('returns nothing for a foreign or unknown site', async () => {
     const stranger = await newOwner(service)
     const foreign = await stranger.create({ subject_id: 'zo\u00eb', accepted: true })
     for (const site_id of [stranger.siteId, unknownId]) {
@@ -144,7 +144,7 @@ describe('200', () => {
     await fc.assert(property, { numRuns: 60, examples: [[['include_deleted'], [1]]] })
   })
 
-  it('goes on where it was when records come, change and go between pages', async () => {
+  it('when records come, change and go between pages, continues where it was', async () => {
     const other = await newOwner(service)
     const created: Consent[] = []
     for (let count = 0; count < 6; count += 1) created.unshift(await other.create())

@@ -40,7 +40,7 @@ describe('POST /api/v1/consents › with a published notice', () => {
     expect(batch.body.results.map(({ status }: { status: number }) => status)).toEqual([400, 201])
   })
 
-  it('keeps what was told of a version that is not published, and says that it is not held', async () => {
+  it('stores the language of an unpublished version, and says that its notice is not held', async () => {
     const { id } = await owner.create({ accepted: true, policy_version: 9, notice_locale: 'fr' })
     expect(await noticeOf(id)).toEqual({ notice_locale: 'fr', notice_entry: null, expires_at: null })
   })
@@ -84,7 +84,7 @@ describe('POST /api/v1/consents › on a site with strict notices', () => {
 })
 
 describe('GET /api/v1/consents/{id}/receipt › 200 › privacy_notice', () => {
-  it('tells of the publication that was held when the record was written, and never of a later one', async () => {
+  it('names the publication that was held when the record was written, never a later one', async () => {
     const own = await newOwner(service)
     const receiptOf = async (id: string) => (await own.receipt(id)).body
     const early = await own.create({ accepted: true, notice_locale: 'de' })

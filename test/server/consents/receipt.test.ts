@@ -85,7 +85,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     ['withdrawn', [true, false], ['Given', 'Withdrawn']],
     ['given after a refusal', [false, true], ['Refused', 'Given']],
     ['given again', [true, false, true], ['Given', 'Withdrawn', 'Given']],
-  ])('tells of a consent that is %s how it came about', async (_what, [first, ...rest], states) => {
+  ])('explains a consent that is %s', async (_what, [first, ...rest], states) => {
     const { id } = await owner.create({ accepted: first })
     for (const accepted of rest) await owner.update(id, { accepted })
     const receipt = await receiptOf(id)
@@ -94,7 +94,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     expect([receipt.consent_status, receipt.record_version]).toEqual([told.at(-1), states.length])
   })
 
-  it('goes by the purposes: a consent is not given if none of them is, though the record is accepted', async () => {
+  it('when a record is accepted but no purpose is, states that consent was not given', async () => {
     const { id } = await owner.create({ accepted: true, preferences: { marketing: true, analytics: true } })
     await owner.update(id, { preferences: { marketing: true, analytics: false } })
     await owner.update(id, { preferences: { marketing: false, analytics: false } })
@@ -170,7 +170,7 @@ async function newImport(id: string): Promise<{ readonly id: string; readonly cr
 }
 
 describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () => {
-  it('says where it comes from by the word of the importer, and when each answer was given and recorded', async () => {
+  it('states its origin as reported by the importer, and when each answer was given and recorded', async () => {
     const { id, created_at } = await newImport('told')
     const receipt = await receiptOf(id, importer)
     const files = [fileDigest, 'f2'.repeat(32)]

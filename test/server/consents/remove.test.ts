@@ -14,7 +14,7 @@ async function actionsOf(id: string): Promise<string[]> {
 }
 
 describe('DELETE /api/v1/consents/{id} › 200', () => {
-  it('answers with the whole record, with deleted_at set and nothing else changed', async () => {
+  it('returns the whole record, in which only deleted_at has changed', async () => {
     const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: 1 } })
     await delay(2)
     const removed = await owner.remove(created.id)

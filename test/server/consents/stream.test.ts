@@ -115,7 +115,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     expect(Object.keys(content)).toEqual(['application/json', 'application/x-ndjson'])
   })
 
-  it('whatever text a record has, sends its page as one line', async () => {
+  it('sends each page as one line, with any text in a record', async () => {
     const account = await service.newAccount()
     const text = 'a\nb\r\nc\u0085d\u2028e\u2029f\\n"g'
     const body = {
@@ -293,7 +293,7 @@ describe('a stream › its end', () => {
     expect([...idsOf(pages), ...idsOf(rest.pages)]).toEqual(ids)
   })
 
-  it('when the client is gone, reads no more pages, and holds no place among the requests', async () => {
+  it('when the client disconnects, reads no more pages and releases its slot', async () => {
     const { account, quota, url } = await start(100)
     let response: IncomingMessage | undefined
     quota.onPage = async page => {

@@ -22,7 +22,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     ['the acceptance alone', { accepted: true }],
     ['the preferences alone, whole', { preferences: { b: { d: null } } }],
     ['both', { accepted: true, preferences: {} }],
-  ])('changes %s, and nothing else of the record', async (_what, change) => {
+  ])('changes only %s', async (_what, change) => {
     const created = await owner.create({ ...first, subject_id: 'one', user_agent: 'x', policy_version: 3 })
     await delay(2)
     const updated = await owner.update(created.id, change)

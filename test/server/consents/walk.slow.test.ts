@@ -36,7 +36,7 @@ describe('a walk', () => {
     expect((await walk(account, () => 20)).map(({ data }) => data.length)).toEqual([20])
   })
 
-  it('of 10,000 records, with pages of 1 to 100, returns each exactly once while others write', async () => {
+  it('returns each of 10,000 records exactly once, in pages of 1 to 100, while others write', async () => {
     const account = await service.newAccount()
     const ids = await seed(service.sql, account, 10_000)
     const writers = startWriters(account, ids)

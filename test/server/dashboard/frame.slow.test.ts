@@ -17,7 +17,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
 
-  it('moves the focus to the title of a screen, and past the navigation if asked to', async () => {
+  it('moves the focus to the title of a screen, and past the navigation on request', async () => {
     const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.getByRole('link', { name: 'Keys' }).press('Enter')
     await page.getByRole('heading', { name: 'Keys' }).waitFor()
@@ -73,7 +73,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     }
   })
 
-  it('shows nothing of an address that is none of its own, nor makes it a part of a command', async () => {
+  it('shows neither the text of an unknown address nor a command with it', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, 'records/--base-url=https%3A%2F%2Fevil.example')
     const site = `notices/${account.siteId}`

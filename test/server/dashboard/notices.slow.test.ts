@@ -83,7 +83,7 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     await dashboard.expectAccessible()
   })
 
-  it('lists who agreed to a version, and says where there is no such version', async () => {
+  it('lists who agreed to a version, and reports an unknown version', async () => {
     const account = await accountWithNotices()
     const body = { site_id: account.siteId, accepted: true, policy_version: 1 }
     for (const subject_id of ['maria@example.com', 'visitor'])

@@ -113,7 +113,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     }
   })
 
-  it('finds what is held on every site, tells near matches, exports it, and erases nothing that was not added', async () => {
+  it('finds what is held on every site and near matches, exports it, and erases only what was added', async () => {
     const [live, gone] = await create(2)
     await create(1, 'Maria@Example.com')
     await service.call('DELETE', `/api/v1/consents/${gone}`, { key: account.key })
@@ -241,7 +241,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 
-  it('erases nothing if records changed since they were shown, and tells those that were created during the erasure', async () => {
+  it('when records changed since they were shown, erases nothing; names those created during the erasure', async () => {
     await create(1)
     await dashboard.open(account, 'person')
     await find()

@@ -17,7 +17,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
   const command = async () =>
     (await dashboard.page.locator('.command code').last().innerText()).replace('consentctl ', '')
 
-  it('changes, deletes and restores a record by keyboard alone, and the service has what the page says', async () => {
+  it('changes, deletes and restores a record by keyboard alone', async () => {
     const owner = await newImporter(service)
     const subject_id = 'maria@example.com'
     const preferences = { marketing: true, 'über uns': 'none' }
@@ -64,7 +64,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await page.getByText('restored despite an erasure request').waitFor()
   })
 
-  it('tells what a record was at a moment, of an import as its importer told it, and downloads the receipt byte for byte', async () => {
+  it('shows a record at a moment, an import as its importer reported it, and downloads the receipt byte for byte', async () => {
     const importer = await newImporter(service)
     const id = await importer.importOne({
       changes: [{ given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: { marketing: false } }],
@@ -132,7 +132,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await dashboard.page.getByRole('alert').innerText()).toContain('has no record with the id')
   })
 
-  it('lists with the filters of the command, none of them in the address, and comes back to them from a record', async () => {
+  it('lists with the filters of the command, keeps them out of the address, and comes back to them from a record', async () => {
     const owner = await newImporter(service)
     const kept = await owner.create({ subject_id: 'maria@example.com', consent_id: 'cookies', accepted: true })
     await owner.create({ subject_id: 'maria@example.com', accepted: false })

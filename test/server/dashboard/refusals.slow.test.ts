@@ -71,7 +71,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await keyNames(account)).toEqual(['typed before', 'a key'])
   })
 
-  it('another user who signs in finds nothing of the one before', async () => {
+  it('when another user signs in, shows nothing of the first one', async () => {
     const [account, other] = [await service.newAccount({ password }), await service.newAccount({ password })]
     const page = await openForm(account, 'typed before')
     await service.sql`update users set session_version = session_version + 1 where id = ${account.userId}`
@@ -83,7 +83,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(new URL(page.url()).hash).toBe('')
   })
 
-  it('of two tabs one signs out, signs in again, and then as another user; the other follows at once', async () => {
+  it('when one of two tabs signs out or in, as the same or another user, the other follows at once', async () => {
     const [account, other] = [await service.newAccount({ password }), await service.newAccount({ password })]
     const page = await openForm(account, 'typed before')
     const tab = await page.context().newPage()
@@ -167,7 +167,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await keyNames(account)).toEqual(['a key'])
   })
 
-  it('who became a reader in the meantime is told so, and nothing is changed or lost', async () => {
+  it('when the user has become a reader, says so and neither changes nor loses anything', async () => {
     const account = await service.newAccount()
     const page = await openForm(account, 'by a reader')
     await service.sql`update users set role = 'reader' where id = ${account.userId}`

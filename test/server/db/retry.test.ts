@@ -75,13 +75,13 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
     'connection to the remote node app@db-2:5432 failed',
     'postmaster was shut down, exiting',
     '',
-  ])('tell a lost connection of a Citus worker by the message: %j', message => {
+  ])('recognizes a lost connection of a Citus worker by the message: %j', message => {
     const where = 'while executing command on db-2:5432'
     const error = Object.assign(new Error(message), { code: 'XX000', where })
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual(['lost', 'CONNECTION_CLOSED'])
   })
 
-  it.each(['FATAL', 'PANIC'])('tell a lost connection by an internal error of severity %s', severity => {
+  it.each(['FATAL', 'PANIC'])('recognizes a lost connection by an internal error of severity %s', severity => {
     const error = Object.assign(new Error('could not write init file'), { code: 'XX000', severity })
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual(['lost', 'CONNECTION_CLOSED'])
   })

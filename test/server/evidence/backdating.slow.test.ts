@@ -104,7 +104,7 @@ it('a checkpoint that is dated back by SQL hides nothing', async () => {
   await expect(cover()).rejects.toThrow('was changed')
 })
 
-it('a kept checkpoint finds what is dated before it, though the log was made anew without the others', async () => {
+it('a kept checkpoint exposes records that are dated before it, even in a log that was made again', async () => {
   setClock(ago(30))
   await owner.create()
   await cover()

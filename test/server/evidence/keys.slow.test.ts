@@ -110,7 +110,7 @@ it('a start with a new key that is cut off at any statement leaves nothing that 
   }
 })
 
-it('a statement about a new key that the key before has not signed keeps that key from nothing', async () => {
+it('a statement about a new key that the present key has not signed has no effect', async () => {
   const next = newSigningKey()
   await put(statementOf(next, next, { previous: keyIdOf(own), key_id: keyIdOf(own) }))
   expect((await openSigner(sql, next, { earlier: [own] })).keyId).toBe(keyIdOf(next))
@@ -250,7 +250,7 @@ describe('a revoked key', () => {
     expect(await coverAll({ sql, signer: next })).toEqual({ entries: 1, checkpoints: 1 }) // goes on from the old key's
   })
 
-  it('that is lost is followed by one that it has not signed, and the checkpoints of before still verify', async () => {
+  it('when it is lost, a key that it has not signed follows, and earlier checkpoints still verify', async () => {
     const next = newSigningKey()
     await expect(openSigner(sql, next)).rejects.toMatchObject({
       hint: expect.stringContaining('admin signing-key restart'),
@@ -270,7 +270,7 @@ describe('a revoked key', () => {
     expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])
   })
 
-  it('must be of the chain, and before the key that revokes it', async () => {
+  it('must be in the chain, before the key that revokes it', async () => {
     for (const keyId of [keyIdOf(own), 'unknown'])
       await expect(revokeKey(sql, signer, { keyId, reason: 'compromised' })).rejects.toMatchObject({
         name: 'OperatorError',

@@ -182,7 +182,7 @@ describe('consentctl evidence', () => {
     expect(page).toContain('&lt;script&gt;')
   })
 
-  it('of a subject has a folder for each record, also for deleted and purged ones, and as an archive', async () => {
+  it('when it is of a subject, has a folder for each record, including deleted and purged ones', async () => {
     const subject_id = 'maria@example.com'
     const [live, deleted, purged] = [
       await owner.create({ subject_id, policy_version: 1 }),
@@ -393,7 +393,7 @@ describe('an evidence pack', () => {
       files =>
         files.set([...files.keys()].find(name => name.startsWith('keys/')) ?? '', Buffer.from(publicPem(stranger))),
     ],
-  ])('is refused if it was made anew with %s', async (_what, forge) => {
+  ])('when it was made again with %s, is refused', async (_what, forge) => {
     const files = read(made[1] ?? '')
     await forge(files)
     const path = put(reseal(files))
@@ -424,7 +424,7 @@ describe('an evidence pack', () => {
           events: [{ ...first, given_at: '2021-01-01T00:00:00.000Z' }, ...rest],
         })),
     ],
-  ])('of an imported record is refused if it was made anew with %s', async (_what, forge) => {
+  ])('when it is of an imported record and was made again with %s, is refused', async (_what, forge) => {
     const files = read(made[4] ?? '')
     await forge(files)
     const path = put(reseal(files))
@@ -433,7 +433,7 @@ describe('an evidence pack', () => {
     forged.push(path)
   })
 
-  it('of an imported record says what is the word of the importer, and what nothing shows', () => {
+  it('when it is of an imported record, says what only the importer reported, and what nothing proves', () => {
     const [imported, other] = [made[4] ?? '', made[1] ?? ''].map(path =>
       String(read(path).get('README.txt')).replace(/\s+/g, ' '),
     )
@@ -462,7 +462,7 @@ describe('an evidence pack', () => {
       }
   })
 
-  it('is refused without a word of what the service signed, if a document of the service is not valid', async () => {
+  it('when a document of the service is not valid, is refused without stating what the service signed', async () => {
     const files = read(made[1] ?? '')
     files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))
     const { code, rows } = await verify(put(reseal(files)))
@@ -475,7 +475,7 @@ describe('an evidence pack', () => {
     ])
   })
 
-  it.skipIf(isSkipped)('is refused in Python too if it was made anew', () => {
+  it.skipIf(isSkipped)('when it was made again, is refused in Python too', () => {
     const { status, lines, stderr } = verifyInPython(forged)
     expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
     expect(lines).toHaveLength(forged.length)
@@ -548,7 +548,7 @@ describe('an evidence pack whose list of files nobody signed', () => {
     if (!isSkipped) expect(verifyInPython([path])).toMatchObject({ status: 0, lines: [`${path}: ${summary}`] })
   })
 
-  it('is refused where a key of who signed it is asked for, its own or another', async () => {
+  it('when a signer’s key is required, its own or another, is refused', async () => {
     const key = join(folder.path, 'profile.pem')
     writeFileSync(key, sealed.get('profile-key.pem') ?? '')
     const { code, wrong } = await verify(path, '--public-key', key)
@@ -595,7 +595,7 @@ describe('an evidence pack whose list of files nobody signed', () => {
     expect([code, rows[0].detail]).toEqual([0, expect.stringContaining('others may have been left out')])
   })
 
-  it('says until when it has all changes: when the receipt was signed, and after a deletion nobody knows', async () => {
+  it('says until when it has all changes: when the receipt was signed, unless the record was deleted', async () => {
     const id = await newRecord(2)
     await cover()
     const deleted = put(unseal(read(await write('to-unseal-deleted', id))))

@@ -35,7 +35,7 @@ describe('GET /api/v1/log/checkpoint', () => {
     expect(checkpoint).toMatchObject({ account_id: owner.accountId, tree_size: 5 })
   })
 
-  it('› 404 › says that there is none yet', async () => {
+  it('› 404 › says that the proof does not exist yet', async () => {
     const { status, body } = await get('checkpoint', await newOwner(service))
     expect([status, body.error]).toEqual([404, 'not_found'])
   })

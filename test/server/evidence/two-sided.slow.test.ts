@@ -182,7 +182,7 @@ describe.skipIf(!hasOpenssl).each([
     expect(verifyInPython([...honest, ...forged])).toEqual(expected)
   })
 
-  it('the command writes none of a back-dated record', { timeout: 600_000 }, async () => {
+  it('the command writes no pack of a back-dated record', { timeout: 600_000 }, async () => {
     for (const id of forgedIds) {
       const { code, stderr } = await cli(owner, ['evidence', id, '--out', join(folder.path, 'refused')])
       expect(code, stderr).not.toBe(0)

@@ -41,7 +41,7 @@ describe.skipIf(hasOneBackend || isSpread)('the monitor of a node', () => {
     expect(monitor.databaseProblem()).toBeNull()
   })
 
-  it('knows the time of the database whatever that of the machine is', async () => {
+  it('uses the time of the database, not that of the machine', async () => {
     const [row] = await service.sql<{ now: Date }[]>`select clock_timestamp() as now`
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * 60 * 60 * 1000 })
     try {

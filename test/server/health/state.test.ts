@@ -95,7 +95,7 @@ describe('health › a node whose clock is wrong', () => {
     for (const send of writes) expectReadOnly(await send(node), reason)
   })
 
-  it('signs nobody in, and signs nothing that states the time', async () => {
+  it('rejects sign-ins, and signs nothing that states the time', async () => {
     const body = { email: account.email, password: 'correct horse battery' }
     expectReadOnly(await node.call('POST', '/api/v1/session', { body, headers: { origin: node.url } }), reason)
     expectReadOnly(await read(node, `${root}/ID/receipt`), reason)
@@ -107,7 +107,7 @@ describe('health › a node whose clock is wrong', () => {
     expect((await dryRun(node)).status).toBe(200)
   })
 
-  it('tells whether a key has expired by the clock of the database', async () => {
+  it('compares the expiry of a key with the clock of the database', async () => {
     const own = await service.newAccount()
     const expiresAt = new Date(Date.now() + hourMs)
     await service.sql`update api_keys set expires_at = ${expiresAt} where account_id = ${own.accountId}`
@@ -123,7 +123,7 @@ describe('health › a node that is well', () => {
   })
 })
 
-it('health › a node without a database is not ready, whatever it observed last', async () => {
+it('health › a node without a database is not ready', async () => {
   const sql = connect({ target: { url: `postgres://nobody@127.0.0.1:${await freePort()}/none` }, max: 1 })
   const node = await service.addNode({ sql, state: { ...healthyState, databaseProblem: () => 'x' } })
   for (const path of ['/ready', '/writable']) {

@@ -167,7 +167,7 @@ describe('HTTP framing › stricter than Node:', () => {
     expect(isDone).toBe(answers[0]?.status === 200)
   })
 
-  it('an Idempotency-Key is read however many headers precede it', async () => {
+  it('an Idempotency-Key is read even after very many headers', async () => {
     const headers = Array(2100).fill('X: y')
     const create: Make = ({ post, body }) =>
       post([...headers, `Content-Length: ${body.length}`, 'Idempotency-Key: once'], body)

@@ -63,7 +63,7 @@ describe('content types › 201', () => {
     ['Max-Forwards', '0'],
     ['__proto__', 'x'],
     ['constructor', 'x'],
-  ])('is what a body makes, whatever %s says', async (name, value) => {
+  ])('follows from the body, not from %s', async (name, value) => {
     const answer = await create([json, `${name}: ${value}`])
     expect(answer?.status, answer?.text).toBe(201)
     expect(Object.keys(JSON.parse(answer?.text ?? ''))).toHaveLength(13)

@@ -29,7 +29,7 @@ describe.each(writeEndpoints)('random requests › $name', ({ endpoint, open }) 
   })
   const recordCount = useRecordCount(service)
 
-  it('stores exactly whatever its schema accepts', async () => {
+  it('stores exactly what its schema accepts', async () => {
     const property = fc.asyncProperty(valid, async body => {
       const answer = await target.send(body)
       recordCount.add(answer)
@@ -39,7 +39,7 @@ describe.each(writeEndpoints)('random requests › $name', ({ endpoint, open }) 
     await fc.assert(property, { numRuns })
   })
 
-  it('responds 4xx or stores exactly whatever else it is sent', async () => {
+  it('responds 4xx to anything else, or stores it exactly', async () => {
     const mutation = anyMutation(Object.keys(fieldsOf(schema)))
     const property = fc.asyncProperty(valid, mutation, async (body, { apply }) => {
       const before = await target.state()
@@ -125,7 +125,7 @@ describe('random requests › list', () => {
 describe('random requests › connection', () => {
   useRecordCount(service)
 
-  it('gets 2xx or 4xx, whatever bytes are in a request or in place of one', async () => {
+  it('when a request has arbitrary bytes, responds 2xx or 4xx', async () => {
     const request = Buffer.from(partsFor(owner).get('limit=1'), 'latin1')
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 4 }),

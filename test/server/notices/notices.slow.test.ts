@@ -161,7 +161,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect(reported).toEqual([id])
   })
 
-  it('rejects a draft that was deleted and made anew since it was read', async () => {
+  it('rejects a draft that was deleted and created again since it was read', async () => {
     await put(1)
     const { revision } = (await upload(1, 'de')).body
     await call('DELETE', '/1')

@@ -108,7 +108,7 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
     expect(body.data[1]).toMatchObject({ id: imported, given_at: before.given_at, notice_held: false })
   })
 
-  it('examines 500 accepted records for a page, so that pages are short, and skips and repeats nobody', async () => {
+  it('examines 500 accepted records for a page, and neither skips nor repeats a person', async () => {
     const own = await newImporter(service)
     const { id } = await own.create({ subject_id: 'x', accepted: true, policy_version: 1 })
     await service.sql`

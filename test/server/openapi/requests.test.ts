@@ -116,7 +116,7 @@ describe('request schemas › record', () => {
 })
 
 describe('request schemas › examples', () => {
-  it('of bodies are accepted by the service', () => {
+  it('the examples of bodies are accepted by the service', () => {
     for (const { body } of endpoints()) {
       if (body)
         expect(body.safeParse(exampleOf(body)), JSON.stringify(exampleOf(body))).toMatchObject({
@@ -125,7 +125,7 @@ describe('request schemas › examples', () => {
     }
   })
 
-  it('of parameters are accepted by the service as text', () => {
+  it('the examples of parameters are accepted by the service as text', () => {
     for (const { path, method, query } of endpoints()) {
       const given = (operationOf(path, method).parameters ?? []).filter(parameter => parameter.in === 'query')
       const parameters = Object.fromEntries(given.map(({ name, example }) => [name, String(example)]))

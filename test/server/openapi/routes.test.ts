@@ -55,7 +55,7 @@ describe('GET /api/v1/openapi.json › routes', () => {
   })
 })
 
-it('GET /api/v1/openapi.json › is compressed for those who accept it, and 304 for those who have it', async () => {
+it('GET /api/v1/openapi.json › is compressed on request, and answers 304 to a matching If-None-Match', async () => {
   const get = (headers: object) => app.inject({ url: '/api/v1/openapi.json', headers: { ...headers } })
   const plain = await get({})
   const packed = await get({ 'accept-encoding': 'gzip' })

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const never = new AbortController().signal
 
-it('the first purge of a process makes the statistics anew, which one that was killed has left', async () => {
+it('the first purge of a process recalculates the statistics that a killed one has left', async () => {
   const { sql } = service
   const samples = async () =>
     (await sql`select from pg_stats where tablename = 'consents' and most_common_vals::text like '%sampled%'`).length
@@ -31,7 +31,7 @@ it('the first purge of a process makes the statistics anew, which one that was k
   expect(await samples()).toBe(0)
 })
 
-it('the next run of the job makes the statistics anew after a purge of named records, although nothing is due', async () => {
+it('after a purge of named records, the next run of the job recalculates the statistics even if nothing is due', async () => {
   const { sql } = service
   const job = purgeJob(sql, { purgeAfterDays: null })
   await job.run(never)
@@ -146,7 +146,7 @@ describe('a purged record', () => {
 describe('a purge', () => {
   beforeEach(() => purgeNow(service.sql))
 
-  it('purges what was deleted before its instant, in every account, and nothing else', async () => {
+  it('purges only what was deleted before its instant, in every account', async () => {
     const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
     const [one, other] = [await service.newAccount(), await service.newAccount()]
     const shape = { records: 3, entries: 2 }
@@ -211,7 +211,7 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, one.accountId)).toEqual([])
   })
 
-  it('goes on in every account when the statistics cannot be counted, and says so', async () => {
+  it('when the statistics cannot be counted, continues in every account and says so', async () => {
     const { sql } = service
     const accounts = [await newOwner(service), await newOwner(service)]
     for (const own of accounts) await own.remove((await own.create({ subject_id: 'a person' })).id)

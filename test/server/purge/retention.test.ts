@@ -75,7 +75,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
   })
 
-  it('has them deleted even if nothing is ever purged', async () => {
+  it('deletes them even if nothing is ever purged', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
     expect(await purgeJob(service.sql, { purgeAfterDays: null }).run(signal)).toEqual({

@@ -93,23 +93,26 @@ function failure(code: string): Error {
 describe.concurrent('many nodes', () => {
   const cells = [0, 1, 10, 1000].flatMap(limit => [1, 2, 5].map(nodes => ({ limit, nodes })))
 
-  it.each(cells)('of $nodes grant a limit of $limit exactly where the demand is larger', async ({ limit, nodes }) => {
-    const ledger = await newLedger(limit)
-    const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
-    const demand = Math.ceil(limit * 1.3) + 10
-    const clients = Array.from({ length: 20 }, async (_, client) => {
-      for (let index = client; index < demand; index += 20) {
-        await ledger.spend(quotas[Math.floor(Math.random() * nodes)] as Quota)
-      }
-    })
-    await Promise.all(clients)
-    expect(ledger).toMatchObject({ granted: limit, refused: demand - limit })
-    await Promise.all(quotas.map(quota => quota.settle()))
-    expect(await ledger.usage()).toEqual({ used: limit, held: 0 })
-  })
+  it.each(cells)(
+    'when the demand is larger, $nodes nodes grant exactly the limit of $limit',
+    async ({ limit, nodes }) => {
+      const ledger = await newLedger(limit)
+      const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
+      const demand = Math.ceil(limit * 1.3) + 10
+      const clients = Array.from({ length: 20 }, async (_, client) => {
+        for (let index = client; index < demand; index += 20) {
+          await ledger.spend(quotas[Math.floor(Math.random() * nodes)] as Quota)
+        }
+      })
+      await Promise.all(clients)
+      expect(ledger).toMatchObject({ granted: limit, refused: demand - limit })
+      await Promise.all(quotas.map(quota => quota.settle()))
+      expect(await ledger.usage()).toEqual({ used: limit, held: 0 })
+    },
+  )
 
   it.each(cells.filter(({ limit }) => limit > 0))(
-    'of $nodes refuse nobody where the demand is a limit of $limit',
+    'when the demand equals the limit of $limit, $nodes nodes reject nothing',
     async ({ limit, nodes }) => {
       const ledger = await newLedger(limit)
       const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
@@ -201,21 +204,18 @@ describe.concurrent('what could not be given back', () => {
   })
 
   const doubtful = 'CONNECTION_CLOSED CONNECTION_DESTROYED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH 57P01 57P02 08006'
-  it.each(doubtful.split(' '))(
-    'is granted to nobody twice, where it was given back and nobody knows: %s',
-    async code => {
-      const ledger = await newLedger(640)
-      const { sql, loseAnswer } = newWire()
-      const quota = new Quota(sql)
-      for (let index = 0; index < 6; index += 1) await ledger.spend(quota)
-      expect(quota.unspent(ledger.accountId, monthOf(new Date()))).toBeGreaterThan(0)
-      loseAnswer(code)
-      await quota.settle()
-      expect(await ledger.usage()).toEqual({ used: 6, held: 0 })
-      await ledger.spendMany(700, quota, new Quota(database.sql))
-      expect(ledger.granted).toBeLessThanOrEqual(640)
-    },
-  )
+  it.each(doubtful.split(' '))('when it may have been given back, is not granted twice: %s', async code => {
+    const ledger = await newLedger(640)
+    const { sql, loseAnswer } = newWire()
+    const quota = new Quota(sql)
+    for (let index = 0; index < 6; index += 1) await ledger.spend(quota)
+    expect(quota.unspent(ledger.accountId, monthOf(new Date()))).toBeGreaterThan(0)
+    loseAnswer(code)
+    await quota.settle()
+    expect(await ledger.usage()).toEqual({ used: 6, held: 0 })
+    await ledger.spendMany(700, quota, new Quota(database.sql))
+    expect(ledger.granted).toBeLessThanOrEqual(640)
+  })
 })
 
 describe.concurrent('settle', () => {
@@ -254,7 +254,7 @@ describe.concurrent('settle', () => {
 })
 
 describe.concurrent('a unit given back', () => {
-  it('is nobody’s, and goes to the next who asks', async () => {
+  it('goes to the next request', async () => {
     const ledger = await newLedger(1)
     const [one, other] = [new Quota(database.sql), new Quota(database.sql)]
     const unit = await ledger.spend(one)
@@ -344,7 +344,7 @@ describe.concurrent('while the database is read-only', () => {
     expect(await ledger.usage()).toEqual({ used: 101 + held, held: 0 })
   })
 
-  it('an account without a limit goes on, and is counted afterwards', async () => {
+  it('an account without a limit is served, and counted afterwards', async () => {
     const ledger = await newLedger(null)
     const { quota, setWritable } = newNode()
     await ledger.spend(quota)
@@ -358,7 +358,7 @@ describe.concurrent('while the database is read-only', () => {
     await vi.waitFor(isCounted, { timeout: 3 * leaseMs, interval: 50 })
   })
 
-  it('what was spent on credit is counted before more is leased', async () => {
+  it('units spent on credit are counted before more are leased', async () => {
     const ledger = await newLedger(null)
     const { quota, setWritable } = newNode()
     await ledger.spend(quota)
@@ -490,7 +490,7 @@ async function run({ limit, lags, steps }: Course): Promise<void> {
   expect((await ledger.usage()).used).toBe(limit)
 }
 
-it('never grants too much, nor loses more than the leases of crashed nodes, whatever happens when', async () => {
+it('in any order of events, never grants too much, and loses at most the leases of crashed nodes', async () => {
   const courses = fc.array(course, { minLength: 40, maxLength: 40 })
   await fc.assert(
     fc.asyncProperty(courses, async given => {

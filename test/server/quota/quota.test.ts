@@ -61,13 +61,13 @@ describe('a unit of the quota', () => {
 })
 
 describe('the headers', () => {
-  it('tell the limit, what remains and when the next month begins', async () => {
+  it('state the limit, what remains and when the next month begins', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
     const answer = await list(await service.newAccount({ monthlyQuota: 3 }))
     expect(pick(answer)).toEqual(['3', '2', String(Date.UTC(2026, 2) / 1000), undefined])
   })
 
-  it('of a refusal have a retry-after', async () => {
+  it('include retry-after in a 429', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-12-31T23:59:00.5Z') })
     const answer = await list(await service.newAccount({ monthlyQuota: 0 }))
     expect([answer.status, answer.body.error]).toEqual([429, 'quota_exceeded'])
@@ -105,7 +105,7 @@ describe('the limit', () => {
     expect((await list(other)).status).toBe(200)
   })
 
-  it('is that of the calendar month in UTC, whatever the months before and after have used', async () => {
+  it('applies to the calendar month in UTC, not to the months before and after', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-01-31T23:59:59.999Z') })
     const account = await service.newAccount({ monthlyQuota: 1 })
     const { sql } = service
@@ -121,7 +121,7 @@ describe('the limit', () => {
     ['2026-01-01T00:00:00.000Z', '2026-01-01', '2026-02-01'],
     ['2026-12-31T23:59:59.999Z', '2026-12-01', '2027-01-01'],
     ['2028-02-29T12:00:00.000Z', '2028-02-01', '2028-03-01'],
-  ])('of %s is counted in %s and begins anew on %s', (instant, month, next) => {
+  ])('at %s is counted in %s and resets on %s', (instant, month, next) => {
     expect(monthOf(new Date(instant))).toBe(month)
     expect(resetOf(new Date(instant))).toBe(Date.parse(`${next}T00:00:00Z`) / 1000)
   })

@@ -86,7 +86,7 @@ describe('requests list', () => {
     expect(await requests('list', '--check', '-q')).toEqual({ code: 8, stdout: 'DSR-2\n', stderr: '' })
   })
 
-  it('lists closed requests of a person, and those that somebody has', async () => {
+  it('lists closed requests of a person, and assigned requests', async () => {
     await add('DSR-1', '--assignee', 'privacy team')
     await add('DSR-2')
     expect(await requests('close', 'DSR-2', '--outcome', 'done', '--yes')).toMatchObject({

@@ -89,7 +89,7 @@ describe('POST /api/v1/requests', () => {
 })
 
 describe('PATCH /api/v1/requests/:id', () => {
-  it('corrects and assigns, computes the due date anew, and writes who changed what', async () => {
+  it('corrects and assigns, recomputes the due date, and records who changed what', async () => {
     const made = await add('DSR-10', { received_on: '2025-12-01' })
     const { headers, body } = { headers: { ...(await service.signIn(account)) }, body: { assignee: 'privacy team' } }
     await service.call('PATCH', `${path}/${made.id}`, { headers, body })

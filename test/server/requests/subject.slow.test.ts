@@ -78,7 +78,7 @@ describe('subject find and export --request', () => {
     expect(receipts).toMatchObject([{ type: 'export_manifest', sha256: digestOf(`${out}.manifest.json`) }])
   })
 
-  it('name the command that adds the manifest if the register cannot be told, exit 8', async () => {
+  it('when the register cannot be updated, end with 8 and name the command that adds the manifest', async () => {
     await create(maria)
     await add('DSR-8', 'access')
     failsChanges = true
@@ -120,7 +120,7 @@ describe('subject erase --request', () => {
     expect((await subject('verify', 'last', '--live')).code).toBe(0)
   })
 
-  it('keeps its exit code and receipt if the register cannot be told, and resume tells it', async () => {
+  it('when the register cannot be updated, keeps its exit code and receipt, and resume updates it', async () => {
     await create(maria)
     await add('DSR-7')
     failsChanges = true

@@ -35,7 +35,7 @@ function freshAddress(): string {
 }
 
 describe('POST /api/v1/session › 201', () => {
-  it('returns who signed in and until when, and sets a cookie for the whole time', async () => {
+  it('returns the user and the expiry, and sets a cookie that lasts as long', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000
     const answer = await signIn({}, {}, service)
     expect([answer.status, answer.body]).toEqual([

@@ -24,7 +24,7 @@ function get(cookie: string, node: TestNode = service, headers: Record<string, s
 }
 
 describe('GET /api/v1/session › 200', () => {
-  it('returns who is signed in, and until when', async () => {
+  it('returns the user and the expiry', async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600
     const { status, body } = await get(`consent_session=${forge(account, { claims: { exp } })}`)
     expect([status, body]).toEqual([

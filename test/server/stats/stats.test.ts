@@ -76,7 +76,7 @@ it('stats › 200 › counts no acceptance of a record whose purposes were all w
   expect(await total()).toMatchObject({ accepted: 0, refused: 1, withdrawn: 1 })
 })
 
-it('stats › 200 › a person whose records were all purged is somebody else with a new record', async () => {
+it('stats › 200 › a person whose records were all purged counts again with a new record', async () => {
   const owner = await newOwner(service)
   const { id } = await owner.create({ subject_id: 'a person' })
   await owner.remove(id)
@@ -178,7 +178,7 @@ it('stats › 200 › is counted in smaller parts when a statement takes too lon
   expect(await service.sql`select 1 from statistics where account_id = ${owner.accountId}`).not.toHaveLength(0)
 })
 
-it('stats › 200 › hides groups of fewer than ten persons, and what would tell their numbers', async () => {
+it('stats › 200 › hides groups of fewer than ten persons, and others that would reveal them', async () => {
   const owner = await newOwner(service)
   await createMany(owner, [
     ...persons(30, { policy_version: 1 }),

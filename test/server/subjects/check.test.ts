@@ -112,7 +112,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
     expect(await reasonOf(subject_id)).toEqual(expected)
   })
 
-  it('tells a withdrawal from a refusal, and a deletion from a record', async () => {
+  it('distinguishes a withdrawal from a refusal, and a deletion from a record', async () => {
     const subject_id = newSubject()
     expect(await reasonOf(subject_id)).toEqual([null, 'no_record'])
     const { id } = await create(subject_id)

@@ -366,7 +366,7 @@ describe('POST /api/v1/subjects/erase › 200 › of records whose history does 
     expect(unverified.map(({ consent_id }) => consent_id).sort()).toEqual(answer.body.unverified.toSorted())
   })
 
-  it('states nothing of a purge if none of them verifies', async () => {
+  it('when none of them verifies, states no purge', async () => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 'alone' })
     await service.sql`update consents set country = 'FR' where id = ${id}`

@@ -14,7 +14,7 @@ const service = useService({ signer })
 const path = '/api/v1/subjects/purged'
 const subject_id = 'maria@example.com'
 
-it('POST /api/v1/subjects/purged › 200 › certifies the purged records of the account alone, and tells the state of the others', async () => {
+it('POST /api/v1/subjects/purged › 200 › certifies only the purged records of the account, and returns the state of the others', async () => {
   const [own, stranger] = [await newOwner(service), await newOwner(service)]
   const [purged, deleted, live] = [
     await own.create({ subject_id }),

@@ -65,7 +65,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     return findings.map(({ problem, detail }) => `${problem}: ${detail}`)
   }
 
-  it('of all checkpoints are stored once, newest first, by two nodes, and verify', async () => {
+  it('when two nodes store them, are stored once for each checkpoint, newest first, and verify', async () => {
     for (let index = 0; index < 3; index += 1) await cover()
     const nodes = [newNode(), newNode()]
     await Promise.all(nodes.map(({ run }) => run()))
@@ -84,7 +84,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     expect(nodes.flatMap(({ lines }) => lines)).toEqual([])
   })
 
-  it('are verified by the commands of the README, and by none of them for another byte', async () => {
+  it('verify with the commands of the README, unless a byte is changed', async () => {
     await cover()
     await newNode().run()
     const cwd = tsa.folder
@@ -180,7 +180,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     })
   })
 
-  it('keep nobody waiting while the authority is slow: checkpoints and requests go on, and a stop ends the request', async () => {
+  it('while the authority is slow, block neither checkpoints nor requests, and a stop ends the request', async () => {
     await cover()
     tsa.answer = () => {}
     const stopping = new AbortController()
@@ -195,7 +195,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     expect([await run, lines]).toEqual([null, []])
   })
 
-  it('are named by admin verify when a byte is changed, but for bytes that nobody signs and that say nothing', {
+  it('when a signed byte is changed, are named by admin verify', {
     timeout: 600_000,
   }, async () => {
     await cover()

@@ -94,7 +94,7 @@ describe('an export', () => {
   })
 
   it.skipIf(process.env['TEST_ENGINE'] !== 'postgres' || severalMoments)(
-    'is of the moment at which it begins, whatever is written meanwhile',
+    'has the state of the moment at which it begins, despite concurrent writes',
     async () => {
       const body = { site_id: account.siteId }
       await service.quota.settle()
@@ -111,7 +111,7 @@ describe('an export', () => {
     },
   )
 
-  it('of an imported database is the same to the byte, with any values', async () => {
+  it('when the database was imported, is the same to the byte, with any values', async () => {
     const done = await importBytes(target.sql, Buffer.from(text))
     expect(done).toMatchObject({ records: 4, rows: text.split('\n').length - 3 })
     await removeImport(target.sql)
@@ -183,7 +183,7 @@ describe('an import', () => {
     expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toMatch(/SQLSTATE (23505|XX000)/)
   })
 
-  it('knows the origins of records, erased ones too, so that importing them again makes nobody twice', async () => {
+  it('keeps the origins of records, erased ones included, so that importing them again creates no record', async () => {
     const importer = await newImporter(service)
     const rows = [importer.row('stays'), importer.row('gone')]
     const [, gone] = await importer.sendAll(rows)

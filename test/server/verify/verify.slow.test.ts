@@ -164,7 +164,7 @@ describe('a stored checkpoint', () => {
       /document is not a signed checkpoint/,
     ],
     ['its key', () => sql`delete from key_statements`, /which is unknown/],
-  ])('is reported when somebody changes %s', async (_, change, detail) => {
+  ])('a change of %s is reported', async (_, change, detail) => {
     await change()
     expect((await found()).filter(({ account_id }) => account_id !== null)).toMatchObject([
       { account_id: owner.accountId, consent_id: null, detail: expect.stringMatching(detail) },

@@ -59,7 +59,7 @@ describe('a sign-in', () => {
     expect(signIn?.headers).not.toHaveProperty('cookie')
   })
 
-  it('is not signed out, for that would end every session of the user', async () => {
+  it('is not signed out, because that would end every session of the user', async () => {
     cli.instance.use(
       signsIn(),
       managing('get', sitesPath, () => ({ data: [siteOf()] })),
@@ -113,7 +113,7 @@ describe('the password', () => {
   })
 
   it.each(commands.map(args => [args]))(
-    'is asked for only where somebody can answer; else exit code 2, and no request: %j',
+    'when it cannot be asked for, ends with 2 before any request: %j',
     async args => {
       const who = args.includes('--email') ? [] : ['--email', email]
       const { code, stdout, stderr } = await cli.run([...args, ...who], { stdin: password })
@@ -143,7 +143,7 @@ describe('the password', () => {
     expect(stderr).toBe(`Password of ${email} on default@${new URL(cli.instance.url).host} (not shown): \n`)
   })
 
-  it('that is typed can be corrected, by whole characters', async () => {
+  it('when it is typed, can be corrected by whole characters', async () => {
     cli.instance.use(
       signsIn(),
       managing('get', keysPath, () => ({ data: [] })),
@@ -288,7 +288,7 @@ describe('an answer that is lost', () => {
     env = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}` }
   })
 
-  it('to a sign-in can be tried again, for it makes nothing', async () => {
+  it('when it answers a sign-in, is safe to try again', async () => {
     const { code, stderr } = await runAs(cli, list, { env })
     expect(code).toBe(7)
     expect(machineError(stderr)).toMatchObject({ code: 'network', retryable: true })

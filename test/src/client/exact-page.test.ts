@@ -48,7 +48,7 @@ const pages = fc
     return change === 'prototype' ? text.replace('{}', '{"__proto__":1}').replace('1e300', '1e999') : text
   })
 
-it('what is taken for a page of this service is what the schema makes of it, to the order of its fields', () => {
+it('accepts a page of this service exactly as its schema does, including the order of fields', () => {
   let taken = 0
   fc.assert(
     fc.property(pages, text => {

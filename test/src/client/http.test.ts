@@ -129,7 +129,7 @@ describe('attempt › lines', () => {
     return lines
   }
 
-  it('are the same however the body is cut into chunks', async () => {
+  it('are the same for any chunks of the body', async () => {
     const whole = Buffer.from('{"a":"ï同👍"}\n\n{"b":2}\n')
     for (let size = 1; size <= whole.length; size += 1) {
       const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
@@ -149,7 +149,7 @@ describe('attempt › lines', () => {
     expect(await read(responding(chunks))).toEqual(lines)
   })
 
-  it('that are not UTF-8 are a ContractError', async () => {
+  it('when they are not UTF-8, throws a ContractError', async () => {
     expect(await read(responding(['1\n', Buffer.from([0x22, 0xff, 0x22, 0x0a])]))).toEqual([
       '1',
       expect.any(ContractError),

@@ -218,7 +218,7 @@ describe('list › endless', () => {
     expect(pages).toBeLessThan(5 * period + 2)
   })
 
-  it('when each page has a cursor of its own, is none', async () => {
+  it('when each page has another cursor, is not detected', async () => {
     const { request } = fakeList(3000, { largest: 7 })
     expect((await read(request, {}, unlimited)).ids).toEqual(numbers(3000))
   })

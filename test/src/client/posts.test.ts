@@ -95,7 +95,7 @@ describe('client › POST › creating a record', () => {
     expect(faulty.requests.map(({ method }) => method)).toEqual(['POST', 'POST'])
   })
 
-  it('keeps the outcome of a lost response unknown, whatever is said of a later attempt', async () => {
+  it('keeps the outcome of a lost response unknown, with any answer to a later attempt', async () => {
     serve(document(keyParameter), reset, ...Array(3).fill(error(503, 'unavailable', { 'request-not-applied': 'true' })))
     expect(await exitOf(create())).toBe(11)
   })
@@ -112,7 +112,7 @@ describe('client › POST › creating a record', () => {
     expect(posts()).toHaveLength(1)
   })
 
-  it('however many responses are lost, reads the description once', async () => {
+  it('when several responses are lost, reads the description once', async () => {
     serve(document(keyParameter), reset, reset, reset, reset, made, made, made, made)
     await Promise.all([create(), create(), create(), create()])
     expect(faulty.requests.filter(({ url }) => url.endsWith('openapi.json'))).toHaveLength(1)

@@ -60,7 +60,7 @@ describe('admin export', () => {
     })
   })
 
-  it('fails where its reader has gone, for what that has is not whole', async () => {
+  it('when its reader has gone, fails, because that has only a part', async () => {
     const stdout = new Writable({
       write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('gone'), { code: 'EPIPE' })),
     })
@@ -83,7 +83,7 @@ describe('admin import', () => {
     expect(server.given).toEqual([at('c'), 'one\ntwo\n', 'standard input', 'three\n'])
   })
 
-  it('of a file that is not there does not begin', async () => {
+  it('when the file does not exist, does not begin', async () => {
     const server = serverOf()
     expect(await cli.run(['admin', 'import', at('no')], server)).toMatchObject({ code: 2, stdout: '' })
     expect(server.given).toEqual([])

@@ -69,7 +69,7 @@ describe('admin verify', () => {
     expect(machineError(stderr)).toMatchObject({ code: 'not_valid', exit: 5, retryable: false })
   })
 
-  it('compares with the checkpoints of a file, of one account where that is asked for', async () => {
+  it('compares with the checkpoints of a file, for one account on request', async () => {
     const file = newFile()
     writeFileSync(file, checkpointOf(1) + checkpointOf(2))
     const server = serverOf({})

@@ -145,7 +145,7 @@ describe('check', () => {
     expect(stdout.split('\n')[1]).toMatch(/\t\{"system":"acme",.*\}\t2020-05-01T10:00:00.000Z\tfalse$/)
   })
 
-  it('asks with --only-witnessed for other answers, and takes none of an instance that does not tell them apart', async () => {
+  it('with --only-witnessed, rejects the answer of an instance that does not support it', async () => {
     cli.instance.use(answers('get', path, yes))
     expect((await check('--only-witnessed')).code).toBe(0)
     expect(cli.sent()[0]?.query).toMatchObject({ only_witnessed: 'true' })

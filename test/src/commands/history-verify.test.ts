@@ -39,7 +39,7 @@ it('ends with 5 where one of several does not, and -q prints which', async () =>
   })
 })
 
-it('of an instance with the specification’s fields alone says that it offers no chain, and ends with 5', async () => {
+it('when the instance has only the specification’s fields, says that it has no chain and ends with 5', async () => {
   cli.instance.use(answers('get', path, { data: [entry(), entry()] }))
   const { code, stdout } = await cli.run(['history', '7', '--verify', '-o', 'ndjson'])
   expect(code).toBe(5)
@@ -49,7 +49,7 @@ it('of an instance with the specification’s fields alone says that it offers n
   })
 })
 
-it('of a record that is not there ends with 3, and 8 where another one verifies', async () => {
+it('when a record does not exist, ends with 3, or with 8 if another one verifies', async () => {
   cli.instance.use(
     http.get(path, ({ params }) => (params['id'] === id ? HttpResponse.json({ data: good }) : fails(404, 'not_found'))),
   )
@@ -191,7 +191,7 @@ describe('with --checkpoint', () => {
     })
   })
 
-  it('tells nothing of versions that are dated before a checkpoint which may be one of several of a run', async () => {
+  it('does not judge versions dated before a checkpoint that may be one of several of a run', async () => {
     const leaves = [...hashes.slice(0, 3), ...Array.from({ length: 2000 }, () => Buffer.alloc(32)), ...hashes.slice(3)]
     const [kept, complete, newest] = [
       [2000, 0],

@@ -58,7 +58,7 @@ it('on a terminal shows which preferences an entry changed', async () => {
   expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)[1].preferences).toEqual(states[1])
 })
 
-it('of an imported record shows when each answer was given and when it was recorded', async () => {
+it('when a record was imported, shows when each answer was given and recorded', async () => {
   const file_sha256 = 'f1'.repeat(32)
   const told = { given_at: '2021-03-04T05:06:07.891Z', file_sha256 }
   const [imported, changed] = [entry({ action: 'imported', id: uuid(31) }), entry({ action: 'updated', id: uuid(32) })]
@@ -96,12 +96,12 @@ it('on a terminal of several records begins with the record', async () => {
   expect(stdout).toMatch(/^(.\[1m)?CONSENT_ID/)
 })
 
-it('of a record without entries is empty, and no error', async () => {
+it('when a record has no entries, is empty without an error', async () => {
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: [] })))
   expect(await cli.run(['history', '7', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
 })
 
-it('of several records, some missing, ends with 8; all missing with 3', async () => {
+it('when some of several records are missing, ends with 8; when all are, with 3', async () => {
   cli.instance.use(
     http.get(path, ({ params }) =>
       params['id'] === 'a' ? HttpResponse.json({ data: entries }) : fails(404, 'not_found'),

@@ -24,7 +24,7 @@ describe('how far it goes', () => {
     expect(second?.query).toEqual({ ...first?.query, cursor: 'after-100' })
   })
 
-  it('stops at 50 on a terminal, and the footer tells how to go on', async () => {
+  it('stops at 50 on a terminal, and the footer shows how to continue', async () => {
     cli.instance.use(listOf(120))
     const { stdout, stderr } = await cli.run(['list', '--subject', 'x y'], { ...screen, columns: 200 })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 50)
@@ -42,7 +42,7 @@ describe('how far it goes', () => {
   })
 
   it.each([1, 50, 99, 100, 101, 199, 200, 249])(
-    '--limit %i is exact, and its cursor goes on without a gap',
+    '--limit %i is exact, and its cursor continues without a gap',
     async limit => {
       cli.instance.use(listOf(250))
       const first = await cli.run(['list', '-o', 'id', '--limit', String(limit)])
@@ -58,7 +58,7 @@ describe('how far it goes', () => {
     },
   )
 
-  it.each([250, 251, 1000])('--limit %i of 250 says nothing, for nothing is left', async limit => {
+  it.each([250, 251, 1000])('prints no footer when --limit %i covers all 250', async limit => {
     cli.instance.use(listOf(250))
     const { stdout, stderr } = await cli.run(['list', '-o', 'id', '--limit', String(limit)])
     expect(stdout.split('\n')).toHaveLength(251)
@@ -74,7 +74,7 @@ describe('how far it goes', () => {
     expect(cli.sent()).toHaveLength(2)
   })
 
-  it('a list that ends early says so under -q too, for what reads the ids cannot know', async () => {
+  it('a list that ends early says so under -q too', async () => {
     cli.instance.use(listOf(1000))
     const { stderr } = await cli.run(['list', '-q', '--max-requests', '1'])
     expect(stderr).toContain('--cursor after-100')
@@ -92,7 +92,7 @@ describe('the command that goes on', () => {
     expect(resumption(again.stderr)).toEqual(['list', '--limit', '50', '--cursor', 'after-200'])
   })
 
-  it('asks with the very same filters later, for a cursor is bound to them', async () => {
+  it('has the same filters, because a cursor is bound to them', async () => {
     cli.instance.use(listOf(300))
     const { stderr } = await cli.run(['list', '--limit', '10', '--from', '7d', '--to', '1h'])
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
@@ -121,7 +121,7 @@ describe('a failure', () => {
     [429, 'quota_exceeded', 6],
     [401, 'unauthorized', 4],
     [400, 'invalid_request', 5],
-  ])('in the middle (%i %s) keeps what was printed and tells how to go on', async (status, error, exit) => {
+  ])('in the middle (%i %s), keeps what was printed and shows how to continue', async (status, error, exit) => {
     cli.instance.use(failing(status, error), listOf(500))
     const { code, stdout, stderr } = await cli.run(['list', '-o', 'ndjson', '--subject', 'x'])
     expect(code).toBe(exit)
@@ -138,7 +138,7 @@ describe('a failure', () => {
     })
   })
 
-  it('in the middle tells people the same in at most four lines', async () => {
+  it('in the middle, is at most four lines for people', async () => {
     cli.instance.use(failing(503, 'unavailable'), listOf(500))
     const { stderr } = await cli.run(['list', '--all'], screen)
     expect(resumption(stderr)).toEqual('list --all --cursor after-200'.split(' '))
@@ -146,7 +146,7 @@ describe('a failure', () => {
   })
 
   it.each([[['-o', 'json']], [['-o', 'ndjson']], [['-o', 'tsv', '--header']], [['-o', 'table']], [['-q']]])(
-    'of the first request prints nothing on stdout: %j',
+    'at the first request, prints nothing on stdout: %j',
     async flags => {
       cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
       expect(await cli.run(['list', ...flags])).toMatchObject({ code: 4, stdout: '' })

@@ -97,7 +97,7 @@ describe('the query', () => {
     })
   })
 
-  it('has the largest page and nothing else where nothing is asked', async () => {
+  it('without flags, asks only for the largest page', async () => {
     expect(await queryOf([])).toEqual({ limit: '100' })
   })
 
@@ -128,7 +128,7 @@ describe('the query', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('of a date: from its first to its last millisecond in UTC', async () => {
+  it('includes a date from its first to its last millisecond in UTC', async () => {
     expect(await queryOf(['--from', '2026-01-31', '--to', '2026-01-31'])).toMatchObject({
       from: '2026-01-31T00:00:00.000Z',
       to: '2026-01-31T23:59:59.999Z',
@@ -140,7 +140,7 @@ describe('the query', () => {
     ['2026-01-31T09:30Z', '2026-01-31T09:30:00.000Z', '2026-01-31T09:30:59.999Z'],
     ['2026-01-31 09:30:07Z', '2026-01-31T09:30:07.000Z', '2026-01-31T09:30:07.999Z'],
     ['2026-01-31T09:30:07Z', '2026-01-31T09:30:07Z', '2026-01-31T09:30:07Z'],
-  ])('of a time as a table prints it, all that it stands for: %s', async (time, from, to) => {
+  ])('accepts a time as a table prints it, with its whole second: %s', async (time, from, to) => {
     expect(await queryOf(['--from', time, '--to', time])).toMatchObject({ from, to })
   })
 
@@ -149,7 +149,7 @@ describe('the query', () => {
     ['24h', 24 * 3_600_000],
     ['7d', 7 * 86_400_000],
     ['2w', 14 * 86_400_000],
-  ])('of a span: %s ago', async (span, milliseconds) => {
+  ])('accepts a duration: %s ago', async (span, milliseconds) => {
     const start = Date.now()
     const from = Date.parse((await queryOf(['--from', span]))?.['from'] ?? '')
     expect(from + milliseconds).toBeGreaterThanOrEqual(start)

@@ -48,7 +48,7 @@ describe('notices who', () => {
     )
   })
 
-  it('is a table on a terminal, CSV by choice, and nothing where nobody has to be asked', async () => {
+  it('is a table on a terminal, CSV by choice, and empty if there are no persons', async () => {
     cli.instance.use(pagesOf(1))
     const shown = await cli.run(['notices', 'who', '--version=1', '--site', site], screen)
     expect(shown.stdout).toMatch(/SUBJECT_ID +STATED/)

@@ -66,7 +66,7 @@ describe('receipt', () => {
 })
 
 describe('an instance that answers with 404', () => {
-  it('and has receipts has none of that record', async () => {
+  it('when it has receipts, the record does not exist', async () => {
     describing('/api/v1/consents/{id}/receipt')
     cli.instance.use(http.get(`${byId}/receipt`, () => fails(404, 'not_found')))
     const { code, stderr } = await cli.run(['receipt', id])
@@ -77,7 +77,7 @@ describe('an instance that answers with 404', () => {
   it.each<[what: string, describe: () => void]>([
     ['has other routes alone', () => describing('/api/v1/consents/{id}')],
     ['has no description', () => cli.instance.use(http.get('*/openapi.json', () => fails(404, 'not_found')))],
-  ])('and %s issues none at all, and that is said', async (_what, describe) => {
+  ])('when it %s, says that it issues no receipts', async (_what, describe) => {
     describe()
     for (const answer of [fails(404, 'not_found'), new HttpResponse('<h1>Nothing</h1>', { status: 404 })]) {
       cli.instance.use(http.get(`${byId}/receipt`, () => answer.clone() as HttpResponse<string>))

@@ -38,13 +38,13 @@ describe('a password that is made', () => {
     expect(JSON.parse(stdout)).toEqual({ email, password: made })
   })
 
-  it('is whole on a terminal, however narrow', async () => {
+  it('is printed whole on a narrow terminal', async () => {
     const tty = { stdout: true, stderr: true }
     const { stdout } = await setup().command(['--email', email], { tty, columns: 20 })
     expect(stdout).toContain(made)
   })
 
-  it.each(['-q', '-o id'])('is not lost to %s: that is an error, before anything is changed', async flags => {
+  it.each(['-q', '-o id'])('when it would be lost to %s, ends with an error before any change', async flags => {
     const { command, loadServer } = setup()
     const { code, stdout } = await command(['--email', email, ...flags.split(' ')])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -119,7 +119,7 @@ describe('the command line', () => {
 })
 
 describe('a failure', () => {
-  it('that the operator can fix is one sentence, or JSON with --json', async () => {
+  it('when the operator can fix it, is one sentence, or JSON with --json', async () => {
     const { command, resetPassword } = setup()
     resetPassword.mockRejectedValue(new OperatorError(`nobody signs in with the e-mail ${email}`))
     const person = await command(['--email', email])

@@ -320,7 +320,7 @@ it('a receipt of an imported record is valid, and it is said whose word it is', 
 })
 
 describe('what is not valid', () => {
-  it.each([0, 1, 2, 3])('with any one byte changed, whatever it becomes: part %i of 4', async part => {
+  it.each([0, 1, 2, 3])('when any one byte is changed: part %i of 4', async part => {
     const bytes = Buffer.from(text)
     const files: string[] = []
     for (let index = part; index < bytes.length; index += 4) {

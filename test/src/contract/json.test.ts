@@ -57,7 +57,7 @@ it('parseExactJson › never differs from JSON.parse, and rejects all that it re
   )
 })
 
-it('parseExactJson › rejects a repeated key in any object, however it is written', () => {
+it('parseExactJson › rejects a repeated key in any object, also when it is escaped', () => {
   const key = fc.string({ unit: 'binary' })
   const escaped = (text: string) =>
     `"${[...Array(text.length).keys()].map(at => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`

@@ -116,7 +116,7 @@ function joined(lines: readonly string[]): string {
 }
 
 describe('help', () => {
-  it('of a group has its commands before anything else, and bare it is the short form', () => {
+  it('when it is of a group, has its commands first; without --help it is the short form', () => {
     for (const info of groups) {
       const bare = at(80, look => shortForm(info, look))
       const asked = at(80, look => screenOf(info, look))

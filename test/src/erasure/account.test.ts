@@ -59,7 +59,7 @@ describe('with a key of another account, at an instance that names none', () => 
   })
 })
 
-it('a receipt marks times of deletion that are by the local clock, because the service told none', async () => {
+it('when the service reports no time of deletion, a receipt marks it as of the local clock', async () => {
   fakeInstance(cli, 1)
   const folders = freshFolders(cli)
   expect(await folders.run(...erase)).toMatchObject({ code: 0 })

@@ -80,7 +80,7 @@ describe('subject verify --live', () => {
     })
   })
 
-  it('ends with 5 if certificates are invalid or keys are missing, whatever is live', async () => {
+  it('when certificates are invalid or keys are missing, ends with 5, whether records are live or not', async () => {
     const { instance, verify } = await eraseCertified({ erased: 2 })
     instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: maria }))
     expect(await verify('--subject', maria)).toMatchObject({ code: 5, live: { result: 'fail' } })

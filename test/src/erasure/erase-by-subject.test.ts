@@ -62,7 +62,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('lists the records apart whose history did not verify, and says of the others alone when they are purged', async () => {
+  it('lists records whose history did not verify apart, and says only of the others when they are purged', async () => {
     erasure.unverified = [ids[3] ?? '']
     const { code, stderr } = await erase('--yes')
     expect(code, stderr).toBe(0)
@@ -253,7 +253,7 @@ describe('subject erase, if the service erases subjects itself and an answer is 
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, already_gone: 0, unknown: 0 } })
   })
 
-  it('does not know who deleted what the service does not show any more', async () => {
+  it('when the service no longer shows a record, does not say who deleted it', async () => {
     let lost = 0
     erasure.after = () => {
       erasure.deleted.clear() // as after a purge
@@ -269,7 +269,7 @@ describe('subject erase, if the service erases subjects itself and an answer is 
 })
 
 describe('subject erase, if the service erases subjects itself, records', () => {
-  it('"already_gone" if somebody else deleted it, with the instant', async () => {
+  it('"already_gone" with its time if another request deleted it', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     erasure.before = () => {
       for (const id of [uuid(1), uuid(2)]) instance.records.delete(id)
@@ -290,7 +290,7 @@ describe('subject erase, if the service erases subjects itself, records', () => 
     expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
   })
 
-  it('"remaining" if it is listed afterwards, whatever the service answered', async () => {
+  it('"remaining" if it is listed afterwards, with any answer of the service', async () => {
     const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
     erasure.after = () => {
       instance.records.set(uuid(1), first)
@@ -325,7 +325,7 @@ it('says that records may be erased if the answer to their deletion was lost (ex
 })
 
 describe('if the receipt cannot be written', () => {
-  it('says that all is erased and what to mend, and resume makes the receipt', async () => {
+  it('says that all is erased and what to fix, and resume makes the receipt', async () => {
     const folder = join(folders.state, 'receipts')
     erasure.after = () => {
       rmSync(folder, { recursive: true, force: true })

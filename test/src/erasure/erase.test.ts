@@ -186,7 +186,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 3, already_gone: 0, unknown: 1 } })
   })
 
-  it('records "already_gone" if somebody else deleted it', async () => {
+  it('records "already_gone" if another request deleted it', async () => {
     const instance = fakeInstance(cli, 4)
     const folders = freshFolders(cli)
     instance.beforeDelete = id => {

@@ -46,7 +46,7 @@ describe('subject find --like', () => {
     expect(stdout).not.toContain(uuid(77))
   })
 
-  it.each([0, 1])('is what find with %i records is told of, if there are near matches', async count => {
+  it.each([0, 1])('when there are near matches, is suggested beside %i records', async count => {
     const fake = instance(count)
     const told = '1 near match, with another case, blanks or Unicode form: --like\n'
     const { code, stderr } = await freshFolders(cli).run('find', maria)
@@ -66,7 +66,7 @@ describe('subject find --like', () => {
 })
 
 describe('subject export', () => {
-  it.each([0, 2])('tells the near matches that it leaves out beside %i records', async count => {
+  it.each([0, 2])('names the near matches that it leaves out beside %i records', async count => {
     instance(count)
     const folders = freshFolders(cli)
     const [first, second] = ['first.json', 'second.json'].map(name =>
@@ -82,7 +82,7 @@ describe('subject export', () => {
 })
 
 describe('subject erase', () => {
-  it('tells near matches, erases only what is named exactly, and counts them in the receipt', async () => {
+  it('names near matches, erases only exact ones, and counts them in the receipt', async () => {
     const fake = instance(2)
     const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase, '--yes')
@@ -96,7 +96,7 @@ describe('subject erase', () => {
     expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain('Near matches: 1,')
   })
 
-  it('erases a near match that --also names, and then there is none', async () => {
+  it('erases a near match that --also names', async () => {
     const fake = instance(1)
     const folders = freshFolders(cli)
     expect((await folders.run(...erase, '--also', near, '--yes')).code).toBe(0)
@@ -104,7 +104,7 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 0 })
   })
 
-  it('with --yes makes no receipt that nothing is held if there are only near matches (exit 5), and with --confirm 0 does', async () => {
+  it('when there are only near matches, --yes ends with 5 and --confirm 0 makes a receipt', async () => {
     instance(0)
     const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase, '--yes', '--json')
@@ -118,7 +118,7 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held', near_matches: 1 })
   })
 
-  it('of a file stops with 5 for a person with near matches alone, although the total is confirmed', async () => {
+  it('when a person of a file has only near matches, stops with 5, although the total is confirmed', async () => {
     const fake = instance(0)
     fake.records.set(uuid(2), consent({ id: uuid(2), subject_id: 'ada' }))
     const folders = freshFolders(cli)
@@ -155,7 +155,7 @@ describe('subject erase', () => {
     expect(folders.receipts()).toEqual([])
   })
 
-  it('says null in the receipt where the instance cannot tell', async () => {
+  it('when the instance cannot search for them, has null in the receipt', async () => {
     fakeInstance(cli, 1)
     const folders = freshFolders(cli)
     expect((await folders.run(...erase, '--yes')).code).toBe(0)

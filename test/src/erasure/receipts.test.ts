@@ -132,7 +132,7 @@ describe('the key of a profile', () => {
     expect(spawnSync('sh', ['-c', script], { cwd: folder }).status).not.toBe(0)
   })
 
-  it('of another machine can be given with --public-key; its chain is then not checked', async () => {
+  it('when it is of another machine, verifies with --public-key without its chain', async () => {
     await makeThree()
     const pem = join(folders.state, 'key.pem')
     writeFileSync(pem, (await folders.run('keys', 'show')).stdout)
@@ -146,7 +146,7 @@ describe('the key of a profile', () => {
 })
 
 describe('subject receipts', () => {
-  it('that is nowhere is named as a ticket and as a file', async () => {
+  it('when it does not exist, the error names it as a ticket and as a file', async () => {
     fakeInstance(cli, 1)
     const folders = freshFolders(cli)
     const { code, stdout } = await folders.run('verify', 'D-2', '--json')

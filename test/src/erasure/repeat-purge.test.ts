@@ -30,7 +30,7 @@ async function told(purges: PurgesToRepeat, answer: string | Error, people = [pe
   return lines
 }
 
-it('a purge that a backup undid is told by the newest receipt of its records, until it is done', async () => {
+it('a purge that a backup undid is named by the newest receipt of its records, until it is repeated', async () => {
   const purges = afterSecondErasure()
   purges.addPurged(receipt(1, 'a'), null)
   const command = 'consentctl subject purge 3'
@@ -44,7 +44,7 @@ it('a purge that a backup undid is told by the newest receipt of its records, un
   await expect(told(purges, new CliError('network', 7, 'down'))).rejects.toThrow('down')
 })
 
-it('purges of one person are told once, also after a second restore', async () => {
+it('purges of one person are named once, also after a second restore', async () => {
   const both = 'receipt 3 (DSR-7) and receipt 1 (DSR-7) were purged'
   const isErased = afterSecondErasure()
   const isLive = afterSecondErasure()

@@ -51,7 +51,7 @@ it('subject erase --repeat-since leaves out receipts of before, and people with 
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since names somebody left out once, also after a second restore', async () => {
+it('subject erase --repeat-since names a person left out once, also after a second restore', async () => {
   const { instance, folders } = await erasedAndRestored()
   const held = [...instance.records]
   await folders.run(...repeat, '--yes')
@@ -74,7 +74,7 @@ it('subject erase --repeat-since takes no ids from a receipt that was changed', 
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since ends with the signal that comes while it searches, and leaves nobody out', async () => {
+it('subject erase --repeat-since ends with a signal that comes while it searches, and leaves no person out', async () => {
   const { instance, folders } = await erasedAndRestored()
   const signals = new EventEmitter()
   cli.instance.use(

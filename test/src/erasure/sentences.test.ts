@@ -222,7 +222,7 @@ const told: Told[] = [
 ]
 
 describe('sentences about a receipt', () => {
-  it.each(told)('say what holds, and nothing else: $holding', ({ receipt, holding, page, terminal }) => {
+  it.each(told)('state only what holds: $holding', ({ receipt, holding, page, terminal }) => {
     expect(describeOnPage(receipt, all)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
     for (const [name, phrase] of Object.entries(all))
@@ -276,7 +276,7 @@ const seenPurges: PurgeSeen[] = lists.flatMap(purged =>
 )
 
 describe('the sentences of subject verify', () => {
-  it('of what is live are each said for what entitles it, and for nothing else', () => {
+  it('about live records are stated only with their proof', () => {
     for (const seen of seenLive) {
       const expected = expectedLive(seen)
       expect(choose(liveSentences, seen)).toBe(expected)
@@ -298,7 +298,7 @@ describe('the sentences of subject verify', () => {
     )
   })
 
-  it('of a purge are each said for what entitles it: purged only if a certificate names every record', () => {
+  it('about a purge are stated only if a certificate names every record', () => {
     for (const seen of seenPurges) {
       const { others, unknown } = seen
       const expected = others.length > 0 ? 'notYet' : unknown.length > 0 ? 'unknown' : 'purged'

@@ -111,7 +111,7 @@ describe('the receipt of a purge', () => {
   const verify = (text: string) =>
     judge('r', Buffer.from(text), { findKeys: async () => trust([createPublicKey(profileKey)]) })
 
-  it('is told from that of the erasure, and has its own time', async () => {
+  it('is distinguished from that of the erasure, and has its own time', async () => {
     const text = purgeReceipt(said)
     expect(schemaProblems(text)).toEqual([])
     expect(await verify(text)).toMatchObject({

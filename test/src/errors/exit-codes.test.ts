@@ -53,7 +53,7 @@ describe('an error of the service', () => {
     ['', 404, 3],
   ]
 
-  it.each(codes)('%s with status %i ends with %i, whatever the method', async (error, status, exit) => {
+  it.each(codes)('%s with status %i ends with %i, for every method', async (error, status, exit) => {
     failing(status, error)
     for (const method of methods) {
       const { code, stdout, stderr } = await send(method, '-o', 'json')
@@ -112,7 +112,7 @@ describe('an error of the service', () => {
     expect((await cli.run(['get', '7', '--json', '--color', 'always'], screen)).stderr).toMatch(/^\{"error"/)
   })
 
-  it.each([401, 403, 400])('unauthorized names the source of the key, whatever its status: %i', async status => {
+  it.each([401, 403, 400])('unauthorized names the source of the key, with status %i', async status => {
     failing(status, 'unauthorized')
     const { stderr } = await send('GET')
     expect(stderr).toContain('CONSENTCTL_API_KEY')
@@ -213,7 +213,7 @@ describe('no answer', () => {
     return { env: { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}` } }
   }
 
-  it('a refused connection is safe to try again, whatever the method', async () => {
+  it('a refused connection is safe to try again, for every method', async () => {
     const env = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${await freePort()}` }
     for (const method of methods) {
       const { code, stdout, stderr } = await cli.run([...calls[method], '--json'], { env })

@@ -36,7 +36,7 @@ it('does not blame the session of a reader, which was accepted', () => {
 })
 
 it.each([undefined, 'a_later_reason', 'toString'])(
-  'a 403 of a key with the reason %s gets the general hint, whatever its message says',
+  'a 403 of a key with the reason %s gets the general hint, with any message',
   reason => {
     const head = { status: 403, requestId: null, retryAfter: null, location: null }
     const body = { error: 'forbidden', message: 'The API key lacks the scope import; a reader', reason }
@@ -68,7 +68,7 @@ it.each([
   ['ERR_SSL_WRONG_VERSION_NUMBER', 2, 'may not speak https'],
   ['TIMEOUT', 7, '--timeout'],
   ['DEADLINE', 7, '--timeout'],
-])('%s has exit code %i and a hint of its own', (code, exit, hint) => {
+])('%s has exit code %i and its own hint', (code, exit, hint) => {
   expect(network('GET', code)).toMatchObject({ exit, hint: expect.stringContaining(hint) })
 })
 
@@ -82,7 +82,7 @@ it('takes the message of the first address where every address of a host failed'
   })
 })
 
-it('an error that stopped a list early keeps its meaning and tells the command that goes on', () => {
+it('an error that stopped a list early keeps its meaning and names the command that continues', () => {
   const stopped = new Resumable(new CliError('x', 6, 'm', { hint: 'other' }), 'consentctl list --cursor c')
   expect(explain(stopped)).toMatchObject({ code: 'x', exit: 6, hint: 'consentctl list --cursor c' })
 })

@@ -39,7 +39,7 @@ describe('canonical JSON', () => {
     ['a lone surrogate in a name', { 'a\udc00': 1 }],
     ['NaN', { a: Number.NaN }],
     ['an infinite number', { a: [Number.POSITIVE_INFINITY] }],
-  ])('is none for %s', (_, value) => {
+  ])('%s has no canonical form', (_, value) => {
     expect(() => canonical(value)).toThrow()
   })
 })

@@ -314,7 +314,7 @@ describe('a verifier written from the page', () => {
     expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
   })
 
-  it('verifies the proofs by the words of the page, and none with another hash', () => {
+  it('verifies the proofs as the page describes, and rejects another hash', () => {
     const { leaf_index, leaf_hash, tree_size, root_hash, path, version, record_id } = JSON.parse(
       block('inclusion proof'),
     )
@@ -352,7 +352,7 @@ describe('a verifier written from the page', () => {
     )
   })
 
-  it('verifies each signed document, which is as its schema says, and none with another byte', () => {
+  it('verifies each signed document against its schema, and rejects a changed byte', () => {
     const signed = [...blocks.values()].filter(text => text.includes('\n"signature":'))
     const types = signed.map(text => readSigned(text)?.type)
     expect(new Set(types)).toEqual(new Set(Object.keys(documents)))

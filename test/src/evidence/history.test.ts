@@ -179,7 +179,7 @@ it('an attacker who changes the time of an imported answer and makes the entry o
   expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 1: [^;]*is not what was recorded$/)
 })
 
-it('a purged entry without preferences does not verify with a salt that is none', () => {
+it('a purged entry without preferences does not verify with an invalid salt', () => {
   const entries = historyOf('created', 'deleted', 'purged')
   const salted = entries.with(1, { ...(entries[1] as AuditEntry), salt: 'abc' })
   expect(verifyAudit(id, entries).result).toBe('ok')
@@ -192,7 +192,7 @@ it.each([
   ['versions that are none', { version: 1.5 }],
   ['a time that is none', { created_at: 'yesterday' }],
   ['numbers that JSON does not have', { preferences: { a: Number.POSITIVE_INFINITY } }],
-])('of hostile entries is not valid: %s', (_, fields) => {
+])('when its entries are hostile, is not valid: %s', (_, fields) => {
   const entries = historyOf('created', 'updated').map(entry => ({ ...entry, ...fields }))
   const isOwn = Object.keys(fields).length === 0
   expect(verifyAudit(id, entries).result).toBe(isOwn ? 'ok' : 'not_valid')

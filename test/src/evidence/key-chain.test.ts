@@ -17,7 +17,7 @@ const idsOf = (documents: readonly string[], anchor: KeyObject) => [
 const all = [first, second, third].map(keyIdOf)
 
 describe('readKeyChain', () => {
-  it('is the same from each of its keys, in whatever order the documents are', () => {
+  it('is the same from each of its keys, with the documents in any order', () => {
     for (const anchor of [first, second, third])
       for (const documents of [chain, chain.toReversed()]) expect(idsOf(documents, anchor)).toEqual(all)
     expect(readKeyChain(chain, all[0] ?? '').newest).toBe(all[2])

@@ -71,7 +71,7 @@ describe('mapInOrder', () => {
     expect(first).toBe(6)
   })
 
-  it('never holds more than the maximum size and one item, however slow its reader is', async () => {
+  it('when its reader is slow, never holds more than the maximum size and one item', async () => {
     let [taken, read] = [0, 0]
     const items = function* () {
       for (let item = 0; item < 50; item += 1) {

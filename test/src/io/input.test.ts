@@ -18,7 +18,7 @@ async function linesOf(io: Io, source = '-'): Promise<[number, string][]> {
   return lines
 }
 
-it('splitLines yields the same lines however the bytes are split into chunks', async () => {
+it('splitLines yields the same lines for any chunks', async () => {
   const unit = fc.constantFrom('a', '同', '👍', '\n', '\r\n', '\n\n', ' ')
   await fc.assert(
     fc.asyncProperty(
@@ -38,7 +38,7 @@ it('splitLines yields the same lines however the bytes are split into chunks', a
   )
 })
 
-it('splitLines with quoted does not end a line within quotation marks, however the bytes are split', async () => {
+it('splitLines with quoted does not end a line within quotation marks, for any chunks', async () => {
   const text = 'a,b\r\n"1\n\n""2\r\n",x\n\n"y"\n"open\nto the end'
   const expected = [
     [1, 'a,b\r\n'],

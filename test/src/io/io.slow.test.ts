@@ -105,7 +105,7 @@ describe('a list is written as it comes', () => {
     },
   )
 
-  it('of 50,000 records never more than a page is held', async () => {
+  it('while 50,000 records are read, at most one page is held', async () => {
     cli.instance.use(listOf(50_000))
     const { writes, stdout } = slow()
     const { code, stderr } = await cli.run(['list', '-o', 'ndjson', '--concurrency', '1'], { stdout })

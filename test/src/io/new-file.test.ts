@@ -37,7 +37,7 @@ describe('a draft', () => {
     expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o600)
   })
 
-  it('never replaces an existing file, and isTaken tells this from other errors', async () => {
+  it('never replaces an existing file; isTaken distinguishes this from other errors', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'a'), 'mine')
     const taken = await writeDraft(join(folder, 'a'), 'new').catch((error: unknown) => error)
@@ -49,7 +49,7 @@ describe('a draft', () => {
     expect(isTaken(failed)).toBe(false)
   })
 
-  it('gets the name for exactly one writer when many want it at once', async () => {
+  it('when many writers want one name, exactly one gets it', async () => {
     const path = join(newFolder(), '1')
     const texts = Array.from({ length: 20 }, (_, index) => String(index).repeat(10_000))
     const outcomes = await Promise.allSettled(texts.map(text => writeDraft(path, text)))

@@ -171,7 +171,7 @@ describe('the file of a job', () => {
     expect(modes).toEqual([0o700, 0o600])
   })
 
-  it('is read up to a line that was being written, at whatever byte that ended', async () => {
+  it('is read up to an incomplete last line, cut at any byte', async () => {
     const folder = newFolder()
     const jobs = openJobs(folder)
     const id = await stoppedJob(jobs, 1, 2)
@@ -247,14 +247,14 @@ describe('the file of a job', () => {
     },
   )
 
-  it('that cannot be created is an error with a hint', async () => {
+  it('when it cannot be created, ends with a hint', async () => {
     const folder = newFolder()
     writeFileSync(folder, '')
     const hint = 'count elsewhere'
     await expect(newJob(openJobs(folder))).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
-  it('does not keep what killed processes left: drafts, and further runs of a removed job', async () => {
+  it('removes what killed processes left: drafts, and further runs of a removed job', async () => {
     const folder = newFolder()
     mkdirSync(folder, { recursive: true })
     const [stale, fresh, orphan] = [

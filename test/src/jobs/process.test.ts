@@ -44,7 +44,7 @@ describe('isRunning', () => {
 })
 
 describe.skipIf(!hasPs)('statusFromPs', () => {
-  it('tells the same start each time, and another for another process', async () => {
+  it('is the same each time, and another for another process', async () => {
     const [first, second] = [await statusFromPs(process.pid), await statusFromPs(process.pid)]
     expect(first).toMatchObject({ started: expect.stringMatching(/\d\d:\d\d:\d\d \d{4}$/), isZombie: false })
     expect(second).toEqual(first)

@@ -113,7 +113,7 @@ describe.each(['--verbose', '--debug'])('%s', flag => {
     expect(traced.join('\n')).not.toMatch(canaries)
   })
 
-  it('shows none of them where calls fail and are sent again', async () => {
+  it('hides them when calls fail and are retried', async () => {
     cli.instance.use(http.all('*', () => fails(503, `unavailable`, `no ${secret.subject} ${apiKey}`)))
     const { stderr } = await cli.run(['list', '--subject', secret.subject, flag])
     const traced = stderr.split('\n').filter(line => /^[*<>]/.test(line))
@@ -122,7 +122,7 @@ describe.each(['--verbose', '--debug'])('%s', flag => {
   })
 })
 
-it('--verbose tells the settings, each request, what times became and how it ended', async () => {
+it('--verbose logs the settings, each request, converted times and the exit code', async () => {
   serve()
   const { stderr } = await cli.run(['list', '--from', '2026-01-31', '--verbose', '--timeout', '9'])
   expect(stderr).toContain(`* instance ${cli.instance.url} (CONSENTCTL_BASE_URL), profile default`)
@@ -142,7 +142,7 @@ it('--debug shows the exchange too, with what is no secret', async () => {
   expect(stderr).toContain(`< {"id":"${id}","site_id":"${site}","consent_id":"…","subject_id":"…"`)
 })
 
-it('tells of a clock that is wrong', async () => {
+it('reports a wrong clock', async () => {
   const date = new Date(Date.now() - 3_600_000).toUTCString()
   cli.instance.use(answers('get', byId, record, 200, { date }))
   expect((await cli.run(['get', id, '--verbose'])).stderr).toMatch(/clock is 3\d{3} s ahead of the instance/)
@@ -166,7 +166,7 @@ describe('what is redacted', () => {
     ['<p>maria', '8 bytes, not JSON'],
     ['"maria@x"', '"…"'],
     ['', 'no body'],
-  ])('of the body %s is shown %s', (body, shown) => {
+  ])('the body %s is shown as %s', (body, shown) => {
     expect(redactBody(body)).toBe(shown)
   })
 
@@ -174,7 +174,7 @@ describe('what is redacted', () => {
     ['/api/v1/consents/maria%40example.com', '/api/v1/consents/:id', '/api/v1/consents/…'],
     [`/tenant/api/v1/consents/${id}/history`, '/api/v1/consents/:id/history', `/api/v1/consents/${id}/history`],
     ['/api/v1/consents?limit=9&to=maria&cursor=abc', '/api/v1/consents', '/api/v1/consents?limit=9&to=…&cursor=…'],
-  ])('of the URL %s', (url, path, shown) => {
+  ])('the URL %s', (url, path, shown) => {
     expect(redactUrl(`https://consent.example.com${url}`, path)).toBe(shown)
   })
 })

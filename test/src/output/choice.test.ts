@@ -66,7 +66,7 @@ describe('--columns', () => {
     expect(stdout).toBe(`country\tid\nDE\t${uuid(0)}\n`)
   })
 
-  it('shows in a table what it would not show by itself, and leaves none out however narrow it is', async () => {
+  it('shows chosen columns in a table, and all of them even if it is narrow', async () => {
     cli.instance.use(listOf(2, index => consent({ id: uuid(index), region: null })))
     const columns = 'user_agent,id,region,updated_at,subject_id'
     const { stdout } = await cli.run(['list', '--columns', columns, '--color', 'never'], {

@@ -92,7 +92,7 @@ describe('a cell that a spreadsheet takes for a formula', () => {
     expect({ guarded, bare }).toEqual({ guarded: `'${value}`, bare: value })
   })
 
-  it.each(["'a", "o'neill", 'a=b', '1-2', '{"a":"=1"}'])('%j is none, and stays as it is', value => {
+  it.each(["'a", "o'neill", 'a=b', '1-2', '{"a":"=1"}'])('%j is not a formula, and is not escaped', value => {
     expect(readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells[0]?.[0]).toBe(value)
   })
 })

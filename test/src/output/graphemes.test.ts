@@ -48,7 +48,7 @@ describe('widths', () => {
 describe('cutting', () => {
   const text = fc.string({ unit: fc.constantFrom(...samples.map(([, sample]) => sample), 'a', ' ', '…') })
 
-  it('keeps graphemes whole and to the width, and tells how wide the rest is', () => {
+  it('keeps graphemes whole within the width, and returns the width that is left', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 4, max: 40 }), (whole, width) => {
         // No grapheme of these is wider than four columns, and at least one is always kept.

@@ -107,7 +107,7 @@ describe('nothing that acts reaches a terminal', () => {
     expect(stderr.match(escapes) ?? []).toEqual([])
   })
 
-  it.each(['tsv', 'csv', 'table'])('what an importer told, in %s', async format => {
+  it.each(['tsv', 'csv', 'table'])('what an importer reported, in %s', async format => {
     serve(records)
     const columns = ['--columns', 'given_at,origin.system,origin.id,origin.evidence,origin']
     const args = ['list', '--all', '-o', format, '--color', 'never', ...columns]
@@ -131,7 +131,7 @@ describe('nothing that acts reaches a terminal', () => {
 })
 
 describe('columns stay in line', () => {
-  it.each([60, 100, 160])('whatever stands in them, at %i columns', async columns => {
+  it.each([60, 100, 160])('any text in them, at %i columns', async columns => {
     const created_at = '2026-01-31T09:30:00.000Z'
     serve(strangers.map((text, index) => recordOf(text, { id: uuid(index), site_id: uuid(1), created_at })))
     const { stdout } = await cli.run(['list', '--all', '--color', 'never'], { ...screen, columns })

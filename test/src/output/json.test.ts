@@ -12,7 +12,7 @@ const pages = fc.array(fc.array(fc.jsonValue({ stringUnit: 'binary', maxDepth: 2
   maxLength: 4,
 })
 
-it('however the pages fall, json is one array of all rows', () => {
+it('json is one array of all rows, for any pages', () => {
   fc.assert(
     fc.property(pages, rows => {
       const renderer = json(view, options)
@@ -23,7 +23,7 @@ it('however the pages fall, json is one array of all rows', () => {
   )
 })
 
-it('however the pages fall, ndjson is a row a line, each whole when its page is', () => {
+it('ndjson is one row a line, complete with each page, for any pages', () => {
   fc.assert(
     fc.property(pages, rows => {
       const renderer = ndjson(view, options)

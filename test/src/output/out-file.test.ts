@@ -55,7 +55,7 @@ describe('--out', () => {
     expect((await cli.run(['list', '-q', '--out', `${file}2`])).stderr).toBe('')
   })
 
-  it('is there for a partial success too, whose exit code tells', async () => {
+  it('exists after a partial success too', async () => {
     cli.instance.use(
       http.get(byId, ({ params }) =>
         params['id'] === '8' ? fails(404, 'not_found') : HttpResponse.json(consent({ id: String(params['id']) })),
@@ -121,7 +121,7 @@ describe('--force', () => {
     expect(readdirSync(folder)).toEqual(['records'])
   })
 
-  it('leaves the file as it was if the list fails, and makes one if there is none', async () => {
+  it('when the list fails, leaves the file as it was; creates one if there is no file', async () => {
     cli.instance.use(http.get(consentsPath, () => fails(400, 'invalid_request')))
     const { folder, file } = place()
     writeFileSync(file, 'before')
@@ -155,7 +155,7 @@ describe('--force', () => {
 })
 
 describe('after a failure there is no half file', () => {
-  it('a list that fails on its way leaves nothing, and does not tell to go on from its middle', async () => {
+  it('a list that fails in the middle leaves no file and suggests no cursor', async () => {
     let page = 0
     cli.instance.use(
       http.get(consentsPath, () => {

@@ -86,7 +86,7 @@ describe('in JSON', () => {
 })
 
 describe('in lines of JSON', () => {
-  it('each value is as it is by itself, whatever the others are', () => {
+  it('each value is as it is alone, beside any others', () => {
     const values = fc.array(fc.oneof(fc.constant('plain'), nasty, fc.record({ text: nasty })), {
       maxLength: 5,
     })

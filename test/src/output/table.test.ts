@@ -53,7 +53,7 @@ describe('a list', () => {
     for (const index of [100, 199]) expect(stdout).toContain(uuid(index))
   })
 
-  it('has its titles once, however many pages', async () => {
+  it('has its titles once for several pages', async () => {
     cli.instance.use(listOf(250))
     const { stdout } = await cli.run(['list', '--all', '--color', 'never'], { ...screen, columns: 80 })
     expect(stdout.match(/^ID /gm)).toHaveLength(1)
@@ -127,7 +127,7 @@ describe('columns that are not shown', () => {
 })
 
 describe('several ids', () => {
-  it('are never cut, whatever the first one is like', async () => {
+  it('are never cut, with any first one', async () => {
     const ids = ['7', uuid(1), `record-${'x'.repeat(60)}`]
     for (const id of ids) cli.instance.use(answers('get', byId.replace(':id', id), consent({ id })))
     const { stdout } = await cli.run(['get', ...ids], { ...screen, columns: 80 })

@@ -42,14 +42,14 @@ it('--header begins it with the names of the fields, for an empty list too', asy
   expect((await cli.run(['list', '--header'])).stdout).toBe(`${fields.join('\t')}\n`)
 })
 
-it('--header stands once, however many pages', async () => {
+it('--header is printed once for several pages', async () => {
   cli.instance.use(listOf(250))
   const lines = (await cli.run(['list', '--header'])).stdout.split('\n')
   expect(lines).toHaveLength(252)
   expect(lines.filter(line => line.startsWith('id\t'))).toHaveLength(1)
 })
 
-it('a file that stdout goes to is no terminal, and a terminal can be told to show TSV', async () => {
+it('when stdout is a file, prints TSV; so does a terminal on request', async () => {
   cli.instance.use(listOf(1))
   const off = await cli.run(['list'])
   const on = await cli.run(['list', '-o', 'tsv'], { tty: { stdout: true, stderr: true } })

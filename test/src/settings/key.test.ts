@@ -68,7 +68,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     [0o620, true],
     [0o640, false],
     [0o400, false],
-  ])('of mode %o warns: %j', async (mode, warns) => {
+  ])('with mode %o, warns: %j', async (mode, warns) => {
     const warnings: string[] = []
     expect(await readKeyFile(keyFile(apiKey, mode), line => warnings.push(line))).toBe(apiKey)
     expect(warnings).toHaveLength(warns ? 1 : 0)
@@ -178,7 +178,7 @@ describe('a key_command', () => {
     [`echo ${apiKey}; echo ${apiKey}`, 'is not an API key'],
     ['cat /dev/zero', 'prints more than'],
     [`echo ${apiKey}; exit 1`, 'failed with exit code 1'],
-  ])('that does not give a key ends with 4: %s', async (command, said) => {
+  ])('when it gives no key, ends with 4: %s', async (command, said) => {
     const { env } = await profileWith(command)
     const { code, stdout, stderr } = await list({ ...env, PATH: process.env['PATH'] ?? '' })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
@@ -187,7 +187,7 @@ describe('a key_command', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('has a time limit, also for what it has started itself', async () => {
+  it('has a time limit, which includes its child processes', async () => {
     const { dir } = await profileWith('true')
     const context = { profile: 'p', configFile: join(dir, 'config.json'), env: process.env }
     const pipes = () => process.getActiveResourcesInfo().filter(name => name === 'PipeWrap').length

@@ -65,7 +65,7 @@ describe('an error of the proxy says what to do, and that the create was not sen
   })
 
   it.each(['socks5://127.0.0.1:1080', 'ftp://proxy', 'http://', 'http://[::'])(
-    'is none that can be used: %s',
+    'an unusable proxy is an error: %s',
     async HTTPS_PROXY => {
       const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY } })
       expect(code).toBe(2)
@@ -74,7 +74,7 @@ describe('an error of the proxy says what to do, and that the create was not sen
   )
 })
 
-it('plain http goes through a tunnel too, where it is allowed at all', async () => {
+it('plain http goes through a tunnel too, if it is allowed', async () => {
   faulty.script(respond(200, { data: [], next_cursor: null }))
   const CONSENTCTL_BASE_URL = `http://instance.test:${faulty.port}`
   const more = { CONSENTCTL_BASE_URL, CONSENTCTL_ALLOW_HTTP: 'instance.test', http_proxy: tunnel.url }

@@ -99,7 +99,7 @@ describe('precedence: flag, environment, profile, default', () => {
     })
   })
 
-  it.each(['toString', 'constructor', '__proto__'])('a profile named %s has no more than it was given', name => {
+  it.each(['toString', 'constructor', '__proto__'])('a profile named %s has only what it was given', name => {
     expect(() => resolve({ profile: name }, {}, files)).toThrow(`no profile "${name}"`)
     expect(resolve({ profile: name, baseUrl: 'https://x.example' }, {}, files)).toMatchObject({
       apiKey: null,
@@ -246,12 +246,12 @@ describe('a protected profile', () => {
     expect(isProtected(flags)).toBe(is)
   })
 
-  it('is so whatever the environment says of the address', () => {
+  it('applies with any address in the environment', () => {
     expect(isProtected({ profile: 'test' }, { CONSENTCTL_BASE_URL: 'https://prod.example' })).toBe(true)
     expect(isProtected({}, { CONSENTCTL_BASE_URL: 'https://test.example' })).toBe(true)
   })
 
-  it('is no more than a boolean: another type ends with 2', () => {
+  it('when it is not a boolean, ends with 2', () => {
     const wrong = { profiles: { a: { protected: 'yes' } } }
     expect(() => resolve({}, {}, { config: wrong })).toThrow(expect.objectContaining({ exit: 2 }))
   })

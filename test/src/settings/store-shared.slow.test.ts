@@ -96,7 +96,7 @@ describe('of writers at once', () => {
     await writing
   })
 
-  it('one that was killed does not stop the next for ever', async () => {
+  it('a killed one does not block the next', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', profile, 'sk-a')
     const lock = join(folder, '.lock')
@@ -156,7 +156,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     return { folder, env: { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_BASE_URL: 'https://a.example' } }
   }
 
-  it('what can be read is used, with a warning that it cannot be restricted', async () => {
+  it('a readable file is used, with a warning that it cannot be restricted', async () => {
     const { folder, env } = await foreign(0o644)
     const { code, stdout, stderr } = await asNobody(['config', 'list', '-o', 'tsv'], env)
     expect(code).toBe(0)
@@ -165,7 +165,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     expect(statSync(join(folder, 'credentials.json')).mode & 0o777).toBe(0o644)
   })
 
-  it('what cannot be read ends with 2 and its path', async () => {
+  it('an unreadable file ends with 2 and its path', async () => {
     const { folder, env } = await foreign(0o600)
     const { code, stdout, stderr } = await asNobody(['list'], env)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

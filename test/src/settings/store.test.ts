@@ -58,19 +58,22 @@ describe('what is stored', () => {
 describe('permissions that let others in', () => {
   const listed = (folder: string) => cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
 
-  it.each([0o644, 0o640, 0o604, 0o660, 0o666])('of the keys are corrected with a warning: %o', async mode => {
-    const folder = fresh()
-    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
-    const file = join(folder, 'credentials.json')
-    chmodSync(file, mode)
-    const { code, stderr } = await listed(folder)
-    expect(code).toBe(0)
-    expect(stderr).toMatch(/^warning: .*credentials\.json.*\n$/)
-    expect(modeOf(file)).toBe('600')
-    expect((await listed(folder)).stderr).toBe('')
-  })
+  it.each([0o644, 0o640, 0o604, 0o660, 0o666])(
+    'when they are of the keys, are corrected with a warning: %o',
+    async mode => {
+      const folder = fresh()
+      await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+      const file = join(folder, 'credentials.json')
+      chmodSync(file, mode)
+      const { code, stderr } = await listed(folder)
+      expect(code).toBe(0)
+      expect(stderr).toMatch(/^warning: .*credentials\.json.*\n$/)
+      expect(modeOf(file)).toBe('600')
+      expect((await listed(folder)).stderr).toBe('')
+    },
+  )
 
-  it('of the folder are corrected with a warning, because anyone who can write there can replace the keys', async () => {
+  it('when they are of the folder, are corrected with a warning', async () => {
     const folder = join(fresh(), 'consentctl')
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o777)
@@ -80,7 +83,7 @@ describe('permissions that let others in', () => {
     expect(stderr).toMatch(/^warning: /)
   })
 
-  it('of a folder with another name, which may hold more, stay as they are, with a warning', async () => {
+  it('when the folder has another name, stay as they are, with a warning', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o775)
@@ -90,7 +93,7 @@ describe('permissions that let others in', () => {
     expect(stderr).toContain('replace your keys')
   })
 
-  it('of a folder for everybody, such as /tmp, stay as they are', async () => {
+  it('when the folder is shared, such as /tmp, stay as they are', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o1777)

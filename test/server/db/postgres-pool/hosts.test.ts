@@ -59,7 +59,7 @@ describe('Hosts › a URL with several hosts', () => {
 
 describe('Hosts › a connection is lost while it is asked for its role', () => {
   // Found by schedule 8 of `npm run simulate`.
-  it('fails the statement alone, behind a pooler, which does not tell the role by itself', async () => {
+  it('behind a pooler, which does not report the role, fails only the statement', async () => {
     const unhandled: unknown[] = []
     const onUnhandled = (error: unknown) => unhandled.push(error)
     process.on('unhandledRejection', onUnhandled)

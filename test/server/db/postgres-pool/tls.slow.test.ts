@@ -89,7 +89,7 @@ describe.runIf(canRun)('connections over TLS', () => {
     expect(await failure(open(`${cluster}/postgres?sslmode=require`))).toEqual(expect.any(String))
   })
 
-  it.each(['disable', 'require'])('sslmode=%s tells of connections that are lost, and opens others', async mode => {
+  it.each(['disable', 'require'])('sslmode=%s reports lost connections, and opens new ones', async mode => {
     const sql = open(`${url}?sslmode=${mode}`)
     const other = open(url)
     for (let round = 0; round < 3; round += 1) {

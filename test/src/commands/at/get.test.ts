@@ -39,14 +39,14 @@ describe.each([
     expect(row).toMatchObject({ ...identity, ...state, deleted_at: null, word: 'service' })
   })
 
-  it('that was created later is not found', async () => {
+  it('when it was created later, is not found', async () => {
     cli.instance.use(...instance([held('r', ...live)]))
     const { code, stdout, stderr } = await get(8)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain(`it was created at ${at(9)}`)
   })
 
-  it('that is unknown is not found', async () => {
+  it('when it is unknown, is not found', async () => {
     cli.instance.use(...instance([]))
     expect(await get(12)).toMatchObject({ code: 3, stdout: '' })
   })
@@ -74,7 +74,7 @@ describe('on our service', () => {
     }
   })
 
-  it('of one that was purged what is left is shown, and it is said what is gone', async () => {
+  it('when it was purged, shows what is left and says what is gone', async () => {
     const { record } = held('r', ...deleted)
     const left = { ...record, subject_id: null, consent_id: null, user_agent: null, preferences: {} }
     cli.instance.use(...full([{ record: left, entries: purged }]))
@@ -105,7 +105,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     [8, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'importer', ...unmade }],
     [9, { accepted: true, preferences: { step: 1 }, given_at: at(4), word: 'service', updated_at: at(9) }],
     [12, { accepted: false, preferences: { step: 2 }, given_at: at(4), gpc: true, word: 'service' }],
-  ])('what it was at %i o’clock says whose word it is', async (hour, state) => {
+  ])('at %i o’clock, names the source of each value', async (hour, state) => {
     cli.instance.use(...full([imported]))
     const { code, row, stderr } = await get(hour)
     expect(code).toBe(0)
@@ -131,7 +131,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     expect(await list(10)).toMatchObject([{ id: 'r', accepted: true, given_at: at(4) }])
   })
 
-  it('after its deletion an instance that shows no deleted record tells of it by its history', async () => {
+  it('when the instance hides deleted records, is read from the history', async () => {
     const [record, deletion] = [
       { ...imported.record, deleted_at: at(15) },
       held('r', [15, 'deleted', false]).entries[0],
@@ -144,7 +144,7 @@ describe('of a record that was imported at 9 o’clock', () => {
 })
 
 describe('on a service of the specification alone', () => {
-  it('of a record that was deleted since its history is shown, and that is said', async () => {
+  it('when it was deleted since, is shown from its history and says so', async () => {
     cli.instance.use(...bare([held('r', ...deleted)]))
     const { code, row, stderr } = await get(12)
     expect(code).toBe(0)
@@ -172,7 +172,7 @@ describe('on a service of the specification alone', () => {
     expect((await get(15, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
   })
 
-  it('of one whose history begins after a change, what was before cannot be told', async () => {
+  it('when its history begins after a change, the state before is unknown', async () => {
     const { record, entries } = held('r', ...live)
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }]))
     const { code, stdout, stderr } = await get(10)
@@ -194,7 +194,7 @@ describe('on a service of the specification alone', () => {
 describe('the instant', () => {
   const now = () => new Date().toISOString()
 
-  it('of a day is its end', async () => {
+  it('when it is a day, is the end of that day', async () => {
     cli.instance.use(...full([held('r', ...live)]))
     const { stdout } = await cli.run(['get', 'r', '--at', '2026-03-03', '-o', 'json'])
     expect(JSON.parse(stdout)).toMatchObject({ updated_at: at(13) })
@@ -208,7 +208,7 @@ describe('the instant', () => {
   })
 
   it.each(['2126-01-01', '2126-01-01T00:00:00Z', () => now().slice(0, 10)])(
-    'that is still to come is a usage error, before any request',
+    'when it is in the future, ends with 2 before any request',
     async flag => {
       const text = typeof flag === 'string' ? flag : flag()
       const { code, stderr } = await cli.run(['get', 'r', '--at', text])

@@ -88,7 +88,7 @@ describe('on a service of the specification alone', () => {
     )
   })
 
-  it('tells of what cannot be told, shows the others, and ends with 8', async () => {
+  it('when the state of some records is unknown, names them, shows the others, and ends with 8', async () => {
     const { record, entries } = held('cut', [9, 'created', true], [13, 'updated', false])
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }, ...records]))
     const { code, stderr, ids } = await list(12)
@@ -118,7 +118,7 @@ describe('how far it goes', () => {
     expect(most).toBe(8)
   })
 
-  it.each([1, 3, 50, 119, 120])('--limit %i is exact, and its cursor goes on without a gap', async limit => {
+  it.each([1, 3, 50, 119, 120])('--limit %i is exact, and its cursor continues without a gap', async limit => {
     cli.instance.use(...full(many(240)))
     const first = await list(12, '--accepted', '--limit', String(limit))
     expect(first.ids).toHaveLength(limit)
@@ -174,7 +174,7 @@ describe('how far it goes', () => {
     )
   })
 
-  it('a history that fails ends it, with the command that goes on after the last page', async () => {
+  it('when a history fails, ends with the command that continues after the last page', async () => {
     const all = many(120)
     cli.instance.use(
       http.get(`${byId}/history`, ({ params }) =>

@@ -69,7 +69,7 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('never goes back as the instant goes on, and a deletion stays until a restore', () => {
+  it('never returns to an earlier version as the instant advances; a deletion stays until a restore', () => {
     fc.assert(
       fc.property(histories, instants, fc.nat(9), ({ entries }, instant, step) => {
         const [before, after] = [stateAt(entries, instant), stateAt(entries, instant + step)]
@@ -129,7 +129,7 @@ describe('times of an instance', () => {
     expect(stateAt(entries, timeOf('2026-01-31T08:00:01.001Z'))?.entry.id).toBe('c')
   })
 
-  it('that cannot be compared are an error, and not a guess', () => {
+  it('when they cannot be compared, ends with an error', () => {
     const entries = [entry({ created_at: '2026-01-31 08:00:00' })] as AuditEntry[]
     expect(() => stateAt(entries, start)).toThrow('"2026-01-31 08:00:00"')
   })

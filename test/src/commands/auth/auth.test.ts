@@ -147,7 +147,7 @@ describe('auth token', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('prints no key for another address, and ends with 4 where there is none', async () => {
+  it('prints no key for another address, and ends with 4 if there is no key', async () => {
     cli.instance.use(listOf(1))
     await auth(['auth', 'login', '--with-key'], apiKey)
     const other = await auth(['auth', 'token', '--base-url', 'https://evil.example'])

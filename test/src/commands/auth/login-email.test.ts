@@ -69,7 +69,7 @@ it('stores no password, and shows neither it nor the key', async () => {
   expect(stdout + stderr).not.toContain(newKey.slice(3, -4))
 })
 
-it('makes what later commands use: the key, and who signs in', async () => {
+it('stores what later commands use: the key and the e-mail', async () => {
   making()
   await login('-p', 'shop')
   cli.instance.use(
@@ -127,7 +127,7 @@ it('with a wrong password makes and stores nothing: exit code 4', async () => {
   expect(existsSync(folder)).toBe(false)
 })
 
-it('revokes a key that cannot be stored, for nobody would have its text', async () => {
+it('when a key cannot be stored, revokes it', async () => {
   making(() => writeFileSync(folder, 'a file where the folder would be'))
   cli.instance.use(
     managing('delete', `${keysPath}/:id`, ({ id }) =>

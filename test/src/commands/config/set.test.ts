@@ -53,7 +53,7 @@ describe('config set', () => {
     expect((await config('get base_url')).stdout).toBe('https://x.example\n')
   })
 
-  it('keeps what it does not know, for a later version may have written it', async () => {
+  it('keeps settings that it does not know', async () => {
     mkdirSync(folder, { mode: 0o700 })
     const later = { profile: 'a', theme: 1, profiles: { a: { base_url: 'https://a.example', colour: 'x' } } }
     writeFileSync(join(folder, 'config.json'), JSON.stringify(later))
@@ -138,7 +138,7 @@ describe('config set › an invalid name or value exits with 2 and changes nothi
     expect(stored()).toEqual(before)
   })
 
-  it('a key_command for a profile without an address, for nobody knows where its key may go', async () => {
+  it('a key_command for a profile without an address', async () => {
     expect(await config('set key_command true')).toMatchObject({ code: 2 })
     expect(existsSync(join(folder, 'config.json'))).toBe(false)
   })
@@ -185,7 +185,7 @@ describe('config get', () => {
 })
 
 describe('config unset', () => {
-  it('takes out one thing, and what is not there stays so', async () => {
+  it('removes one setting, and ignores one that is not set', async () => {
     await save('shop', { site })
     for (const _ of [1, 2]) expect(await config('unset site')).toMatchObject({ code: 0, stdout: '' })
     expect(stored().profiles.shop).toEqual({ base_url: 'https://shop.example' })
@@ -228,14 +228,14 @@ describe('profiles', () => {
     expect(Object.keys(keys)).toEqual(['staging'])
   })
 
-  it('that are protected are not removed', async () => {
+  it('protected settings are not removed', async () => {
     await save('shop', { protected: true })
     expect(await config('remove shop')).toMatchObject({ code: 2 })
     expect(Object.keys(stored().profiles)).toEqual(['shop'])
   })
 })
 
-it('config path tells where everything is, whether it is there or not', async () => {
+it('config path prints the path of each file, existing or not', async () => {
   await save('shop')
   const { stdout } = await config('path -o tsv', { CONSENTCTL_STATE_DIR: '/nowhere/state' })
   expect(stdout).toBe(

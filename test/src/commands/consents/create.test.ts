@@ -105,7 +105,7 @@ describe('create: request', () => {
     expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
   })
 
-  it('has the site unchanged, because another instance may have other ids', async () => {
+  it('sends the site unchanged, because another instance may have other ids', async () => {
     cli.instance.use(
       answers('post', consentsPath, consent(), 201),
       answers('get', '*/api/v1/sites', { error: 'not_found', message: 'x' }, 404),

@@ -37,12 +37,12 @@ describe('one id', () => {
     ['-o', 'ndjson'],
     ['-o', 'table'],
     ['-q', '--header'],
-  ])('that is missing ends with 3 and prints nothing on stdout: %s %s', async (...flags) => {
+  ])('when it is missing, ends with 3 and prints nothing on stdout: %s %s', async (...flags) => {
     holding()
     expect(await cli.run(['get', 'missing', ...flags])).toMatchObject({ code: 3, stdout: '' })
   })
 
-  it('that is missing is named in the error', async () => {
+  it('when it is missing, the error names it', async () => {
     holding()
     const { stderr } = await cli.run(['get', 'missing-7'])
     expect(stderr).toMatch(/^error: .*missing-7.*\(not_found\)$/m)
@@ -54,7 +54,7 @@ describe('an imported record', () => {
   const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
   const imported = consent({ given_at: '2020-05-01T10:00:00.000Z', origin, gpc: true })
 
-  it('has a line for each thing that its importer told', async () => {
+  it('has a line for each field that its importer reported', async () => {
     cli.instance.use(answers('get', byId, imported))
     const { stdout } = await cli.run(['get', uuid(7), '--color', 'never'], screen)
     expect(stdout.split('\n').slice(-6, -1)).toEqual([
@@ -110,7 +110,7 @@ describe('several ids', () => {
   it.each([
     ['revoked', 4],
     ['over', 6],
-  ])('stop at the first error that all others would get too: %s', async (id, exit) => {
+  ])('when an error would repeat for all others, stop at it: %s', async (id, exit) => {
     holding()
     expect(await cli.run(['get', id, 'a', 'b', '-q'])).toMatchObject({ code: exit, stdout: '' })
     expect(cli.sent()).toHaveLength(1)

@@ -64,7 +64,7 @@ describe('with --yes', () => {
     })
   })
 
-  it('does nothing, and succeeds, for an empty list of ids', async () => {
+  it('when the list of ids is empty, succeeds without a request', async () => {
     expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: '' })).toEqual({
       code: 0,
       stdout: '',

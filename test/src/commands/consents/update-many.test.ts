@@ -188,7 +188,7 @@ describe('update --file', () => {
 })
 
 describe('update --resume', () => {
-  it('leaves a record alone that was as wanted before, and that somebody changed since', async () => {
+  it('does not change a record that had the wanted values and was changed since', async () => {
     const { held, writes } = holding(three())
     const file = fileOf('ids', `${[1, 9].map(n => uuid(n)).join('\n')}\n`)
     const first = await cli.run(['update', '--file', file, '--accepted'])

@@ -42,7 +42,7 @@ describe('preferences', () => {
     expect(JSON.parse(stdout)).toEqual({ ...before, preferences })
   })
 
-  it('of a file are merged too, single ones over them', async () => {
+  it('when they are in a file, are merged; single ones win', async () => {
     accepting()
     await cli.run(['update', id, '--preferences', '-', '--pref', 'b=2'], { stdin: '{"a":1,"b":1}' })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { ...before.preferences, a: 1, b: 2 } })
@@ -55,7 +55,7 @@ describe('preferences', () => {
     expect(cli.sent()[0]?.body).toEqual({ accepted: true, preferences: { only: 1 } })
   })
 
-  it('of a record without any are merged into nothing', async () => {
+  it('when the record has no preferences, are set', async () => {
     cli.instance.use(answers('get', byId, { id, accepted: true, created_at: 'x' }), answers('put', byId, before))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 0 })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { a: 1 } })

@@ -54,7 +54,7 @@ const quota = (limit: number, remaining: number) => ({
   'x-quota-reset': '1796083200',
 })
 
-it('ends with 0 where everything is as it should be, and says what it found', async () => {
+it('when all is well, ends with 0 and says what it found', async () => {
   answering({ headers: quota(1000, 900) })
   const { code, checks, stderr } = await examine()
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -91,7 +91,7 @@ it('asks the instance alone, sends the key with two requests, and no other than 
   expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1', '/api/v1/usage'])
 })
 
-it('an instance that tells nothing but its records has not failed', async () => {
+it('an instance that has only the records has not failed', async () => {
   cli.instance.use(http.get('*', () => HttpResponse.json({ error: 'not_found', message: '' }, { status: 404 })))
   cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [], next_cursor: null })))
   const { code, checks } = await examine()
@@ -124,7 +124,7 @@ it('does not blame the address of an instance that is down', async () => {
   })
 })
 
-it('tells the quota of a key that may not read, if its headers do', async () => {
+it('shows the quota of a key without the scope read, from the headers', async () => {
   const list = () => HttpResponse.json({ error: 'forbidden', message: 'x' }, { status: 403, headers: quota(1000, 900) })
   answering({ list })
   const { code, checks } = await examine()

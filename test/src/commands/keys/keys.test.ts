@@ -15,7 +15,7 @@ function holding(data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoke
 }
 
 describe('keys list', () => {
-  it('has every key as the instance has it, for programs', async () => {
+  it('prints every key as the instance has it, for programs', async () => {
     const data = holding()
     const json = await runAs(cli, ['keys', 'list', '--json'])
     expect(json).toMatchObject({ code: 0, stderr: '' })
@@ -28,7 +28,7 @@ describe('keys list', () => {
     expect((await runAs(cli, ['keys', 'list', '-q'])).stdout).toBe(`${uuid(0x4e1)}\n${uuid(2)}\n`)
   })
 
-  it('is a table for people: a key by its end, what it may do, whether it is revoked, and how many', async () => {
+  it('is a table for people with the end of each key, its scopes, its state, and the count', async () => {
     holding()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { ...screen, columns: 160 })
     expect(code).toBe(0)
@@ -171,7 +171,7 @@ describe('keys create', () => {
     })
   })
 
-  it('that the instance rejects ends with 5', async () => {
+  it('when the instance rejects it, ends with 5', async () => {
     cli.instance.use(
       signsIn(),
       managing('post', keysPath, () => fails(400, 'invalid_request')),
@@ -207,7 +207,7 @@ describe('keys revoke', () => {
     expect(stderr).toBe(`revoked 2 keys on default@${new URL(cli.instance.url).host}\n`)
   })
 
-  it('of one key is that key alone', async () => {
+  it('when one key is named, prints only that key', async () => {
     revoking()
     const { stdout } = await runAs(cli, ['keys', 'revoke', 'a', '-y', '--json'])
     expect(JSON.parse(stdout)).toEqual(apiKeyOf({ id: 'a', revoked_at: at }))
@@ -225,14 +225,14 @@ describe('keys revoke', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('of one that is missing ends with 3, and speaks of keys', async () => {
+  it('when the key does not exist, ends with 3 and names it as a key', async () => {
     revoking()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain('error: no key with id missing (not_found)\ntry: consentctl keys list')
   })
 
-  it('of several with one missing ends with 8, and the others are revoked', async () => {
+  it('when one of several does not exist, ends with 8 and revokes the others', async () => {
     revoking()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a', 'missing-1', 'b', '--yes', '-q'])
     expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })

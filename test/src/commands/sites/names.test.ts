@@ -70,7 +70,7 @@ describe('a site by its name', () => {
     expect(sent().filter(each => each === 'GET /api/v1/sites')).toHaveLength(1)
   })
 
-  it('of a key without the scope to list sites is an error that asks for the id, before anything is sent', async () => {
+  it('when the key may not list sites, ends with an error that asks for the id', async () => {
     cli.instance.use(answers('get', sitesPath, { error: 'forbidden', message: 'no', reason: 'missing_scope' }, 403))
     for (const args of [['--refused'], ['--file', '-']]) {
       const { code, stderr } = await cli.run(['create', '--site', 'Shop', ...args], { stdin: '{}\n' })
@@ -95,7 +95,7 @@ describe('a site by its name', () => {
     ['Shpo', 'no site is named "Shpo"', 'did you mean "Shop"?'],
     ['My Shop', 'no site is named "My Shop"', 'did you mean "Shop"?'],
     ['Cinema', 'no site is named "Cinema"', 'consentctl sites list'],
-  ])('that no site has, %s, ends with 5 and the near ones', async (name, message, hint) => {
+  ])('when no site has it (%s), ends with 5 and suggests similar names', async (name, message, hint) => {
     listing()
     const { code, stdout, stderr } = await cli.run(['list', '--site', name, '--json'])
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
@@ -103,7 +103,7 @@ describe('a site by its name', () => {
     expect(sent()).toEqual(['GET /api/v1/sites'])
   })
 
-  it('that several sites have ends with 5 and their ids', async () => {
+  it('when several sites have it, ends with 5 and their ids', async () => {
     listing([siteOf(), siteOf({ id: uuid(2) })])
     const { code, stderr } = await cli.run(['create', '--site', 'Shop', '--refused', '--json'])
     expect(code).toBe(5)
@@ -203,7 +203,7 @@ describe('config set site', () => {
     expect(await set(uuid(3))).toMatchObject({ code: 3, site: '' })
   })
 
-  it('stores a UUID where the instance cannot tell or be reached, and says so; no name', async () => {
+  it('when the instance cannot be asked, stores a UUID but no name, and says so', async () => {
     sixRoutes()
     expect(await set(uuid(3))).toMatchObject({
       code: 0,

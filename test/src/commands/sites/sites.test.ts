@@ -19,7 +19,7 @@ function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_o
 }
 
 describe('sites list', () => {
-  it('has every site as the instance has it, for programs', async () => {
+  it('prints every site as the instance has it, for programs', async () => {
     const data = holding()
     const { code, stdout, stderr } = await runAs(cli, ['sites', 'list', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -54,7 +54,7 @@ describe('sites create', () => {
     [['--retention-days', '730'], { retention_days: 730 }],
     [['--allow-duplicate'], { allow_duplicate: true }],
     [['--origin', shop, '--origin', 'http://localhost:3000'], { allowed_origins: [shop, 'http://localhost:3000'] }],
-  ])('sends what is given, and leaves the rest to the instance: %j', async (flags, fields) => {
+  ])('sends only what is given: %j', async (flags, fields) => {
     making()
     expect(await create(...flags)).toMatchObject({ code: 0 })
     expect(bodies()).toEqual([{ name: 'Shop', ...fields }])
@@ -108,7 +108,7 @@ describe('sites archive', () => {
   const archived = siteOf({ id: uuid(3), archived_at: '2026-02-01T00:00:00.000Z' })
   const archive = (...args: string[]) => runAs(cli, ['sites', 'archive', ...args])
 
-  it('archives the site in use, and --undo the archived one, of two that have the name', async () => {
+  it('when two sites have the name, archives the one in use, and --undo restores the archived one', async () => {
     holding([siteOf(), archived])
     cli.instance.use(managing('patch', sitePath, asked => siteOf({ id: asked.id })))
     expect((await archive('Shop')).code).toBe(2)
@@ -144,7 +144,7 @@ describe('sites update', () => {
     [['--retention-days', '30'], { retention_days: 30 }],
     [['--clear-retention'], { retention_days: null }],
     [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
-  ])('sends what is given and nothing else, without reading first: %j', async (flags, body) => {
+  ])('sends only what is given, without reading first: %j', async (flags, body) => {
     changing()
     const { code, stdout } = await update(...flags, '--json')
     expect(code).toBe(0)
@@ -174,7 +174,7 @@ describe('sites update', () => {
     expect(bodies()).toEqual([{ allowed_origins }])
   })
 
-  it('says that an origin to remove was none of them, for it may be misspelt', async () => {
+  it('says that an origin to remove was not in the list', async () => {
     changing()
     const { code, stderr } = await update('--remove-origin', 'https://shpo.example')
     expect(code).toBe(0)
@@ -198,7 +198,7 @@ describe('sites update', () => {
     expectUnsent(cli, await update(...flags), said)
   })
 
-  it('of a site that is missing ends with 3, whether it is read first or not', async () => {
+  it('when the site does not exist, ends with 3, read first or not', async () => {
     holding()
     cli.instance.use(managing('patch', sitePath, () => fails(404, 'not_found', 'x')))
     for (const flags of [
@@ -247,7 +247,7 @@ describe('sites rotate-token', () => {
     expectUnsent(cli, await rotate(...flags), said)
   })
 
-  it('of a site that is missing ends with 3; a lost answer with 11, and what to do', async () => {
+  it('when the site does not exist, ends with 3; when the answer is lost, with 11 and the fix', async () => {
     cli.instance.use(
       signsIn(),
       managing('post', tokenPath, asked =>

@@ -153,7 +153,7 @@ describe('create --file on an instance without batches', () => {
     ['has no description', http.get('*/api/v1/openapi.json', () => fails(404, 'not_found'))],
     ['lets nobody read it', http.get('*/api/v1/openapi.json', () => fails(401, 'unauthorized'))],
     ['answers with a page', http.get('*/api/v1/openapi.json', () => HttpResponse.html('<p>hello</p>'))],
-  ])('that %s reads its description once, and sends each line with its own request', async (_, description) => {
+  ])('when it %s, reads its description once and sends each line with its own request', async (_, description) => {
     const made = serve()
     cli.instance.use(description)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
@@ -161,7 +161,7 @@ describe('create --file on an instance without batches', () => {
     expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
   })
 
-  it('that claims to take them sends the lines of the refused batches with their own requests', async () => {
+  it('when it claims to take them, sends the lines of rejected batches with their own requests', async () => {
     const made = serve()
     cli.instance.use(http.post(batchPath, () => fails(404, 'not_found')))
     const { code, rows } = await create('--file', inFile(subjects(300)), '--concurrency', '4')
@@ -258,7 +258,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(cli.sent().length).toBeLessThan(40)
   })
 
-  it('is refused whole, whatever its lines are: the others are sent one by one', async () => {
+  it('when it is rejected as a whole, its other lines are sent one by one', async () => {
     const made = serve()
     refuseBatches(() => true)
     expect(await create('--file', inFile(subjects(300)), '--concurrency', '1')).toMatchObject({ code: 0 })

@@ -125,7 +125,7 @@ describe('create --file: lines that are not created', () => {
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(new RegExp(`, ${counts}"`))])
   })
 
-  it('have examples that tell what may exist from what may be retried', async () => {
+  it('have examples that distinguish lines that may exist from lines to retry', async () => {
     refuse()
     const { stderr } = await create('--file', write(text('lost', 'lost', 'lost', 'lost', 'later')), '--site', site)
     const told = stderr.split('\n').filter(Boolean)
@@ -173,7 +173,7 @@ describe('create --resume', () => {
     expect(posts().length).toBeGreaterThan(1)
   })
 
-  it('sends lines that were written ahead and never sent, however long ago that was', async () => {
+  it('sends lines that were written ahead and never sent, even long ago', async () => {
     const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
     serve({ s3: [429, 'quota_exceeded'] })
     const stopped = await create('--file', write(text(...subjects)), '--site', site, '--no-batch', '--ignore-quota')

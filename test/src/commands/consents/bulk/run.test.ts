@@ -173,7 +173,7 @@ describe('create --file: results', () => {
     expect(cli.sent()[0]?.body).toEqual(draft)
   })
 
-  it('on a terminal shows ids and results in full, whatever the first line came to', async () => {
+  it('on a terminal, shows ids and results in full', async () => {
     creating()
     const stdin = `{"broken\n${line(uuid(7))}\n`
     const { stdout } = await cli.run(['create', '--file', '-', '--site', site], {
@@ -274,7 +274,7 @@ describe('create --file: errors of the instance', () => {
     expect(told[4].note.message).toMatch(/^created 1 record on /)
   })
 
-  it('for every line end with the exit code of that error', async () => {
+  it('when every line has the same error, end with its exit code', async () => {
     creating()
     const all = [line('a', { status: 400 }), line('b', { status: 400 })].join('\n')
     expect(await importLines(all)).toMatchObject({ code: 5 })
@@ -283,7 +283,7 @@ describe('create --file: errors of the instance', () => {
   it.each([
     [401, 'unauthorized', 4],
     [429, 'quota_exceeded', 6],
-  ])('that every later line would meet (%i %s) stop the import', async (status, error, exit) => {
+  ])('when every later line would get them (%i %s), stop the import', async (status, error, exit) => {
     creating()
     const lines = Array.from({ length: 200 }, (_, index) => line(String(index), { status, error }))
     const { code } = await importLines(lines.join('\n'))
@@ -311,7 +311,7 @@ describe('create --file: errors of the instance', () => {
     expect(told.sort()).toEqual(made.sort())
   })
 
-  it('that are temporary do not stop the import', async () => {
+  it('when they are temporary, do not stop the import', async () => {
     creating()
     cli.instance.use(http.get('*/api/v1/openapi.json', () => fails(404, 'not_found')))
     const { code, rows, stderr } = await importLines(
@@ -515,7 +515,7 @@ describe('create --file PATH', () => {
     expect(await inFile(`${line('a')}\n`)).toMatchObject({ code: 6, stdout: '' })
   })
 
-  it('is sent to an instance that does not tell its quota, which is not read with --ignore-quota', async () => {
+  it('is sent to an instance that does not report its quota; with --ignore-quota the quota is not read', async () => {
     creating()
     cli.instance.use(answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404))
     expect(await inFile(`${line('a')}\n`, '-q')).toMatchObject({ code: 0 })

@@ -78,7 +78,7 @@ function runOf(
 }
 
 describe('readEarlierRuns', () => {
-  it('tells of each line whether it is done and since when it may be, after any number of runs', async () => {
+  it('after any number of runs, knows of each line if it is done and since when it may be', async () => {
     const lines = 30
     const end = fc.record({
       sent: fc.integer({ min: 0, max: lines }),

@@ -119,7 +119,7 @@ it('import › exit 2 › without a terminal and --yes, before any request', asy
 })
 
 it.skipIf(process.platform !== 'linux').each(['CONSENTCTL_STATE_DIR', 'CONSENTCTL_CONFIG_DIR'])(
-  'exit 2 › of a folder that nobody can make (%s), at once',
+  'exit 2 › when the folder cannot be created (%s), at once',
   async name => {
     const env = { HOME: folder, [name]: '/proc/home/consentctl' }
     const args = name.includes('STATE')
@@ -347,7 +347,7 @@ const listed = (path: string) => (existsSync(path) ? readdirSync(path, { recursi
 it.each([
   [10, 'the quota has room for 3 requests'],
   [null, 'the quota has no limit'],
-])('import › --dry-run asks the instance by reads alone, and says what it saw (quota %s)', async (remaining, quota) => {
+])('import › --dry-run only reads from the instance, and says what it saw (quota %s)', async (remaining, quota) => {
   importing(made)
   says({ remaining })
   const { code, stderr, stdout } = await run(people(300), ...flags().with(5, 'Shop'), '--dry-run', '--json')
@@ -362,7 +362,7 @@ it.each([
   expect(written()).toEqual(['imports'])
 })
 
-it('import › --dry-run says what the instance does not tell', async () => {
+it('import › --dry-run says what the instance does not report', async () => {
   importing(made)
   const { code, stderr } = await run(people(3), ...flags(), '--dry-run')
   expect(code, stderr).toBe(0)

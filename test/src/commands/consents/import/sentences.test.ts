@@ -24,7 +24,7 @@ describe('the outcome of a record in an import receipt', () => {
       expect(sentence.holds(one), outcome).toBe(outcome === one.outcome)
   })
 
-  it('is not told of a record that does not say when it was made', () => {
+  it('is missing for a record that does not say when it was created', () => {
     expect(() => choose(importSentences, { answer: 'replayed', mayBeOwn: true, madeAt: null })).toThrow(
       'none is signed',
     )

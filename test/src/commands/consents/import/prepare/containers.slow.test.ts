@@ -157,7 +157,7 @@ describe('a container', () => {
     ['has a number that would change', '{"person":12345678901234567890,"time":"2024-01-01T00:00:00Z"}'],
     ['has a lone surrogate', '{"person":"\\ud800","time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
     ['has an object as a text', '{"person":{"id":1},"time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
-  ])('refuses a row that %s, and stops if nobody can tell whose it is', async (_, line, made = 0) => {
+  ])('rejects a row that %s, and stops if its person is unknown', async (_, line, made = 0) => {
     const { refusals, counts, rows } = await prepare(write(`${line}\n${ndjson}`), {
       ...wholeAnswers,
       container: { kind: 'ndjson' },

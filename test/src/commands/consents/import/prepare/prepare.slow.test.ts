@@ -52,7 +52,7 @@ describe('prepare', () => {
     for (const row of rows) expect(ImportRow.safeParse({ site_id, ...row }).error).toBeUndefined()
   })
 
-  it('makes the same bytes of the same files, whatever the order of their rows', async () => {
+  it('makes the same bytes of the same rows in any order', async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `p${n % 70},2024-01-01T00:00:${10 + (n % 50)}Z,yes,no`)
     const one = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
     const again = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
@@ -231,7 +231,7 @@ describe('prepare', () => {
     expect(refusals[0]?.message).toContain(told)
   })
 
-  it('tells seconds and dates of Excel from the milliseconds that the map expects', async () => {
+  it('distinguishes seconds and dates of Excel from the milliseconds that the map expects', async () => {
     const map: ImportMapInput = { ...wholeAnswers, time: { formats: ['epoch_ms'] } }
     const { refusals } = await prepare(write(asCsv({ ...yes, time: '1706691600' }, { ...other, time: '45322' })), map)
     expect(refusals.map(({ message }) => message)).toEqual([
@@ -283,7 +283,7 @@ describe('prepare', () => {
     ['too few cells', 'a,2024-01-01T00:00:00Z,yes', 'invalid'],
     ['a quotation mark within a cell', 'a,2024-01-01T00:00:00Z,y"es",no', 'invalid'],
     ['bytes that are not UTF-8', Buffer.from('a\xff,2024-01-01T00:00:00Z,yes,no', 'latin1'), 'invalid'],
-  ])('refuses a row with %s, by its line, and stops if nobody can tell whose it is', async (_, row, reason) => {
+  ])('rejects a row with %s, by its line, and stops if its person is unknown', async (_, row, reason) => {
     const csv = Buffer.concat([
       Buffer.from(`${header}x,2024-01-01T00:00:00Z,no,no\n`),
       Buffer.from(row),

@@ -20,7 +20,7 @@ describe('timeReader', () => {
     expect(read(text, format)).toBe(expected)
   })
 
-  it('tells milliseconds from seconds if the map takes both', () => {
+  it('distinguishes milliseconds from seconds if the map takes both', () => {
     const both = timeReader({ formats: ['epoch_s', 'epoch_ms'], zone: undefined, repeatedHour: 'refuse' })
     expect([both('1709280000'), both('1709280000123'), both('631152000000')]).toEqual([
       1_709_280_000_000, 1_709_280_000_123, 631_152_000_000,
