@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { importSentences } from '../../../src/commands/consents/import/sentences.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { purgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import {
@@ -256,11 +255,26 @@ const rows: Row[] = [
     trust: 'the machine and the key of the profile; the source of the files, for what they say',
     test: ['test/e2e/history-import.test.ts', 'signs a receipt that is true to the database'],
   },
-  ...rowsOf(importSentences, 'import receipt, `records`', {
+  ...(
+    [
+      ['made', 'the service answered that it made the record'],
+      [
+        'made_unanswered',
+        'an answer to the import was lost, and when the record was sent again it was there, with an id of a time since `began_at`',
+      ],
+      [
+        'known',
+        'the service answered that the record was there, and no answer to the import was lost that may have made it, or its id is of a time before `began_at`',
+      ],
+      ['refused', 'the service refused the record when it was last sent, and not only for a time'],
+    ] as const
+  ).map(([says, seen]) => ({
+    by: 'import receipt, `records`',
+    says: `\`${says}\``,
+    seen,
     trust: profile,
-    name: 'the outcome of a record in an import receipt',
-    file: 'test/src/commands/consents/import/sentences.test.ts',
-  }),
+    test: ['test/src/commands/consents/import/replayed.test.ts', 'a record that was there'] as const,
+  })),
   {
     by: 'export manifest',
     says: 'the export has these bytes, with so many records and entries of these sites',

@@ -5,12 +5,10 @@ import type { ImportRow } from '../../../contract/imports.ts'
 import { CliError, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { type Kind, openKinds } from '../../../errors/kinds.ts'
-import { choose } from '../../../receipts/sentence.ts'
 import type { Answer, Counts, Item, LineJob, Operation } from '../bulk/operation.ts'
 import type { How } from '../bulk/state.ts'
 import { removePrepared } from './prepare/work-folder.ts'
 import { preparedPath } from './prepared-rows.ts'
-import { importSentences } from './sentences.ts'
 
 export interface Refusal extends Kind {
   records: number
@@ -116,19 +114,22 @@ function toAnswer(result: RowResult, { sentAt }: Item, beganAt: number): Answer 
   if (result.error !== null) return { error: result.error }
   const { id, replayed, maybeOwn } = result
   try {
-    const mayBeOwn = sentAt !== null || maybeOwn
-    const seen = replayed
-      ? ({ answer: 'replayed', mayBeOwn, madeAt: timeOf(id) < beganAt ? 'before' : 'since' } as const)
-      : ({ answer: 'made', mayBeOwn, madeAt: null } as const)
-    const outcome = choose(importSentences, seen)
-    return { id, how: howByOutcome[outcome] }
+    return { id, how: replayed ? howOfReplayed(id, sentAt !== null || maybeOwn, beganAt) : undefined }
   } catch (error) {
     // Not a rejection: an unfinished line prevents a receipt.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
 }
 
-const howByOutcome: Readonly<Record<string, How>> = { made_unanswered: 'unanswered', known: 'unchanged' }
+/**
+ * `unanswered`: made by this import, because an earlier request may have made it, and its id is not older.
+ *
+ * @throws Error for an id without a time
+ */
+export function howOfReplayed(id: string, mayBeOwn: boolean, beganAt: number): How {
+  const isNew = timeOf(id) >= beganAt
+  return mayBeOwn && isNew ? 'unanswered' : 'unchanged'
+}
 
 /** Unix time in ms of a UUIDv7 (RFC 9562 section 5.7). @throws Error for another id */
 function timeOf(id: string): number {

@@ -2,14 +2,14 @@ import { rm } from 'node:fs/promises'
 import type { Host } from '../../../../io/io.ts'
 import { openDraft } from '../../../../io/new-file.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
-import { type Event, isRefused } from './event.ts'
+import { isRefused } from './event.ts'
 import { digestOf } from './formats.ts'
 import { type LeftOut, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
+import { openPartitions, type Partitions } from './partitions.ts'
 import { openPersons, type Person } from './persons.ts'
 import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
-import { openSorter, type Sorter } from './sort.ts'
 import { openSource } from './source.ts'
 import { makeWorkFolder } from './work-folder.ts'
 
@@ -49,9 +49,9 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
   let isKept = false
   try {
     const tally = openTally()
-    const sorter = openSorter<Event>(work.path)
+    const partitions = openPartitions(work.path)
     const parts: KnownPart[] = []
-    const run: Run = { map, options, decisions, interpret, tally, sorter, parts }
+    const run: Run = { map, options, decisions, interpret, tally, partitions, parts }
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
@@ -77,7 +77,7 @@ interface Run {
   readonly decisions: Decisions
   readonly interpret: ReturnType<typeof openInterpreter>
   readonly tally: Tally
-  readonly sorter: Sorter<Event>
+  readonly partitions: Partitions
   readonly parts: KnownPart[]
 }
 
@@ -113,7 +113,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   const part = parts.length - 1
   if (read.kind === 'refused') {
     const { originId, reason, message } = read
-    if (originId !== null) return run.sorter.add([originId, 0, sequence, part, row.number, { reason, message }])
+    if (originId !== null) return run.partitions.add([originId, 0, sequence, part, row.number, { reason, message }])
     tally.refuse(reason, 1)
     if (reason === 'invalid') tally.isUnreadable()
     const where = `${parts[part]?.name}:${row.number}`
@@ -125,7 +125,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
   if (silence) tally.leaveOut(silence)
   // A row without an answer matters only for rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
-  return run.sorter.add([
+  return run.partitions.add([
     originId,
     at,
     sequence,
@@ -140,7 +140,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
 }
 
 /** While values are undecided, judges only persons with refused rows. */
-async function writeRows(path: string, { map, options, decisions, sorter, parts, tally }: Run): Promise<void> {
+async function writeRows(path: string, { map, options, decisions, partitions, parts, tally }: Run): Promise<void> {
   const isDecided = decisions.undecided() === 0
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
   const draft = await openDraft(`${path}.part`)
@@ -152,7 +152,7 @@ async function writeRows(path: string, { map, options, decisions, sorter, parts,
       if (person.row !== null) text += `${person.row}\n`
       return person.problem ? Promise.resolve(options.onRefused(refusedPerson(person, parts))) : null
     }
-    for await (const events of sorter.sorted()) {
+    for await (const events of partitions.sorted()) {
       options.signal.throwIfAborted()
       for (const event of events) {
         if (!isDecided && !isRefused(event)) continue
