@@ -2,19 +2,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import {
-  type AccountDraft,
   type AccountPurge,
   type AccountRow,
   type DatabaseOptions,
-  type NewAccount,
-  type NewPassword,
-  type NewUser,
   OperatorError,
   type PurgeOrder,
-  type QuotaOrder,
-  type RemovedUser,
   type ServerHost,
-  type UserDraft,
   type UserInfo,
 } from '../src/contract/index.ts'
 import * as accounts from './accounts/service.ts'
@@ -30,64 +23,29 @@ export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)
 
 const defaultPurgeAfterDays = 30
 
-export async function createAccount(
-  options: DatabaseOptions,
-  draft: AccountDraft,
-  host: ServerHost,
-): Promise<NewAccount> {
-  return await withDatabase(options, host, { mayBeNew: true }, async sql => {
-    await checkClock(sql)
-    return await accounts.createAccount(sql, draft)
-  })
+type Command<Order, T> = (options: DatabaseOptions, order: Order, host: ServerHost) => Promise<T>
+
+/** Changes the database, dated by this machine's clock. */
+function change<Order, T>(work: (sql: Sql, order: Order) => Promise<T>, { mayBeNew = false } = {}): Command<Order, T> {
+  return (options, order, host) =>
+    withDatabase(options, host, { mayBeNew }, async sql => {
+      await checkClock(sql)
+      return await work(sql, order)
+    })
 }
 
-export async function listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => accounts.listAccounts(sql))
+export const createAccount = change(accounts.createAccount, { mayBeNew: true })
+export const setQuota = change(accounts.setQuota)
+export const resetPassword = change(accounts.resetPassword)
+export const addUser = change(users.addUser)
+export const removeUser = change(users.removeUser)
+
+export function listAccounts(options: DatabaseOptions, host: ServerHost): Promise<AccountRow[]> {
+  return withDatabase(options, host, { mayBeNew: false }, accounts.listAccounts)
 }
 
-export async function setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow> {
-  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
-    await checkClock(sql)
-    return await accounts.setQuota(sql, order)
-  })
-}
-
-export async function addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser> {
-  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
-    await checkClock(sql)
-    return await users.addUser(sql, draft)
-  })
-}
-
-export async function listUsers(
-  options: DatabaseOptions,
-  account: string | undefined,
-  host: ServerHost,
-): Promise<readonly UserInfo[]> {
-  return await withDatabase(options, host, { mayBeNew: false }, sql => users.listUsers(sql, account))
-}
-
-export async function removeUser(
-  options: DatabaseOptions,
-  { email, ...user }: { readonly email: string; readonly keepKeys?: boolean | undefined },
-  host: ServerHost,
-): Promise<RemovedUser> {
-  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
-    await checkClock(sql)
-    return await users.removeUser(sql, email, user)
-  })
-}
-
-export async function resetPassword(
-  options: DatabaseOptions,
-  user: { readonly email: string; readonly password?: string | undefined },
-  host: ServerHost,
-): Promise<NewPassword> {
-  return await withDatabase(options, host, { mayBeNew: false }, async sql => {
-    await checkClock(sql)
-    return await accounts.resetPassword(sql, user)
-  })
-}
+export const listUsers: Command<string | undefined, UserInfo[]> = (options, account, host) =>
+  withDatabase(options, host, { mayBeNew: false }, sql => users.listUsers(sql, account))
 
 export async function* purge(
   options: DatabaseOptions,

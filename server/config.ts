@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
-import { type Holidays, OperatorError, type ServeOptions } from '../src/contract/index.ts'
+import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
 import { readPublicKey, readSigningKey } from '../src/evidence/keys.ts'
 import type { Tsa } from './timestamps/authority.ts'
 import { findCertificateProblem } from './timestamps/certificates.ts'
@@ -34,16 +34,15 @@ const HeaderName = z
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
   .toLowerCase()
 
-const Networks = z
-  .string()
-  .transform(text => text.split(',').map(part => part.trim()))
-  .pipe(
-    z.array(
-      z.string().refine(isNetwork, {
-        error: ({ input }) => `${JSON.stringify(input)} is neither an address nor a network such as 10.0.0.0/8`,
-      }),
-    ),
-  )
+/** Values separated by commas; an error quotes the wrong one. */
+function listOf(isValid: (part: string) => boolean, problem: string) {
+  const Part = z.string().refine(isValid, { error: ({ input }) => `${JSON.stringify(input)} ${problem}` })
+  return z
+    .string()
+    .transform(text => text.split(',').map(part => part.trim()))
+    .pipe(z.array(Part))
+    .default([])
+}
 
 function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
   return z.enum(names, `must be one of ${names.join(', ')}`)
@@ -59,7 +58,7 @@ const Environment = z.object({
   LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   IP_STORAGE: oneOf(['truncated', 'raw', 'drop']).default('truncated'),
   GEOIP_DB: z.string().optional(),
-  TRUST_PROXY: Networks.default([]),
+  TRUST_PROXY: listOf(isNetwork, 'is neither an address nor a network such as 10.0.0.0/8'),
   EDGE_COUNTRY_HEADER: HeaderName.nullable().default(null),
   EDGE_REGION_HEADER: HeaderName.nullable().default(null),
   SESSION_SECRET: z
@@ -74,18 +73,7 @@ const Environment = z.object({
     .regex(/^(\d{1,5}|never)$/, 'must be a number of days, or never')
     .transform(days => (days === 'never' ? null : Number(days)))
     .default(30),
-  HOLIDAYS: z
-    .string()
-    .transform(text => text.split(',').map(part => part.trim()))
-    .pipe(
-      z.array(
-        z.string().refine(isHoliday, {
-          error: ({ input }) =>
-            `${JSON.stringify(input)} is neither a day such as 2026-12-24 nor one of every year such as 12-25`,
-        }),
-      ),
-    )
-    .default([]),
+  HOLIDAYS: listOf(isHoliday, 'is neither a day such as 2026-12-24 nor one of every year such as 12-25'),
   CHECKPOINT_MINUTES: z
     .string()
     .regex(/^[1-9]\d{0,4}$/, minutesRange)
@@ -148,43 +136,6 @@ function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): 
   }
 }
 
-export interface Config {
-  readonly host: string
-  readonly port: number
-  readonly databaseUrl: string | null
-  readonly readDatabaseUrl: string | null
-  readonly dataDir: string
-  readonly dashboard: boolean
-  readonly logLevel: string
-  /** Stored part of a data subject's address: its network (/24, /48), all or nothing. */
-  readonly ipStorage: 'truncated' | 'raw' | 'drop'
-  /** Absolute path of an MMDB; null for the included one. */
-  readonly geoipDb: string | null
-  /** Addresses and networks (CIDR) of trusted proxies. */
-  readonly trustProxy: readonly string[]
-  /** Lower-case header names. */
-  readonly edgeCountryHeader: string | null
-  readonly edgeRegionHeader: string | null
-  /** At least 32 bytes; null for the secret in the database. */
-  readonly sessionSecret: string | null
-  /** Ed25519, public if the command signs; null for the key in the database. */
-  readonly signingKey: KeyObject | null
-  readonly earlierSigningKeys: readonly KeyObject[]
-  /** Shell command that signs for public keys. */
-  readonly signingCommand: string | null
-  /** Null for never. */
-  readonly purgeAfterDays: number | null
-  /** Days that, like weekends, extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
-  readonly holidays: Holidays
-  readonly checkpointMinutes: number
-  readonly tsa: Tsa | null
-  readonly metricsPort: number | null
-  /** 0 disables it. */
-  readonly watchdogSeconds: number
-  readonly publicRatePerAddress: number
-  readonly publicRatePerSite: number
-}
-
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Flags come before the environment. An empty variable counts as unset. */
@@ -199,40 +150,54 @@ export function readConfig(options: ServeOptions, env: Env): Config {
   const set = Object.entries(given).filter(([, value]) => value !== undefined && value !== '')
   const parsed = Environment.safeParse(Object.fromEntries(set))
   if (!parsed.success) throw new OperatorError(parsed.error.issues.map(describe).join('; '))
-  const settings = parsed.data
-  const [signingKey = null, ...earlierSigningKeys] = settings.SIGNING_KEY_FILE
-  const isPublic = settings.SIGNING_KEY_FILE.some(({ type }) => type === 'public')
-  if (isPublic !== (settings.SIGNING_COMMAND !== null))
+  return toConfig(parsed.data, defaultDataDir(env))
+}
+
+export type Config = Readonly<ReturnType<typeof toConfig>>
+
+function toConfig(set: z.output<typeof Environment>, defaultFolder: string) {
+  const [signingKey = null, ...earlierSigningKeys] = set.SIGNING_KEY_FILE
+  const isPublic = set.SIGNING_KEY_FILE.some(({ type }) => type === 'public')
+  if (isPublic !== (set.SIGNING_COMMAND !== null))
     throw new OperatorError(
       isPublic
         ? 'SIGNING_KEY_FILE: it has a public key, for which SIGNING_COMMAND must name the command that signs'
         : 'SIGNING_COMMAND: SIGNING_KEY_FILE must name a file with the public key in PEM that the command signs for',
     )
   return {
-    host: settings.HOST,
-    port: settings.PORT,
-    databaseUrl: settings.DATABASE_URL,
-    readDatabaseUrl: settings.DATABASE_URL === null ? null : settings.READ_DATABASE_URL,
-    dataDir: resolve(settings.CONSENTCTL_DATA_DIR ?? defaultDataDir(env)),
-    dashboard: settings.DASHBOARD === 'on',
-    logLevel: settings.LOG_LEVEL,
-    ipStorage: settings.IP_STORAGE,
-    geoipDb: settings.GEOIP_DB === undefined ? null : resolve(settings.GEOIP_DB),
-    trustProxy: settings.TRUST_PROXY,
-    edgeCountryHeader: settings.EDGE_COUNTRY_HEADER,
-    edgeRegionHeader: settings.EDGE_REGION_HEADER,
-    sessionSecret: settings.SESSION_SECRET,
+    host: set.HOST,
+    port: set.PORT,
+    databaseUrl: set.DATABASE_URL,
+    readDatabaseUrl: set.DATABASE_URL === null ? null : set.READ_DATABASE_URL,
+    dataDir: resolve(set.CONSENTCTL_DATA_DIR ?? defaultFolder),
+    dashboard: set.DASHBOARD === 'on',
+    logLevel: set.LOG_LEVEL,
+    /** Stored part of a data subject's address: its network (/24, /48), all or nothing. */
+    ipStorage: set.IP_STORAGE,
+    /** Absolute path of an MMDB; null for the included one. */
+    geoipDb: set.GEOIP_DB === undefined ? null : resolve(set.GEOIP_DB),
+    /** Addresses and networks (CIDR) of trusted proxies. */
+    trustProxy: set.TRUST_PROXY,
+    edgeCountryHeader: set.EDGE_COUNTRY_HEADER,
+    edgeRegionHeader: set.EDGE_REGION_HEADER,
+    /** Null for the secret in the database. */
+    sessionSecret: set.SESSION_SECRET,
+    /** Ed25519, public if the command signs; null for the key in the database. */
     signingKey,
     earlierSigningKeys,
-    signingCommand: settings.SIGNING_COMMAND,
-    purgeAfterDays: settings.PURGE_AFTER_DAYS,
-    holidays: settings.HOLIDAYS,
-    checkpointMinutes: settings.CHECKPOINT_MINUTES,
-    tsa: readTsa(settings.TSA_URL, settings.TSA_CA),
-    metricsPort: settings.METRICS_PORT,
-    watchdogSeconds: settings.WATCHDOG_SECONDS,
-    publicRatePerAddress: settings.PUBLIC_RATE_PER_ADDRESS,
-    publicRatePerSite: settings.PUBLIC_RATE_PER_SITE,
+    /** Shell command that signs for public keys. */
+    signingCommand: set.SIGNING_COMMAND,
+    /** Null for never. */
+    purgeAfterDays: set.PURGE_AFTER_DAYS,
+    /** Days that, like weekends, extend a period ending on them (Regulation 1182/71 Art. 3(4)). */
+    holidays: set.HOLIDAYS,
+    checkpointMinutes: set.CHECKPOINT_MINUTES,
+    tsa: readTsa(set.TSA_URL, set.TSA_CA),
+    metricsPort: set.METRICS_PORT,
+    /** 0 disables it. */
+    watchdogSeconds: set.WATCHDOG_SECONDS,
+    publicRatePerAddress: set.PUBLIC_RATE_PER_ADDRESS,
+    publicRatePerSite: set.PUBLIC_RATE_PER_SITE,
   }
 }
 

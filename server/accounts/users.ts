@@ -45,7 +45,10 @@ export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]>
  * Ends the user's sessions and, unless `keepKeys`, the user's API keys.
  * @throws OperatorError for an unknown user or the last owner
  */
-export async function removeUser(sql: Sql, email: string, { keepKeys = false } = {}): Promise<RemovedUser> {
+export async function removeUser(
+  sql: Sql,
+  { email, keepKeys = false }: { readonly email: string; readonly keepKeys?: boolean | undefined },
+): Promise<RemovedUser> {
   const user = await findLogin(sql, email.toLowerCase())
   const row = user && (await selectUsers(sql, user.accountId)).find(({ id }) => id === user.userId)
   if (!user || !row) throw new OperatorError(`no user has the e-mail ${email}`, { code: 'not_found' })

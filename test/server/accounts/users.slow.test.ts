@@ -86,7 +86,7 @@ describe('removeUser', () => {
     const cookie = String(headers['set-cookie']).split(';')[0] ?? ''
     const get = () => service.call('GET', '/api/v1/consents', { headers: { cookie } })
     expect((await get()).status).toBe(200)
-    expect(await removeUser(service.sql, email.toUpperCase())).toMatchObject({ email, role: 'reader' })
+    expect(await removeUser(service.sql, { email: email.toUpperCase() })).toMatchObject({ email, role: 'reader' })
     expect([(await get()).status, (await signIn(email, password)).status]).toEqual([401, 401])
     expect((await listUsers(service.sql, account.accountId)).map(each => each.email)).toEqual([account.email])
   })
@@ -109,7 +109,7 @@ describe('removeUser', () => {
     expect((await listUsers(service.sql, email)).map(({ keys }) => keys)).toEqual([0, 2])
 
     const names = made.map(({ id, name }) => ({ id, name }))
-    const removed = await removeUser(service.sql, email, { keepKeys })
+    const removed = await removeUser(service.sql, { email, keepKeys })
     expect(removed).toMatchObject({ ended_keys: keepKeys ? [] : names, kept_keys: keepKeys ? names : [] })
     const node = await service.addNode() // which has seen no key yet
     const use = async (key: string) => (await node.call('GET', '/api/v1/consents', { key })).status
@@ -121,7 +121,7 @@ describe('removeUser', () => {
 
   it('lets a session that is still open on another node make no key', async () => {
     const { id } = await add({ role: 'owner' })
-    await removeUser(service.sql, email)
+    await removeUser(service.sql, { email })
     const caller = { kind: 'user', id, accountId: account.accountId } as const
     await expect(createKey({ sql: service.sql, keys: new TtlCache() }, caller, { name: 'late' })).rejects.toThrow(
       'removed',
@@ -130,11 +130,11 @@ describe('removeUser', () => {
 
   it('removes an owner beside another, and never the last one', async () => {
     await add({ role: 'owner' })
-    await removeUser(service.sql, account.email)
+    await removeUser(service.sql, { email: account.email })
     await add({ email: `x${email}` })
     const before = await rows()
-    await expect(removeUser(service.sql, email)).rejects.toThrow('is the last owner')
-    await expect(removeUser(service.sql, account.email)).rejects.toThrow('no user has the e-mail')
+    await expect(removeUser(service.sql, { email })).rejects.toThrow('is the last owner')
+    await expect(removeUser(service.sql, { email: account.email })).rejects.toThrow('no user has the e-mail')
     expect(await rows()).toEqual(before)
   })
 
@@ -144,7 +144,7 @@ describe('removeUser', () => {
     await service.sql.begin(async tx => {
       const { accountId, userId } = account
       await deleteUser(tx as unknown as Sql, { accountId, userId }, new Date())
-      second = removeUser(service.sql, email).catch((error: Error) => error.message)
+      second = removeUser(service.sql, { email }).catch((error: Error) => error.message)
       await delay(50)
     })
     expect(await second).toContain('is the last owner')

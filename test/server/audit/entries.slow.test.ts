@@ -97,7 +97,7 @@ describe('entries of the administrators’ log', () => {
     await service.call('DELETE', `/api/v1/keys/${key.id}`, { headers: session })
     await addUser(service.sql, { account: account.accountId, email, role: 'reader' })
     await resetPassword(service.sql, { email })
-    await removeUser(service.sql, email)
+    await removeUser(service.sql, { email })
     await setQuota(service.sql, { account: account.accountId, monthlyQuota: 7 })
     await setQuota(service.sql, { account: account.accountId, monthlyQuota: 7 })
     const entries = (await readChain()).slice(1)
