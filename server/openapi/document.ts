@@ -5,6 +5,7 @@ import { apiDocs } from '../../src/contract/docs.ts'
 import { api, type Endpoint, type EndpointDocs, type HeaderDocs } from '../../src/contract/index.ts'
 import { createStaticFile, type StaticFile, sendFile } from '../http/static-file.ts'
 import { makeExample } from './examples.ts'
+import { type ApiDocument, pagePolicy, renderPage } from './page.ts'
 import {
   commonHeaders,
   describeErrorResponses,
@@ -41,11 +42,17 @@ usage and the list of sites take none. The erasure of a subject, the check of a 
 rejected for quota: if no unit is left they take none.`
 
 export function openapiRoutes(app: FastifyInstance): void {
-  let document: StaticFile | undefined
-  app.get(api.description.get.path, { config: { access: 'anyone' } }, async (request, reply) => {
-    document ??= createStaticFile(JSON.stringify(describeApi()), 'application/json; charset=utf-8')
-    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding' })
-    return sendFile(request, reply, document)
+  const serve = ({ path }: Endpoint, render: (document: object) => string, type: string, headers = {}) => {
+    let file: StaticFile | undefined
+    app.get(path, { config: { access: 'anyone' } }, async (request, reply) => {
+      file ??= createStaticFile(render(describeApi()), `${type}; charset=utf-8`)
+      reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'Accept-Encoding' })
+      return sendFile(request, reply, file)
+    })
+  }
+  serve(api.description.get, JSON.stringify, json)
+  serve(api.description.page, document => renderPage(document as ApiDocument), 'text/html', {
+    'content-security-policy': pagePolicy,
   })
 }
 
@@ -157,9 +164,9 @@ function describeParametersIn(place: 'path' | 'query', schema: z.ZodType | undef
 const json = 'application/json'
 const ndjson = 'application/x-ndjson'
 
-function describeJson(schemas: Schemas, type: z.ZodType, particulars: object = {}): Record<string, object> {
+function describeJson(schemas: Schemas, type: z.ZodType, particulars?: object): Record<string, object> {
   const schema = schemas.of(type)
-  const example = { ...(makeExample(schema, schemas.named) as object), ...particulars }
+  const example = { ...(makeExample(schema, schemas.named, '', schemas.isOutput) as object), ...particulars }
   return { [json]: { schema, example } }
 }
 
@@ -172,7 +179,7 @@ function describeMedia(media: readonly string[], example = ''): Record<string, o
 
 function describeSuccess({ endpoint, docs }: Operation, { output }: Context): object {
   const { access, status, response, media, streams } = endpoint
-  const varies = streams || access === 'site_token' || endpoint === api.description.get
+  const varies = streams || access === 'site_token' || Object.values<Endpoint>(api.description).includes(endpoint)
   const headers = [
     ...(access === 'account' ? quotaHeaders : []),
     ...(varies ? ['Vary'] : []),
@@ -190,7 +197,7 @@ function describeSuccess({ endpoint, docs }: Operation, { output }: Context): ob
   }
 }
 
-const withoutDatabase: readonly Endpoint[] = [api.health.live, api.description.get]
+const withoutDatabase: readonly Endpoint[] = [api.health.live, ...Object.values(api.description)]
 
 function describeErrors(endpoint: Endpoint): Record<number, { $ref: string }> {
   const { access, unit, params, body, bodyMedia, errors = [] } = endpoint

@@ -4,6 +4,7 @@ import * as contract from '../../src/contract/index.ts'
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
 export interface Schemas {
+  readonly isOutput: boolean
   readonly named: Readonly<Record<string, JsonSchema>>
   of(schema: z.ZodType): JsonSchema
 }
@@ -48,6 +49,7 @@ function describe(
     return schema
   }
   return {
+    isOutput: io === 'output',
     named: Object.fromEntries(exported.map(([id]) => [id, plain(id)])),
     of: schema => {
       const id = registry.get(schema)?.id ?? ''

@@ -10,4 +10,13 @@ export const description = {
     status: 200,
     response: z.record(z.string(), z.unknown()).meta({ examples: [{ openapi: '3.1.1' }] }),
   }),
+  page: endpoint({
+    summary: 'Get this description as a page to read',
+    method: 'GET',
+    path: '/api/v1/docs',
+    access: 'anyone',
+    status: 200,
+    response: z.string(),
+    media: ['text/html'],
+  }),
 }

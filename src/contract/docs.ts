@@ -41,5 +41,5 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   signingKeys: signingKeysDocs,
   log: logDocs,
   health: healthDocs,
-  description: { description: 'This document.' },
+  description: { description: 'This document.', endpoints: { page: { text: '<!doctype html>…' } } },
 }

@@ -64,6 +64,7 @@ it('scopes › open every route to a key, but these', () => {
     'health.ready anyone',
     'health.writable anyone',
     'description.get anyone',
+    'description.page anyone',
   ])
 })
 

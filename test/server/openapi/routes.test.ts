@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -52,6 +53,27 @@ describe('GET /api/v1/openapi.json › routes', () => {
     const answer = await app.inject('/api/v1/openapi.json')
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(answer.json()).toEqual(describeApi())
+  })
+})
+
+describe('GET /api/v1/docs › page', () => {
+  it('has each operation of the document once, no script, and nothing from elsewhere', async () => {
+    const { statusCode, headers, body } = await app.inject('/api/v1/docs')
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    const operations = Object.values(paths).flatMap(one => Object.values(one) as { operationId: string }[])
+    const ids = [...body.matchAll(/<details id="([^"]+)"/g)].map(([, id]) => id)
+    expect(ids.sort()).toEqual(operations.map(({ operationId }) => operationId).sort())
+    expect(body).not.toMatch(/<script|<link|<img|url\(|@import|undefined|\[object/i)
+    const digest = createHash('sha256')
+      .update(/<style>([\s\S]*)<\/style>/.exec(body)?.[1] ?? '')
+      .digest('base64')
+    expect(headers['content-security-policy']).toContain(`default-src 'none'; style-src 'sha256-${digest}';`)
+  })
+
+  it('shows text of the document as text', async () => {
+    const { body } = await app.inject('/api/v1/docs')
+    expect(body).toContain('&#60;!doctype html&#62;')
+    expect(body.match(/<!doctype/g)).toHaveLength(1)
   })
 })
 
