@@ -6,13 +6,12 @@ import { bannerNames, scriptElement, snippetFor } from '../../src/domain/snippet
 import { type Edge, edges, type Situation, sample, situations, type Visit } from '../support/banner-situations.ts'
 import { type Banner, type BannerShop, banners, hasBanners, serveBanners } from '../support/banners.ts'
 import { type Browser, browserPath, openBrowser } from '../support/browser.ts'
-import { useFolder } from '../support/cli.ts'
-import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import type { ServerProcess } from '../support/server.ts'
 import { type Fate, startVisitorProxy, type VisitorProxy } from '../support/visitor-proxy.ts'
-import { databaseFor } from './campaign.ts'
+import { useServed } from './served.ts'
 
-const folder = useFolder()
 const canRun = browserPath !== undefined && hasBanners
+const served = useServed('banners', { env: { PUBLIC_RATE_PER_ADDRESS: '1000' }, canRun })
 let server: ServerProcess
 let account: NewAccount
 let browser: Browser
@@ -24,16 +23,13 @@ let proxy: VisitorProxy
 const isFull = process.env['CONSENTCTL_TEST_BANNERS'] === '1'
 
 async function start(): Promise<void> {
-  const database = await databaseFor('banners', folder.path)
-  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000', ...database }
-  server = await startServer(['--port', '0'], env)
+  ;({ server, account } = served)
   proxy = await startVisitorProxy(server.url)
   const snippet = (name: (typeof bannerNames)[number]) =>
     snippetFor(name, { service: proxy.url, token: account.site.token })
   const edgePages = Object.entries(edges).map(([title, edge]) => [edgePath(title), () => edgePage(edge)] as const)
   shop = await serveBanners(snippet, { '/klaro-api': klaroPage, ...Object.fromEntries(edgePages) })
   plainOrigin = shop.origin.replace('127.0.0.1', 'shop.test')
-  account = await createAccount(['--email', 'owner@example.com', '--site', 'Shop'], env)
   await allow(shop.origin, plainOrigin)
   browser = await openBrowser({ args: ['--host-resolver-rules=MAP shop.test 127.0.0.1'] })
 }
@@ -304,7 +300,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close()
   await blockedBrowser?.close()
-  await server?.end('SIGTERM')
   await shop?.close()
   await proxy?.close()
 })

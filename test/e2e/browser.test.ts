@@ -3,12 +3,11 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Consent, NewAccount } from '../../src/contract/index.ts'
 import { type Browser, browserPath, openBrowser, type Shop, serveShop } from '../support/browser.ts'
-import { useFolder } from '../support/cli.ts'
-import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import type { ServerProcess } from '../support/server.ts'
 import { type Attack, attacksOn, formsOn, readable } from './attacks.ts'
-import { databaseFor } from './campaign.ts'
+import { useServed } from './served.ts'
 
-const folder = useFolder()
+const served = useServed('browser', { env: { PUBLIC_RATE_PER_ADDRESS: '1000' }, canRun: browserPath !== undefined })
 const functions = fileURLToPath(new URL('../fixtures/page.js', import.meta.url))
 let server: ServerProcess
 let account: NewAccount
@@ -66,10 +65,7 @@ async function calls(): Promise<string[]> {
 }
 
 async function start(): Promise<void> {
-  const database = await databaseFor('browser', folder.path)
-  const env = { HOME: folder.path, PUBLIC_RATE_PER_ADDRESS: '1000', ...database }
-  server = await startServer(['--port', '0'], env)
-  account = await createAccount(['--email', 'owner@example.com', '--site', 'Shop'], env)
+  ;({ server, account } = served)
   browser = await openBrowser()
   const settings = { service: server.url, token: account.site.token }
   const [own, neighbour, foreigner] = await Promise.all([
@@ -95,7 +91,6 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
   beforeAll(start)
   afterAll(async () => {
     await browser?.close()
-    await server?.end('SIGTERM')
     await Promise.all(Object.values(shops ?? {}).map(shop => shop.close()))
   })
 

@@ -1,20 +1,17 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { type ServerProcess, startServer } from '../support/server.ts'
+import { runBinary } from '../support/cli.ts'
+import { close, listen } from '../support/net.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { databaseFor } from './campaign.ts'
+import { useQuickstart } from './served.ts'
 
-const folder = useFolder()
-const at = (name: string) => join(folder.path, name)
-const env = () => ({ HOME: folder.path })
-let server: ServerProcess
+const quickstart = useQuickstart('day')
+const at = (name: string) => join(quickstart.folder.path, name)
+const { env } = quickstart
 let site: { id: string; name: string }
 
 /** Runs a command that must end with an exit code, and returns its standard output. */
@@ -26,12 +23,9 @@ async function run(code: number, args: readonly string[], more: Record<string, s
 const lines = (text: string) => text.trimEnd().split('\n')
 
 beforeAll(async () => {
-  const database = await databaseFor('day', folder.path)
-  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
   const [first] = JSON.parse(await run(0, ['sites', 'list', '--json']))
   site = first
 })
-afterAll(() => server?.end('SIGTERM'))
 
 const crm = `\ufeffE-Mail;Status;Newsletter\r
 maria@example.com;Ja;ja\r
@@ -132,12 +126,11 @@ describe('the same day at an instance that has the six routes alone', () => {
   let proxy: Server
   let other: Record<string, string>
   beforeAll(async () => {
-    proxy = await startSixRoutes(server.url)
-    const { port } = proxy.address() as AddressInfo
-    other = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}`, CONSENTCTL_SITE: site.id }
+    proxy = sixRoutes(quickstart.server.url)
+    other = { CONSENTCTL_BASE_URL: await listen(proxy), CONSENTCTL_SITE: site.id }
     other['CONSENTCTL_API_KEY'] = (await run(0, ['auth', 'token'])).trim()
   })
-  afterAll(() => void proxy.close())
+  afterAll(() => close(proxy))
 
   it('imports, changes, deletes and erases', async () => {
     await run(0, ['create', '--file', at('crm.csv'), '--map', map, ...words], other)
@@ -165,10 +158,10 @@ describe('the same day at an instance that has the six routes alone', () => {
 })
 
 /** A proxy that knows the routes of the service specification (section 4) alone. */
-async function startSixRoutes(target: string): Promise<Server> {
+function sixRoutes(target: string): Server {
   const routes =
     /^(GET|POST) \/api\/v1\/consents$|^(GET|PUT|DELETE) \/api\/v1\/consents\/[^/]+$|^GET \/api\/v1\/consents\/[^/]+\/history$/
-  const proxy = createServer(async (incoming, outgoing) => {
+  return createServer(async (incoming, outgoing) => {
     const { method = 'GET', url = '/', headers } = incoming
     if (!routes.test(`${method} ${url.split('?')[0]}`)) {
       outgoing.writeHead(404, { 'content-type': 'application/json' })
@@ -180,6 +173,4 @@ async function startSixRoutes(target: string): Promise<Server> {
     outgoing.writeHead(answer.statusCode, { 'content-type': 'application/json' })
     answer.body.pipe(outgoing)
   })
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  return proxy
 }

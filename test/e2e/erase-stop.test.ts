@@ -1,13 +1,11 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
+import { runBinary, start, useFolder } from '../support/cli.ts'
+import { close, listen } from '../support/net.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { start } from './import-instance.ts'
 
 const folder = useFolder()
 const maria = 'maria@example.com'
@@ -39,11 +37,9 @@ const server = createServer(async (request, response) => {
 })
 
 beforeAll(async () => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  url = await listen(server)
 })
-afterAll(() => void server.close())
+afterAll(() => close(server))
 beforeEach(() => {
   deleted = 0
   for (let index = 0; index < 60; index += 1) live.add(`id-${index}`)

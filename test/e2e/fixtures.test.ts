@@ -1,43 +1,44 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { type ServerProcess, startServer } from '../support/server.ts'
-import { databaseFor } from './campaign.ts'
+import { expect, it } from 'vitest'
+import { runBinary } from '../support/cli.ts'
+import { useQuickstart } from './served.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/consents.ndjson', import.meta.url))
-const folder = useFolder()
-const env = () => ({ HOME: folder.path })
-let server: ServerProcess
+const { folder, run } = useQuickstart('fixtures')
 
-beforeAll(async () => {
-  const database = await databaseFor('fixtures', folder.path)
-  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
-})
-afterAll(() => server.end('SIGTERM'))
-
-it('service › returns each of the thousand sample records with every field as it was sent', async () => {
-  const created = await runBinary(['create', '--file', fixtures], { env: env() })
-  expect(created.code).toBe(0)
-  const sent = readFileSync(fixtures, 'utf8')
+const readLines = (text: string) =>
+  text
     .trimEnd()
     .split('\n')
     .map(line => JSON.parse(line))
-  const listed = await runBinary(['list', '-o', 'ndjson'], { env: env() })
-  const records = new Map(
-    listed.stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => [JSON.parse(line).id, JSON.parse(line)]),
-  )
-  const results = created.stdout
-    .trimEnd()
-    .split('\n')
-    .map(line => line.split('\t'))
+
+it('service › returns each of the thousand sample records with every field as it was sent', async () => {
+  const created = await run('create', '--file', fixtures)
+  expect(created.code).toBe(0)
+  const sent = readLines(readFileSync(fixtures, 'utf8'))
+  const listed = await run('list', '-o', 'ndjson')
+  const records = new Map(readLines(listed.stdout).map(record => [record.id, record]))
+  const results = created.stdout.split('\n').map(line => line.split('\t'))
   expect(records.size).toBe(1000)
-  expect(results.map(([line]) => Number(line))).toEqual(sent.map((_, index) => index + 1))
+  expect(results.slice(0, -1).map(([line]) => Number(line))).toEqual(sent.map((_, index) => index + 1))
   for (const [index, { ip_address, ...fields }] of sent.entries()) {
     expect(records.get(results[index]?.[2])).toMatchObject(fields)
     expect(records.get(results[index]?.[2])?.preferences).toEqual(fields.preferences ?? {})
   }
+})
+
+it('serve › finds the included database of countries', async () => {
+  const created = await run('create', '--ip-address', '193.0.6.139', '-o', 'json')
+  expect(JSON.parse(created.stdout)).toMatchObject({ country: 'NL', region: null })
+})
+
+it('serve › when GEOIP_DB cannot be read, does not start and says what to do', async () => {
+  const file = join(folder.path, 'none.mmdb')
+  const env = { HOME: folder.path, GEOIP_DB: file }
+  const { code, stderr } = await runBinary(['serve', '--port', '0'], { env })
+  expect(code).toBe(2)
+  expect(stderr).toContain(`GEOIP_DB, ${file}: `)
+  expect(stderr).toContain('MMDB')
 })

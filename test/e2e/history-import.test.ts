@@ -3,12 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { ImportReceipt } from '../../src/contract/documents/import-receipt.ts'
-import { runBinary, useFolder } from '../support/cli.ts'
+import { runBinary, start, useFolder } from '../support/cli.ts'
 import { freePort } from '../support/postgres.ts'
 import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
 import { databaseFor, killsOf } from './campaign.ts'
 import { startHoldingProxy } from './holding-proxy.ts'
-import { start } from './import-instance.ts'
 
 const folder = useFolder()
 const persons = Number(process.env['CONSENTCTL_TEST_IMPORTED'] ?? 600)

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { close, listen } from '../support/net.ts'
 
 /** An HTTP proxy before an instance. It can hold requests, so that a client cannot end. */
 export interface HoldingProxy {
@@ -12,7 +11,7 @@ export interface HoldingProxy {
   hold(after: number, isAnswerLost: boolean): Promise<void>
   /** Drops what is held, and lets everything through. */
   release(): void
-  close(): void
+  close(): Promise<void>
 }
 
 /** `method` is that of the requests that are held. */
@@ -36,10 +35,9 @@ export async function startHoldingProxy(instance: string, method = 'POST'): Prom
     held.add(incoming)
     if (!isAnswerLost) return onHeld()
     forward(incoming, answer => answer.on('end', () => onHeld()).resume())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listen(server),
     hold: (after, isLost) => {
       left = after
       isAnswerLost = isLost
@@ -52,9 +50,6 @@ export async function startHoldingProxy(instance: string, method = 'POST'): Prom
       for (const incoming of held) incoming.socket.destroy()
       held.clear()
     },
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
+    close: () => close(server),
   }
 }

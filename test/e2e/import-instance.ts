@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
-import { binary } from '../support/cli.ts'
+import { close, listen } from '../support/net.ts'
 
 /** An id, because the instance has no list of sites to find a name in. */
 export const siteId = '01939d2c-7b1a-7c3e-9a51-000000000abc'
@@ -59,55 +56,10 @@ export function useImportInstance(): ImportInstance {
     response.end(JSON.stringify({ id: `id-${consent_id}`, accepted: false, created_at: 'now' }))
   })
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    records.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    records.url = await listen(server)
   })
-  afterAll(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  afterAll(() => close(server))
   return records
-}
-
-export interface Ended {
-  readonly code: number | null
-  readonly signal: string | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** A process that was started; `ended` resolves when it ends. */
-export interface Started {
-  readonly child: ChildProcess
-  readonly stderr: () => string
-  readonly ended: Promise<Ended>
-}
-
-type Env = Record<string, string | undefined>
-
-/** Starts the built executable. */
-export function start(args: readonly string[], env: Env): Started {
-  return startProgram(process.execPath, [binary, ...args], env)
-}
-
-/** Starts the built executable as `$@` of a shell's script. */
-export function startInShell(script: string, args: readonly string[], env: Env): Started {
-  return startProgram('sh', ['-c', script, 'sh', process.execPath, binary, ...args], env)
-}
-
-function startProgram(program: string, args: readonly string[], env: Env): Started {
-  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env } })
-  let [stdout, stderr] = ['', '']
-  child.stdout.on('data', chunk => {
-    stdout += String(chunk)
-  })
-  child.stderr.on('data', chunk => {
-    stderr += String(chunk)
-  })
-  child.stdin.on('error', () => {})
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }) as Ended)
-  return { child, ended, stderr: () => stderr }
 }
 
 /** The lines of a file, with these labels. */

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { useFolder } from '../support/cli.ts'
-import { countsOf, linesOf, siteId, start, startInShell, useImportInstance } from './import-instance.ts'
+import { commandLine, start, startProgram, useFolder } from '../support/cli.ts'
+import { countsOf, linesOf, siteId, useImportInstance } from './import-instance.ts'
 
 const records = useImportInstance()
 const folder = useFolder()
@@ -75,6 +75,18 @@ describe('create --file', () => {
     expect(records.made).toEqual(once)
   })
 
+  it('when stdin is interrupted, finishes what is in flight and says that this cannot be resumed', async () => {
+    records.wait = 30
+    const { child, ended } = start([...create, '--file', '-'], env())
+    child.stdin.write(linesOf(labels)) // without an end: the command waits for more
+    await untilMade(40)
+    child.kill('SIGINT')
+    const { code, stdout, stderr } = await ended
+    expect(code).toBe(130)
+    expect(stdout.trimEnd().split('\n').sort()).toEqual([...records.made.keys()].map(label => `id-${label}`).sort())
+    expect(stderr).toMatch(/^interrupted: finishing what is in flight; this cannot be resumed$/m)
+  })
+
   it('creates every record when the reader of its results has gone', async () => {
     records.wait = 2
     const { child, ended } = start([...create, '--file', file()], env())
@@ -98,7 +110,8 @@ describe('create --file', () => {
 
   it('ends with an error when stdout is on a full disk, and can be resumed', async () => {
     const command = ['create', '--site', siteId, '--file', file(), '-o', 'ndjson']
-    const ran = await startInShell('"$@" >/dev/full', command, env()).ended
+    const shell = ['-c', '"$@" >/dev/full', 'sh', ...commandLine(command)]
+    const ran = await startProgram('sh', shell, env()).ended
     expect(ran.code).toBe(1)
     expect(ran.stderr).toContain('ENOSPC')
     expect(ran.stderr).toContain('to resume: consentctl create')

@@ -1,31 +1,22 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { NewAccount } from '../../src/contract/server.ts'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { runBinary } from '../support/cli.ts'
+import { createAccount } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { databaseFor } from './campaign.ts'
+import { useServed } from './served.ts'
 
-const folder = useFolder()
-let service: Record<string, string>
-let server: ServerProcess
-
-beforeAll(async () => {
-  service = { HOME: folder.path, ...(await databaseFor('manage', folder.path)) }
-  server = await startServer(['--port', '0'], service)
-})
-afterAll(() => server?.end('SIGTERM'))
+const served = useServed('manage')
 
 /** A new account whose owner uses the command line in a configuration folder of their own. */
 async function newOwner(name: string) {
   const email = `${name}@example.com`
-  const account: NewAccount = await createAccount(['--email', email, '--monthly-quota', '1000'], service)
+  const account = await createAccount(['--email', email, '--monthly-quota', '1000'], served.service)
   const env = {
-    HOME: folder.path,
-    CONSENTCTL_BASE_URL: server.url,
-    CONSENTCTL_CONFIG_DIR: join(folder.path, name),
+    HOME: served.folder.path,
+    CONSENTCTL_BASE_URL: served.url,
+    CONSENTCTL_CONFIG_DIR: join(served.folder.path, name),
     CONSENTCTL_EMAIL: email,
   }
   const password = account.user.password ?? ''
@@ -93,7 +84,7 @@ it('sites › a site can be created, updated, and given a new token that replace
   expect(JSON.parse(created.stdout)).toMatchObject({ site_id: site.id, policy_version: 2 })
 
   const visit = async (siteToken: string) => {
-    const { statusCode, body } = await request(`${server.url}/api/v1/public/consent`, {
+    const { statusCode, body } = await request(`${served.url}/api/v1/public/consent`, {
       method: 'POST',
       headers: { 'x-site-token': siteToken, 'content-type': 'application/json' },
       body: JSON.stringify({ accepted: true }),
@@ -129,7 +120,7 @@ describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
   /** Runs a command, and types the password where it is asked for. */
   async function open(...args: string[]) {
     const terminal = openTerminal(args, owner.env)
-    await terminal.shows(`Password of ${owner.email} on default@${new URL(server.url).host} (not shown): `)
+    await terminal.shows(`Password of ${owner.email} on default@${new URL(served.url).host} (not shown): `)
     return terminal
   }
 

@@ -1,25 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
+import { expect, it } from 'vitest'
+import { runBinary } from '../support/cli.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { databaseFor } from './campaign.ts'
+import { useServed } from './served.ts'
 
-const folder = useFolder()
 const site = 'Shop'
-let service: Record<string, string>
-let server: ServerProcess
-
-beforeAll(async () => {
-  service = { HOME: folder.path, ...(await databaseFor('notices', folder.path)) }
-  server = await startServer(['--port', '0'], service)
-})
-afterAll(() => server?.end('SIGTERM'))
+const served = useServed('notices', { account: ['--site', site] })
 
 it('notices › are published from a repository with a key that can do nothing else, once for each change', async () => {
-  const account = await createAccount(['--email', 'owner@example.com', '--site', site], service)
-  const env = { HOME: folder.path, CONSENTCTL_BASE_URL: server.url, CONSENTCTL_EMAIL: 'owner@example.com' }
+  const { account, folder, url } = served
+  const env = { HOME: folder.path, CONSENTCTL_BASE_URL: url, CONSENTCTL_EMAIL: account.user.email }
   const german = join(folder.path, 'policy.de.md')
   const english = join(folder.path, 'policy.en.html')
   writeFileSync(german, 'Wir schreiben Ihnen.\r\nUnd zwar oft.\n')

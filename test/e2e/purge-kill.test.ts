@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { insertChains } from '../server/purge/chains.ts'
 import { brokenChains } from '../server/purge/purge.ts'
-import { commandLine, runBinary, useFolder } from '../support/cli.ts'
+import { runBinary, start, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newAccount } from '../support/service.ts'
 import { isLongRun, newDatabase } from './campaign.ts'
@@ -69,18 +66,16 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
     const account = await newAccount(sql)
     await insertChains(sql, account, { records: 4000, entries: 2 })
     const before = await purgedOf(sql)
-    const [program, ...words] = commandLine(['admin', 'purge', '--older-than', '0', '--yes', ...args()])
-    const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env() } })
-    const [stdout, stderr, exited] = [text(child.stdout), text(child.stderr), once(child, 'exit')]
+    const { child, ended } = start(['admin', 'purge', '--older-than', '0', '--yes', ...args()], env())
     while (child.exitCode === null && (await purgedOf(sql)) === before) await delay(1)
     child.kill('SIGINT')
-    const [code] = await exited
+    const { code, stdout, stderr } = await ended
     const done = (await purgedOf(sql)) - before
-    expect({ code, stderr: await stderr }).toEqual({
+    expect({ code, stderr }).toEqual({
       code: 130,
       stderr: expect.stringMatching(/^purged \d+ records\ninterrupted: run it again to purge the rest\n$/),
     })
-    expect(await stdout).toBe(`${account.accountId}\t0\t${done}\n`)
+    expect(stdout).toBe(`${account.accountId}\t0\t${done}\n`)
     expect(done).toBeLessThan(4000)
     expect(await brokenChains(sql, account.accountId)).toEqual([])
   })
@@ -89,13 +84,11 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
 /** Starts a purge, and kills it a moment after it has purged something. */
 async function killed(sql: Sql, command: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const before = await purgedOf(sql)
-  const [program, ...words] = commandLine(command)
-  const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
-  const gone = once(child, 'exit')
+  const { child, ended } = start(command, env)
   while (child.exitCode === null && (await purgedOf(sql)) === before) await delay(1)
   await delay(20 * Math.random())
   child.kill('SIGKILL')
-  await gone
+  await ended
   // Nobody has told the database, which finishes its statement.
   for (let seen = -1, now = await purgedOf(sql); seen !== now; now = await purgedOf(sql)) {
     seen = now

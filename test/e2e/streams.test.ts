@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { formatNames } from '../../src/output/format.ts'
-import { binary, quote } from '../support/cli.ts'
+import { binary, quote, start, startProgram } from '../support/cli.ts'
 import { recordJson, useLongListInstance } from '../support/long-list-instance.ts'
 
 const instance = useLongListInstance()
@@ -17,33 +17,16 @@ beforeEach(() => {
 })
 
 const env = () => ({
-  PATH: process.env['PATH'],
   HOME: '/nowhere',
   CONSENTCTL_BASE_URL: instance.url,
   CONSENTCTL_API_KEY: 'sk-x',
 })
 
 /** Runs a line of bash in which `consentctl` is the built executable, with the exit code of its first command. */
-async function shell(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+async function shell(line: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const command = `consentctl() { ${quote(process.execPath)} ${quote(binary)} "$@"; }; ${line}; exit "\${PIPESTATUS[0]}"`
-  const child = spawn('bash', ['-c', command], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
-  return await collected(child)
-}
-
-async function collected(child: ReturnType<typeof spawn>) {
-  let [stdout, stderr] = ['', '']
-  child.stdout?.on('data', chunk => {
-    stdout += String(chunk)
-  })
-  child.stderr?.on('data', chunk => {
-    stderr += String(chunk)
-  })
-  const [code, signal] = await once(child, 'close')
-  return { code: code ?? signal, stdout, stderr }
-}
-
-function start(args: string[]) {
-  return spawn(process.execPath, [binary, ...args], { env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const { code, stdout, stderr } = await startProgram('bash', ['-c', command], env()).ended
+  return { code, stdout, stderr }
 }
 
 describe('when the reader closes the pipe', () => {
@@ -100,10 +83,9 @@ describe.each([
 ] as const)('%s', (signal, expected) => {
   it('ends a list after what is printed, and prints the command that continues it without a gap', async () => {
     instance.delayMs = 20
-    const child = start(['list', '-o', 'id'])
-    const end = collected(child)
-    child.stdout?.once('data', () => child.kill(signal))
-    const { code, stdout, stderr } = await end
+    const { child, ended } = start(['list', '-o', 'id'], env())
+    child.stdout.once('data', () => child.kill(signal))
+    const { code, stdout, stderr } = await ended
     expect(code).toBe(expected)
     expect(stdout.endsWith('\n')).toBe(true)
     const command = /^try: (consentctl list .*--cursor \d+)$/m.exec(stderr)?.[1] ?? ''
@@ -117,12 +99,11 @@ describe.each([
 
   it('ends a request without a response at once', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
-    const child = start(['get', ids[0] ?? ''])
-    const end = collected(child)
+    const { child, ended } = start(['get', ids[0] ?? ''], env())
     await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
     const told = Date.now()
     child.kill(signal)
-    const { code, stderr } = await end
+    const { code, stderr } = await ended
     expect(code).toBe(expected)
     expect(stderr).toContain('interrupted')
     expect(Date.now() - told).toBeLessThan(1000)
@@ -130,10 +111,9 @@ describe.each([
 
   it('finishes the current deletion, starts no other, and says which are left', async () => {
     instance.delayMs = 300
-    const child = start(['rm', ...ids, '--yes', '-o', 'id'])
-    const end = collected(child)
-    child.stdout?.once('data', () => child.kill(signal))
-    const { code, stdout, stderr } = await end
+    const { child, ended } = start(['rm', ...ids, '--yes', '-o', 'id'], env())
+    child.stdout.once('data', () => child.kill(signal))
+    const { code, stdout, stderr } = await ended
     expect(code).toBe(expected)
     expect(stdout.trimEnd().split('\n')).toEqual(instance.deleted)
     expect(instance.deleted.length).toBeLessThan(ids.length)
@@ -142,14 +122,13 @@ describe.each([
 
   it('when it comes twice, ends the process', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
-    const child = start(['rm', ids[0] ?? '', '--yes'])
-    const end = collected(child)
+    const { child, ended } = start(['rm', ids[0] ?? '', '--yes'], env())
     await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
     child.kill(signal)
     await delay(200)
     expect(child.exitCode).toBe(null)
     child.kill(signal)
-    expect((await end).code).toBe(signal)
+    expect((await ended).signal).toBe(signal)
   })
 })
 
@@ -166,7 +145,7 @@ describe('memory of a list', () => {
       fileURLToPath(new URL('../support/print-peak-memory.cjs', import.meta.url)),
     ]
     const child = spawn(process.execPath, [...limits, binary, 'list', '-o', 'ndjson'], {
-      env: env(),
+      env: { PATH: process.env['PATH'], ...env() },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let lines = 0

@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { type ServerProcess, startServer } from '../support/server.ts'
+import { describe, expect, it } from 'vitest'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
-import { databaseFor } from './campaign.ts'
+import { useQuickstart } from './served.ts'
 
-const folder = useFolder()
-const env = () => ({ HOME: folder.path })
-let server: ServerProcess
-
-beforeAll(async () => {
-  if (!hasTerminal) return
-  const database = await databaseFor('terminal', folder.path)
-  server = await startServer(['--quickstart', '--port', '0'], { ...env(), ...database }, /--help/)
-})
-afterAll(() => server?.end('SIGTERM'))
+const quickstart = useQuickstart('terminal', hasTerminal)
+const { env, run } = quickstart
 
 async function create(): Promise<string> {
-  return (await runBinary(['create', '--subject', 'maria@example.com', '-q'], { env: env() })).stdout.trim()
+  return (await run('create', '--subject', 'maria@example.com', '-q')).stdout.trim()
 }
 
 async function isLive(id: string): Promise<boolean> {
-  return (await runBinary(['get', id], { env: env() })).code === 0
+  return (await run('get', id)).code === 0
 }
 
 describe.skipIf(!hasTerminal)('rm on a terminal', () => {
@@ -92,7 +82,7 @@ describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
 
 describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
   it('never shows the key that is typed', async () => {
-    const terminal = openTerminal(['auth', 'login', '-p', 'other', '--base-url', server.url], env())
+    const terminal = openTerminal(['auth', 'login', '-p', 'other', '--base-url', quickstart.server.url], env())
     await terminal.shows('API key (not shown)')
     terminal.type('sk-secret-of-mine\r')
     const { code, screen } = await terminal.ended

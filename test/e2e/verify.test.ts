@@ -1,39 +1,18 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
-import type { NewAccount } from '../../src/contract/index.ts'
 import { keyIdOf, newSigningKey, privatePem } from '../../src/evidence/keys.ts'
-import { runBinary, useFolder } from '../support/cli.ts'
-import { createAccount, type ServerProcess, startServer } from '../support/server.ts'
-import { databaseFor } from './campaign.ts'
+import { runBinary } from '../support/cli.ts'
+import { useServed } from './served.ts'
 
-const folder = useFolder()
-const file = () => join(folder.path, 'checkpoints.txt')
-let database: Record<string, string>
-const env = () => ({ HOME: folder.path, LOG_LEVEL: 'info', ...database })
-let server: ServerProcess
-let account: NewAccount
-beforeAll(async () => {
-  database = await databaseFor('verify', folder.path)
-  account = await createAccount(['--email', 'a@example.com'], env())
-  server = await startServer(['--port', '0'], env())
-})
-afterAll(() => server?.end('SIGKILL'))
+const served = useServed('verify', { env: { LOG_LEVEL: 'info' } })
+const file = () => join(served.folder.path, 'checkpoints.txt')
 
-const admin = (...args: string[]) => runBinary(['admin', ...args, '--json'], { env: env() })
-const user = (...args: string[]) =>
-  runBinary(args, {
-    env: {
-      ...env(),
-      CONSENTCTL_BASE_URL: server.url,
-      CONSENTCTL_API_KEY: account.api_key,
-      CONSENTCTL_CONFIG_DIR: folder.path,
-    },
-  })
-const newRecord = async () =>
-  JSON.parse((await user('create', '--site', account.site.id, '--subject', 'maria', '--json')).stdout).id as string
+const admin = (...args: string[]) => runBinary(['admin', ...args, '--json'], { env: served.service })
+const user = served.run
+const newRecord = async () => JSON.parse((await user('create', '--subject', 'maria', '--json')).stdout).id as string
 
 describe('admin verify › beside a running server', () => {
   let id: string
@@ -46,7 +25,9 @@ describe('admin verify › beside a running server', () => {
     })
     const taken = await admin('checkpoint', '--file', file())
     expect(taken.code).toBe(0)
-    expect(JSON.parse(taken.stdout)).toMatchObject([{ account_id: account.account_id, tree_size: 3, result: 'kept' }])
+    expect(JSON.parse(taken.stdout)).toMatchObject([
+      { account_id: served.account.account_id, tree_size: 3, result: 'kept' },
+    ])
     expect(statSync(file()).mode & 0o777).toBe(0o600)
     expect(await admin('verify', '--checkpoint', file())).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await user('history', id, '--verify', '--checkpoint', file(), '-o', 'tsv')).toMatchObject({
@@ -59,7 +40,7 @@ describe('admin verify › beside a running server', () => {
     await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 0 })
     const before = readFileSync(file(), 'utf8')
-    const { DATABASE_URL: url, CONSENTCTL_DATA_DIR: place = '' } = database
+    const { DATABASE_URL: url, CONSENTCTL_DATA_DIR: place = '' } = served.service
     const sql = connect({ target: url === undefined ? { folder: place } : { url }, max: 1 })
     await sql`update consents set subject_id = 'somebody' where id = ${id}`
     await sql`update log_entries set hash = sha256('x') where consent_id = ${id} and version = 1`
@@ -78,19 +59,19 @@ describe('admin verify › beside a running server', () => {
 
 it('serve › when it stops, signs a checkpoint of what is new', async () => {
   await newRecord()
-  expect(await server.end('SIGTERM')).toBe(0)
-  expect(server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)
+  expect(await served.server.end('SIGTERM')).toBe(0)
+  expect(served.server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)
 })
 
 describe('admin signing-key', () => {
   const pem = (name: string, ...keys: KeyObject[]) => {
-    const path = join(folder.path, name)
+    const path = join(served.folder.path, name)
     writeFileSync(path, keys.map(privatePem).join(''))
     return path
   }
   const run = async (keyFile: string, ...args: string[]) => {
     const all = ['--json', 'admin', ...args]
-    const { code, stdout, stderr } = await runBinary(all, { env: { ...env(), SIGNING_KEY_FILE: keyFile } })
+    const { code, stdout, stderr } = await runBinary(all, { env: { ...served.service, SIGNING_KEY_FILE: keyFile } })
     return { code, stderr, rows: stdout === '' ? [] : JSON.parse(stdout) }
   }
   const [own, lost, next] = [newSigningKey(), newSigningKey(), newSigningKey()]
@@ -103,12 +84,12 @@ describe('admin signing-key', () => {
     expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
     const { code, rows } = await revoke(pem('lost.pem', lost, own))
     expect([code, rows.length, stateOf(rows, lost), stateOf(rows, own)]).toEqual([0, 3, 'valid', 'superseded'])
-    const refused = await run(pem('own.pem', own), 'checkpoint', '--file', join(folder.path, 'x'))
+    const refused = await run(pem('own.pem', own), 'checkpoint', '--file', join(served.folder.path, 'x'))
     expect(refused.stderr).toContain(`the signing key ${keyIdOf(own)} was revoked at`)
   })
 
   it('restart › lets a key follow the newest one when that is lost, and keeps the others', async () => {
-    const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(folder.path, 'x'))
+    const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(served.folder.path, 'x'))
     expect(refused.stderr).toContain('admin signing-key restart')
     expect(refused.code).not.toBe(0)
     const { code, rows } = await run(pem('next.pem', next), 'signing-key', 'restart', '--', keyIdOf(lost))

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { EventEmitter } from 'node:events'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -73,31 +73,46 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
   return ran
 }
 
-/** Runs the built executable as a process of its own. */
-export function runBinary(
-  args: readonly string[],
-  options: Pick<RunOptions, 'env' | 'stdin'> = {},
-): Promise<RunResult> {
-  return new Promise((resolve, reject) => {
-    const [program, ...words] = commandLine(args)
-    const child = spawn(program, words, { env: { PATH: process.env['PATH'], ...options.env } })
-    const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
-    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk))
-    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
-    child.once('error', reject)
-    child.once('close', code => {
-      const [out, err] = [Buffer.concat(stdout).toString(), Buffer.concat(stderr).toString()]
-      const ran = { code: code ?? -1, stdout: out, stderr: err }
-      try {
-        expectNoKeyIn(args, options.env ?? {}, options.stdin ?? '', ran)
-        resolve(ran)
-      } catch (error) {
-        reject(error)
-      }
-    })
-    child.stdin.on('error', () => {}) // it may end before it has read everything
-    child.stdin.end(options.stdin ?? '')
+/** A process, and what it has written so far. */
+export interface Started {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly stderr: () => string
+  readonly ended: Promise<Omit<RunResult, 'code'> & { readonly code: number | null; readonly signal: string | null }>
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Starts the built executable. */
+export function start(args: readonly string[], env: Env): Started {
+  const [program, ...words] = commandLine(args)
+  return startProgram(program, words, env)
+}
+
+export function startProgram(program: string, args: readonly string[], env: Env): Started {
+  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env } })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
   })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => {}) // it may end before it has read everything
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }))
+  return { child, ended, stderr: () => stderr }
+}
+
+/** Runs the built executable. */
+export async function runBinary(
+  args: readonly string[],
+  { env = {}, stdin = '' }: Pick<RunOptions, 'env' | 'stdin'> = {},
+): Promise<RunResult> {
+  const { child, ended } = start(args, env)
+  child.stdin.end(stdin)
+  const { code, stdout, stderr } = await ended
+  const ran = { code: code ?? -1, stdout, stderr }
+  expectNoKeyIn(args, env, stdin, ran)
+  return ran
 }
 
 /** A folder of this test file's own, removed with it. */
