@@ -7,6 +7,9 @@ import { databaseFor } from './campaign.ts'
 
 type Env = Record<string, string>
 
+/** Long, because a machine that is busy with other tests may not let the service run for seconds. */
+const watchdog = { WATCHDOG_SECONDS: '60' }
+
 /** The built service as a process on a database of the test file's own, with an account. */
 export interface Served {
   readonly folder: { readonly path: string }
@@ -55,7 +58,7 @@ export function useServed(name: string, { env = {}, account = [], canRun = true 
   } as Served
   if (!canRun) return served
   beforeAll(async () => {
-    served.service = { HOME: folder.path, ...env, ...(await databaseFor(name, folder.path)) }
+    served.service = { HOME: folder.path, ...watchdog, ...env, ...(await databaseFor(name, folder.path)) }
     served.server = await startServer(['--port', '0'], served.service)
     Object.assign(served, await served.newClient(...account))
   })
@@ -74,7 +77,7 @@ export function useQuickstart(name: string, canRun = true) {
   }
   if (!canRun) return quickstart
   beforeAll(async () => {
-    const env = { HOME: folder.path, ...(await databaseFor(name, folder.path)) }
+    const env = { HOME: folder.path, ...watchdog, ...(await databaseFor(name, folder.path)) }
     quickstart.server = await startServer(['--quickstart', '--port', '0'], env, /--help/)
   })
   afterAll(() => quickstart.server?.end('SIGTERM'))
