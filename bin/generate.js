@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, man, manual, schemas, snippets } = await reference.generated('')
+const { completions, manual, schemas, snippets } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }
@@ -11,11 +11,6 @@ for (const [name, schema] of Object.entries(schemas)) {
 }
 fill('../src/commands/README.md', 'commands', `${manual}\n`)
 for (const [name, snippet] of Object.entries(snippets)) fill('../server/banner/README.md', name, snippet)
-// npm installs only the manual pages named in package.json.
-const packageFile = new URL('../package.json', import.meta.url)
-const description = JSON.parse(readFileSync(packageFile, 'utf8'))
-description.man = Object.keys(man).map(name => `dist/man/${name}`)
-writeFileSync(packageFile, `${JSON.stringify(description, null, 2)}\n`)
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 function fill(path, name, text) {

@@ -1,252 +1,550 @@
-# bash completions for consentctl. Made from its commands: see "consentctl completion --help".
-_consentctl() {
-  local at='' commands='' flags='' words='' i
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-  # To bash the sign in --output=json is a word of its own.
-  if [[ $current == = ]]; then
-    current=''
-  elif [[ $previous == = && $COMP_CWORD -gt 2 ]]; then
-    previous=${COMP_WORDS[COMP_CWORD-2]}
-  fi
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case " --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --limit --at --expiring --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --repeat-since --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than " in *" ${COMP_WORDS[i-1]} "*) continue ;; esac
-    case "$at ${COMP_WORDS[i]}" in
-      ' create') at='create' ;;
-      ' import') at='import' ;;
-      ' list'|' ls') at='list' ;;
-      ' get') at='get' ;;
-      ' update') at='update' ;;
-      ' rm'|' delete') at='rm' ;;
-      ' restore') at='restore' ;;
-      ' history') at='history' ;;
-      ' check') at='check' ;;
-      ' stats') at='stats' ;;
-      ' subject') at='subject' ;;
-      ' requests') at='requests' ;;
-      ' receipt') at='receipt' ;;
-      ' evidence') at='evidence' ;;
-      ' verify') at='verify' ;;
-      ' sites') at='sites' ;;
-      ' notices') at='notices' ;;
-      ' keys') at='keys' ;;
-      ' audit') at='audit' ;;
-      ' usage') at='usage' ;;
-      ' auth') at='auth' ;;
-      ' config') at='config' ;;
-      ' doctor') at='doctor' ;;
-      ' serve') at='serve' ;;
-      ' admin') at='admin' ;;
-      ' completion') at='completion' ;;
-      ' help') at='help' ;;
-      ' options') at='options' ;;
-      ' commands') at='commands' ;;
-      'subject find') at='subject find' ;;
-      'subject export') at='subject export' ;;
-      'subject erase') at='subject erase' ;;
-      'subject purge') at='subject purge' ;;
-      'subject resume') at='subject resume' ;;
-      'subject verify') at='subject verify' ;;
-      'subject receipts') at='subject receipts' ;;
-      'subject keys') at='subject keys' ;;
-      'subject keys show') at='subject keys show' ;;
-      'requests list') at='requests list' ;;
-      'requests next') at='requests next' ;;
-      'requests show') at='requests show' ;;
-      'requests add') at='requests add' ;;
-      'requests update') at='requests update' ;;
-      'requests extend') at='requests extend' ;;
-      'requests close') at='requests close' ;;
-      'requests report') at='requests report' ;;
-      'sites list') at='sites list' ;;
-      'sites create') at='sites create' ;;
-      'sites update') at='sites update' ;;
-      'sites rotate-token') at='sites rotate-token' ;;
-      'sites archive') at='sites archive' ;;
-      'sites snippet') at='sites snippet' ;;
-      'notices list') at='notices list' ;;
-      'notices show') at='notices show' ;;
-      'notices publish') at='notices publish' ;;
-      'notices diff') at='notices diff' ;;
-      'notices who') at='notices who' ;;
-      'keys list') at='keys list' ;;
-      'keys create') at='keys create' ;;
-      'keys revoke') at='keys revoke' ;;
-      'audit list') at='audit list' ;;
-      'auth login') at='auth login' ;;
-      'auth logout') at='auth logout' ;;
-      'auth token') at='auth token' ;;
-      'auth status') at='auth status' ;;
-      'config list') at='config list' ;;
-      'config get') at='config get' ;;
-      'config set') at='config set' ;;
-      'config unset') at='config unset' ;;
-      'config path') at='config path' ;;
-      'config profiles') at='config profiles' ;;
-      'config remove') at='config remove' ;;
-      'admin account') at='admin account' ;;
-      'admin verify') at='admin verify' ;;
-      'admin checkpoint') at='admin checkpoint' ;;
-      'admin signing-key') at='admin signing-key' ;;
-      'admin user') at='admin user' ;;
-      'admin purge') at='admin purge' ;;
-      'admin export') at='admin export' ;;
-      'admin import') at='admin import' ;;
-      'admin account create') at='admin account create' ;;
-      'admin account list') at='admin account list' ;;
-      'admin account quota') at='admin account quota' ;;
-      'admin signing-key revoke') at='admin signing-key revoke' ;;
-      'admin signing-key restart') at='admin signing-key restart' ;;
-      'admin user add') at='admin user add' ;;
-      'admin user list') at='admin user list' ;;
-      'admin user remove') at='admin user remove' ;;
-      'admin user password') at='admin user password' ;;
-      'completion bash') at='completion bash' ;;
-      'completion zsh') at='completion zsh' ;;
-      'completion fish') at='completion fish' ;;
-      'completion powershell') at='completion powershell' ;;
-      'completion install') at='completion install' ;;
-      'completion values') at='completion values' ;;
-    esac
+# Completions for consentctl. Made from its commands: see "consentctl completion --help".
+_consentctl_table='create|--site|@sites|site of the record, by name or id
+create|--subject|none|identifier of the data subject
+create|--accepted||the subject accepted
+create|--refused||the subject refused
+create|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
+create|--preferences|none|all preferences as a JSON object, from a file or standard input
+create|--consent-id|none|your own label for the record
+create|--policy-version|none|policy version (the site’s current one)
+create|--ip-address|none|IP address of the subject; stored, but never shown again
+create|--user-agent|none|user agent of the subject’s browser
+create|--notice-locale|none|language of the notice that was shown, such as de
+create|--file|files|create a record for each line of a file, or of standard input
+create|--format|none|format of the lines (by the file name, else ndjson)
+create|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+create|--true|none|words that mean yes, comma-separated, besides the common ones
+create|--false|none|words that mean no
+create|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
+create|--concurrency|none|concurrent requests, 1 to 64 (8)
+create|--max-errors|none|stop when n lines have failed
+create|--fail-fast||stop at the first line that fails
+create|--failed-out|files|write the lines that failed to a new file, unchanged
+create|--resume|@imports|resume an import that was stopped
+create|--ignore-quota||start even if the monthly quota is too small
+create|--allow-empty||accept an empty file
+create|--map-init|files|write a map of the columns to a new file, to edit; nothing is sent
+create|--no-batch||send each line in its own request, even if batches are possible
+create|--dry-run||send nothing: print the request, or check every line of a file
+import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv|the tool that wrote the files, or csv
+import|--site|@sites|site of the records, by name or id
+import|--dry-run||send no record: print each value and its meaning, and check the instance
+import|--map|files|a JSON file that says what the columns and values mean
+import|--map-out|files|write a map to edit, of undecided values or of a CSV, to a new file
+import|--policy-version|none|policy version that all answers are about
+import|--timezone|none|time zone of local times, such as Europe/Berlin
+import|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
+import|--refused-out|files|write a list of rejected rows to a new file
+import|--failed-out|files|write the records that the instance rejected to a new file
+import|--receipt-out|files|write a copy of the receipt to a new file
+import|--resume|@imports|resume an import that was stopped
+import|--ignore-quota||start even if the monthly quota is too small
+import|--allow-empty||accept files without a row
+import|--yes||skip the confirmation prompt
+import|-y||skip the confirmation prompt
+import|--confirm|none|skip the prompt, but only if exactly n records match
+import|<|files|
+list|--site|@sites|only records of this site, by its name or id
+list|--subject|none|only records of this data subject
+list|--accepted||only accepted records
+list|--refused||only records that are not accepted
+list|--from|none|created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+list|--to|none|created at this time or earlier; a date includes its whole day
+list|--limit|none|list at most n records (on a terminal 50 unless --all)
+list|--all||list every record, on a terminal too
+list|--count||print only the number of records
+list|--include-deleted||include deleted records
+list|--consent-id|none|only records with this label
+list|--imported||only imported records; tables show when and where their persons answered
+list|--witnessed||only records that were not imported
+list|--at|none|show records as they were at this time; needs --subject or --consent-id
+list|--expiring|none|accepted records that expire within this time (30d, 4w, P1M), soonest first
+list|--expired||accepted records that have expired
+list|--cursor|none|continue where an earlier list ended
+list|--max-requests|none|send at most n requests
+list|--concurrency|none|concurrent page requests, 1 to 64; with 1, each page waits for the one before
+get|--include-deleted||also show deleted records
+get|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+update|--accepted||the subject accepted
+update|--refused||the subject refused
+update|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
+update|--preferences|none|all preferences as a JSON object, from a file or standard input
+update|--replace-preferences||remove preferences that are not given
+update|--where|none|change every record that matches these filters of list
+update|--yes||skip the confirmation prompt
+update|-y||skip the confirmation prompt
+update|--confirm|none|skip the prompt, but only if exactly n records match
+update|--file|files|change a record for each line of a file
+update|--format|none|format of the lines (by the file name, else ndjson)
+update|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+update|--true|none|words that mean yes, comma-separated, besides the common ones
+update|--false|none|words that mean no
+update|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
+update|--concurrency|none|concurrent requests, 1 to 64 (8)
+update|--max-errors|none|stop when n lines have failed
+update|--fail-fast||stop at the first line that fails
+update|--failed-out|files|write the lines that failed to a new file, unchanged
+update|--resume|@imports|resume changes that were stopped
+update|--ignore-quota||start even if the monthly quota is too small
+update|--allow-empty||accept an empty file
+update|--dry-run||send nothing: print each request, or check every line of a file
+rm|--yes||skip the confirmation prompt
+rm|-y||skip the confirmation prompt
+rm|--confirm|none|skip the prompt, but only if exactly n records match
+rm|--ignore-missing||skip ids without a record
+rm|--file|files|delete the records whose ids are in a file
+rm|--format|none|format of the lines (by the file name, else ndjson)
+rm|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+rm|--true|none|words that mean yes, comma-separated, besides the common ones
+rm|--false|none|words that mean no
+rm|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
+rm|--concurrency|none|concurrent requests, 1 to 64 (8)
+rm|--max-errors|none|stop when n lines have failed
+rm|--fail-fast||stop at the first line that fails
+rm|--failed-out|files|write the lines that failed to a new file, unchanged
+rm|--resume|@imports|resume deletions that were stopped
+rm|--ignore-quota||start even if the monthly quota is too small
+rm|--allow-empty||accept an empty file
+rm|--dry-run||send nothing: print each request, or check every line of a file
+restore|--dry-run||print the method, URL and body of each request instead of sending it
+restore|--despite-erasure||also restore records that an erasure request covers
+history|--verify||verify the history of each record instead of showing it
+history|--checkpoint|files|with --verify, also prove that the log of a saved checkpoint includes it
+check|--purpose|none|the purpose: a key of the preferences, such as marketing
+check|--site|@sites|only records of this site
+check|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+check|--only-witnessed||ignore imported answers
+stats|--site|@sites|only records of this site
+stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago
+stats|--to|none|created on this day (UTC) or earlier
+stats|--by|:day week month site policy country preference|a row for each of these
+stats|--exact||also show groups of fewer than ten persons
+stats|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+stats|--password-stdin||read the password from standard input instead of prompting
+subject|find|=subject find|List all records of a person
+subject|export|=subject export|Export the records and history of a person to a file
+subject|erase|=subject erase|Delete all records of a person and sign a receipt
+subject|purge|=subject purge|Purge what an erasure deleted now, and sign a receipt
+subject|resume|=subject resume|Resume an interrupted erasure
+subject|verify|=subject verify|Verify a receipt, its chain, and that its records are deleted
+subject|receipts|=subject receipts|List erasure receipts, or print one
+subject|keys|=subject keys|Show the key that signs receipts
+subject find|--also|none|another identifier of the same person; repeatable
+subject find|--request|@tickets|take the identifiers from this request of the register
+subject find|--all-profiles||search every stored instance, each with its own key
+subject find|--like||also find identifiers that differ only in case, surrounding blanks or Unicode form
+subject export|--also|none|another identifier of the same person; repeatable
+subject export|--request|@tickets|take the identifiers from this request of the register
+subject erase|--also|none|another identifier of the same person; repeatable
+subject erase|--request|@tickets|take the identifiers from this request of the register
+subject erase|--ticket|none|the request that this answers; required without --request
+subject erase|--reason|none|a reason for the receipt
+subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date
+subject erase|--export-first|files|export the records to a new file before deleting them
+subject erase|--plan-out|files|write the plan to a new file and stop
+subject erase|--apply|files|carry out a plan if nothing has changed since it was written
+subject erase|--dry-run||show what would be deleted and stop
+subject erase|--file|files|erase the people of a CSV, one a line
+subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken
+subject erase|--one-person||with -, allows more than 20 identifiers
+subject erase|--show-subject||write the identifier in clear text into the receipt
+subject erase|--yes||skip the confirmation prompt
+subject erase|-y||skip the confirmation prompt
+subject erase|--confirm|none|skip the prompt, but only if exactly n records match
+subject purge|--dry-run||show what would be purged, and purge nothing
+subject purge|--yes||skip the confirmation prompt
+subject purge|-y||skip the confirmation prompt
+subject purge|--confirm|none|skip the prompt, but only if exactly n records match
+subject purge|<|@receipts|
+subject resume|<|@erasures|
+subject verify|--live||check that the instance shows each of its records as deleted
+subject verify|--purged||request a certificate that the personal data of its records is purged
+subject verify|--certificate-out|files|write that certificate to a new file
+subject verify|--subject|none|check that it is about this data subject; with --live, that none is left
+subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own
+subject verify|<|@receipts|
+subject receipts|--subject|none|only receipts about this data subject
+subject receipts|--ticket|none|only receipts for this ticket
+subject receipts|--format|none|print its exact bytes (json) or a Markdown page (md)
+subject receipts|<|@receipts|
+subject keys|show|=subject keys show|Print the public key for verifying receipts
+requests|list|=requests list|List open requests, the most urgent first
+requests|next|=requests next|Show the request to answer now
+requests|show|=requests show|Show a request, or its history
+requests|add|=requests add|Enter a request into the register
+requests|update|=requests update|Assign or correct an open request
+requests|extend|=requests extend|Extend the period to answer a request by two months
+requests|close|=requests close|Close a request and remove its identifiers
+requests|report|=requests report|Report how many requests were answered, how fast, and which late
+requests list|--check||list only overdue requests, and exit with 8 if there is one
+requests list|--closed||list closed requests instead of open ones
+requests list|--all||list open and closed requests
+requests list|--assignee|none|only requests assigned to NAME
+requests list|--kind|:access erasure rectification objection|only those of a kind
+requests list|--subject|none|only requests of this data subject; closed ones match by HMAC
+requests next|--assignee|none|only requests assigned to NAME
+requests show|--history||show the audit entries instead: who changed what, when
+requests show|<|@tickets|
+requests add|--kind|:access erasure rectification objection|what is requested
+requests add|--received|none|when it was received, such as 2026-01-31 (today)
+requests add|--also|none|another identifier of the same person; repeatable
+requests add|--assignee|none|person who handles the request
+requests add|<|@tickets|
+requests update|--assignee|none|person who handles the request from now on
+requests update|--unassign||remove the assignee
+requests update|--kind|:access erasure rectification objection|what is requested
+requests update|--received|none|when it was received; recalculates the due date
+requests update|--subject|none|replace the identifiers; repeatable, - for stdin
+requests update|--receipt|files|add the digest of an erasure receipt or an export manifest
+requests update|<|@tickets|
+requests extend|--reason|none|why one month is not enough; names no person
+requests extend|<|@tickets|
+requests close|--outcome|:done refused withdrawn|how it ended
+requests close|--reason|none|why it was refused or late; must not name a person
+requests close|--yes||skip the confirmation prompt
+requests close|-y||skip the confirmation prompt
+requests close|--confirm|none|skip the prompt, but only if exactly n requests match
+requests close|<|@tickets|
+requests report|--from|none|first day of receipt, such as 2026-01-01 (January 1 of this year)
+requests report|--to|none|last day of receipt (today)
+requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)
+evidence|--subject|none|all records of a data subject, each in a folder named by its id
+verify|--keys|files|verify with the keys in this JWK set, as a service publishes it
+verify|--public-key|files|verify with this public key in PEM
+verify|--live||verify with the instance’s current keys and log
+verify|<|files|
+sites|list|=sites list|List sites, newest first
+sites|create|=sites create|Create a site and its token
+sites|update|=sites update|Change the name, policy version, origins or rules of a site
+sites|rotate-token|=sites rotate-token|Issue a new token for a site
+sites|archive|=sites archive|End the use of a site, or begin it again
+sites|snippet|=sites snippet|Print a script that records the choices of a banner
+sites list|--archived||list archived sites too
+sites list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites list|--password-stdin||read the password from standard input instead of prompting
+sites create|--dry-run||print the method, URL and body of each request instead of sending it
+sites create|--name|none|name of the site
+sites create|--policy-version|none|current policy version (1)
+sites create|--origin|none|origin allowed to show its banner, such as https://shop.example; repeatable
+sites create|--retention-days|none|delete records unchanged for this many days (never)
+sites create|--strict-notices||reject a consent to a policy version without a published notice
+sites create|--no-strict-notices||accept such a consent (the default)
+sites create|--allow-duplicate||create it even if another site has the name
+sites create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites create|--password-stdin||read the password from standard input instead of prompting
+sites update|--dry-run||print the method, URL and body of each request instead of sending it
+sites update|--name|none|new name
+sites update|--policy-version|none|policy version of new records
+sites update|--origin|none|replace the allowed origins; repeatable
+sites update|--add-origin|none|add an allowed origin; repeatable
+sites update|--remove-origin|none|remove an allowed origin; repeatable
+sites update|--clear-origins||remove all allowed origins
+sites update|--retention-days|none|delete records unchanged for this many days
+sites update|--clear-retention||keep records indefinitely
+sites update|--strict-notices||reject a consent to a policy version without a published notice
+sites update|--no-strict-notices||take it
+sites update|--allow-duplicate||with --name: even if another site has the name
+sites update|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites update|--password-stdin||read the password from standard input instead of prompting
+sites update|<|@sites|
+sites rotate-token|--dry-run||print the method, URL and body of each request instead of sending it
+sites rotate-token|--overlap|none|hours until older tokens expire (24); 0 ends them at once
+sites rotate-token|--yes||with --overlap 0: skip the confirmation prompt
+sites rotate-token|-y||with --overlap 0: skip the confirmation prompt
+sites rotate-token|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites rotate-token|--password-stdin||read the password from standard input instead of prompting
+sites rotate-token|<|@sites|
+sites archive|--undo||restore an archived site with its tokens
+sites archive|--allow-duplicate||with --undo: even if another site has the name
+sites archive|--yes||skip the confirmation prompt
+sites archive|-y||skip the confirmation prompt
+sites archive|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites archive|--password-stdin||read the password from standard input instead of prompting
+sites archive|<|@sites|
+sites snippet|--for|:cookieconsent klaro osano tarteaucitron c15t|the banner of the pages
+sites snippet|--site-token|none|token of the site, st-… (public)
+sites snippet|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites snippet|--password-stdin||read the password from standard input instead of prompting
+sites snippet|<|@sites|
+notices|list|=notices list|List the notices of a site, newest version first
+notices|show|=notices show|Print a text of a notice, exactly as it was published
+notices|publish|=notices publish|Publish the texts of a policy version
+notices|diff|=notices diff|Compare the texts of two versions
+notices|who|=notices who|List who agreed to a policy version and to nothing newer
+notices list|--site|@sites|name or id of the site (the profile’s site)
+notices list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices list|--password-stdin||read the password from standard input instead of prompting
+notices show|--site|@sites|name or id of the site (the profile’s site)
+notices show|--lang|none|the language, if there are several
+notices show|--at|none|the version that was in effect then, instead of a version
+notices show|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices show|--password-stdin||read the password from standard input instead of prompting
+notices publish|--site|@sites|name or id of the site (the profile’s site)
+notices publish|--file|files|a text: .txt, .md, .html or .pdf; repeatable
+notices publish|--lang|none|language of a file not named like policy.de.md; once for each file
+notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable
+notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable
+notices publish|--controller|none|name and contact details of the data controller
+notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as the version before)
+notices publish|--renewal||invalidate consents to earlier versions
+notices publish|--no-renewal||keep consents to earlier versions valid (the default)
+notices publish|--effective-from|none|when it takes effect (at once)
+notices publish|--policy-version|none|the policy version (the next one)
+notices publish|--draft||upload everything without publishing
+notices publish|--yes||skip the confirmation prompt
+notices publish|-y||skip the confirmation prompt
+notices publish|--dry-run||print the method, URL and body of each request instead of sending it
+notices publish|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices publish|--password-stdin||read the password from standard input instead of prompting
+notices diff|--site|@sites|name or id of the site (the profile’s site)
+notices diff|--lang|none|compare only the text in this language
+notices diff|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices diff|--password-stdin||read the password from standard input instead of prompting
+notices who|--version|none|the policy version
+notices who|--site|@sites|id or name of the site
+notices who|--cursor|none|continue a list that ended early
+keys|list|=keys list|List API keys, newest first
+keys|create|=keys create|Create an API key
+keys|revoke|=keys revoke|Revoke API keys
+keys list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys list|--password-stdin||read the password from standard input instead of prompting
+keys create|--name|none|name of the key
+keys create|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+keys create|--expires|none|expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)
+keys create|--dry-run||print the method, URL and body of each request instead of sending it
+keys create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys create|--password-stdin||read the password from standard input instead of prompting
+keys revoke|--yes||skip the confirmation prompt
+keys revoke|-y||skip the confirmation prompt
+keys revoke|--confirm|none|skip the prompt, but only if exactly n keys match
+keys revoke|--dry-run||print the method, URL and body of each request instead of sending it
+keys revoke|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys revoke|--password-stdin||read the password from standard input instead of prompting
+audit|list|=audit list|List the changes of settings, newest first
+audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
+audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported|only changes of a kind
+audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, account
+audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+audit list|--to|none|made at this time or earlier; a date includes its whole day
+audit list|--limit|none|list at most n entries
+usage|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+usage|--password-stdin||read the password from standard input instead of prompting
+auth|login|=auth login|Store an API key in a profile, or create one
+auth|logout|=auth logout|Remove the stored key of a profile
+auth|token|=auth token|Print the API key in use, for scripts
+auth|status|=auth status|Show which key is used and whether it is valid
+auth login|--with-key||read the key from standard input instead of prompting
+auth login|--email|none|sign in and create a key instead of prompting for one
+auth login|--password-stdin||read the password from standard input instead of prompting
+auth login|--site|@sites|default site of new records, by its name or id
+auth login|--key-name|none|name of the new key (consentctl@HOSTNAME and the time)
+auth login|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+config|list|=config list|List every setting and its source
+config|get|=config get|Print the value of one setting
+config|set|=config set|Change a setting of a profile
+config|unset|=config unset|Remove a setting from a profile
+config|path|=config path|Show where settings and state are stored
+config|profiles|=config profiles|List profiles (stored instances)
+config|remove|=config remove|Remove a profile and its key
+config get|<|@settings|
+config set|<|@settings|
+config unset|<|@settings|
+config remove|<|@profiles|
+serve|--host|none|address to listen on (HOST; 127.0.0.1)
+serve|--port|none|port to listen on (PORT; 8787)
+serve|--database-url|none|a PostgreSQL server (DATABASE_URL)
+serve|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+serve|--quickstart||on an empty database, create an account and store its key in profile "local"
+admin|account|=admin account|Manage accounts
+admin|verify|=admin verify|Verify every record, its history and the log
+admin|checkpoint|=admin checkpoint|Write a signed checkpoint of the log to a file
+admin|signing-key|=admin signing-key|Manage the keys that the server signs with
+admin|user|=admin user|Manage users
+admin|purge|=admin purge|Purge personal data of deleted records
+admin|export|=admin export|Export the whole database to a file
+admin|import|=admin import|Import an export into an empty database
+admin account|create|=admin account create|Create an account with an owner, a site and an API key
+admin account|list|=admin account list|List accounts with their quotas and usage
+admin account|quota|=admin account quota|Change the monthly quota of an account
+admin account create|--email|none|e-mail address that the owner signs in with
+admin account create|--site|none|name of the first site (default)
+admin account create|--plan|none|unlimited, free, pro (unlimited)
+admin account create|--monthly-quota|none|monthly quota of API requests, instead of the plan’s
+admin account create|--password-stdin||read the owner’s password from standard input instead of generating one
+admin account create|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account create|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin account list|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin account quota|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account quota|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin verify|--account|none|only this account
+admin verify|--checkpoint|files|also compare with the checkpoints in a file written by admin checkpoint
+admin verify|--tsa-ca|files|also verify the timestamps with this certificate of their authority
+admin verify|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin verify|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin checkpoint|--file|files|file to append the checkpoints to; created if missing
+admin checkpoint|--account|none|only this account
+admin checkpoint|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin checkpoint|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin signing-key|revoke|=admin signing-key revoke|Revoke a signing key
+admin signing-key|restart|=admin signing-key restart|Let a new signing key follow the newest one after its loss
+admin signing-key revoke|--reason|none|superseded or compromised
+admin signing-key revoke|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin signing-key revoke|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin signing-key restart|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin signing-key restart|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user|add|=admin user add|Add an owner or a reader to an account
+admin user|list|=admin user list|List users with their roles
+admin user|remove|=admin user remove|Remove a user from an account
+admin user|password|=admin user password|Reset a user’s password
+admin user add|--email|none|e-mail address that the user signs in with
+admin user add|--role|:owner reader|an owner may do everything, a reader only read
+admin user add|--account|none|id of the account, or a user’s e-mail; required if there are several
+admin user add|--password-stdin||read the password from standard input instead of generating one
+admin user add|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user add|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user list|--account|none|only users of this account: its id, or a user’s e-mail
+admin user list|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user remove|--email|none|e-mail address that the user signs in with
+admin user remove|--keep-keys||keep the API keys that the user created, and list them
+admin user remove|--yes||skip the confirmation prompt
+admin user remove|-y||skip the confirmation prompt
+admin user remove|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user remove|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user password|--email|none|e-mail address that the user signs in with
+admin user password|--password-stdin||read the new password from standard input instead of generating one
+admin user password|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user password|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin purge|--older-than|none|days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)
+admin purge|--dry-run||count what would be purged, and change nothing
+admin purge|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin purge|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin purge|--yes||skip the confirmation prompt
+admin purge|-y||skip the confirmation prompt
+admin purge|--confirm|none|skip the prompt, but only if exactly n records match
+admin export|--force||print it even if standard output is a terminal
+admin export|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin export|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin export|<|files|
+admin import|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin import|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin import|<|files|
+completion|bash|=completion bash|Print the bash completion script
+completion|zsh|=completion zsh|Print the zsh completion script
+completion|fish|=completion fish|Print the fish completion script
+completion|powershell|=completion powershell|Print the powershell completion script
+completion|install|=completion install|Install the completion script for your shell
+completion|values|=completion values|Print what local files know, for the completion scripts
+completion install|--yes||skip the confirmation prompt
+completion install|-y||skip the confirmation prompt
+completion install|<|:bash zsh fish powershell|
+completion values|<|:profiles sites settings imports erasures receipts tickets|
+help|<|:options output exit-codes environment create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|
+|create|=create|Create a consent record, or many from a file
+|import|=import|Import records and their history from other tools
+|list|=list|List records, newest first
+|ls|=list|List records, newest first
+|get|=get|Show records by id
+|update|=update|Change the acceptance or preferences of a record
+|rm|=rm|Delete records and keep their history
+|delete|=rm|Delete records and keep their history
+|restore|=restore|Restore deleted records that are not purged yet
+|history|=history|Show the audit trail of records
+|check|=check|Check if a person consents to a purpose
+|stats|=stats|Count records, persons and what they stated
+|subject|=subject|Find, export and erase the data of a person, with proof
+|requests|=requests|Keep the register of data subjects’ requests, with deadlines
+|receipt|=receipt|Print the signed receipt of a record
+|evidence|=evidence|Write a folder that proves a record without the instance
+|verify|=verify|Verify receipts, other signed documents and evidence, also offline
+|sites|=sites|Manage sites
+|notices|=notices|Publish and read what people were told
+|keys|=keys|Manage API keys
+|audit|=audit|See who changed which setting
+|usage|=usage|Show the usage of the monthly quota
+|auth|=auth|Store, check and remove API keys
+|config|=config|Show and change settings
+|doctor|=doctor|Check settings, instance and key, and suggest fixes
+|serve|=serve|Run the server
+|admin|=admin|Manage the database of a server
+|completion|=completion|Set up shell completion
+|help|=help|Show help on a command or a topic
+|commands|=commands|List every command, with flags and examples
+|--version||print the version
+|-V||print the version
+|--output|:table tsv json ndjson csv yaml id wide|output format
+|-o|:table tsv json ndjson csv yaml id wide|output format
+|--json||same as -o json; with =id,accepted: only these fields
+|--quiet||print only ids and warnings
+|-q||print only ids and warnings
+|--header||start TSV with a header
+|--columns|none|columns of tables, TSV and CSV, comma-separated
+|--no-truncate||do not cut tables to the width of the terminal
+|--no-csv-guard||leave CSV cells that look like formulas as they are
+|--out|files|write to a new file that only you can read
+|--force||overwrite the file of --out
+|--pager||show the records in a pager (PAGER, or less)
+|--profile|@profiles|stored instance to use
+|-p|@profiles|stored instance to use
+|--base-url|none|address of the instance
+|--color|:auto always never|when to use colour
+|--timeout|none|timeout of a request with its retries
+|--max-wait|none|longest single wait before a retry (60)
+|--ca-file|files|additional certificate authorities to trust (PEM)
+|--verbose||log settings, requests and retries to stderr
+|--debug||also log headers and bodies, without personal data
+|--help||print help
+|-h||print help'
+
+# Sets REPLY to the kind of a word after a command.
+_consentctl_kind() {
+  local place word kind text
+  while IFS='|' read -r place word kind text; do
+    if [[ $word == "$2" && ( $place == "$1" || ( -z $place && $2 == -* ) ) ]]; then
+      REPLY=$kind
+      return 0
+    fi
+  done <<< "$_consentctl_table"
+  return 1
+}
+# Sets at to the command of the words before the cursor, and REPLY to the kind of the next word, if it is a value.
+_consentctl_walk() {
+  local word
+  at='' REPLY=''
+  for word in "$@"; do
+    if [[ -n $REPLY ]]; then
+      REPLY=''
+    elif _consentctl_kind "$at" "$word" && [[ $REPLY == '='* ]]; then
+      at=${REPLY#'='} REPLY=''
+    fi
   done
-  case "$at $previous" in
-      'create --site'|'import --site'|'list --site'|'check --site'|'stats --site'|'notices list --site'|'notices show --site'|'notices publish --site'|'notices diff --site'|'notices who --site'|'auth login --site') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'create --subject'|'create --pref'|'create --preferences'|'create --consent-id'|'create --policy-version'|'create --ip-address'|'create --user-agent'|'create --notice-locale'|'create --format'|'create --true'|'create --false'|'create --concurrency'|'create --max-errors'|'import --policy-version'|'import --timezone'|'import --confirm'|'list --subject'|'list --from'|'list --to'|'list --limit'|'list --consent-id'|'list --at'|'list --expiring'|'list --cursor'|'list --max-requests'|'list --concurrency'|'get --at'|'update --pref'|'update --preferences'|'update --where'|'update --confirm'|'update --format'|'update --true'|'update --false'|'update --concurrency'|'update --max-errors'|'rm --confirm'|'rm --format'|'rm --true'|'rm --false'|'rm --concurrency'|'rm --max-errors'|'check --purpose'|'check --at'|'stats --from'|'stats --to'|'stats --email'|'subject find --also'|'subject export --also'|'subject erase --also'|'subject erase --ticket'|'subject erase --reason'|'subject erase --received'|'subject erase --repeat-since'|'subject erase --confirm'|'subject purge --confirm'|'subject verify --subject'|'subject receipts --subject'|'subject receipts --ticket'|'subject receipts --format'|'requests list --assignee'|'requests list --subject'|'requests next --assignee'|'requests add --received'|'requests add --also'|'requests add --assignee'|'requests update --assignee'|'requests update --received'|'requests update --subject'|'requests extend --reason'|'requests close --reason'|'requests close --confirm'|'requests report --from'|'requests report --to'|'requests report --format'|'evidence --subject'|'sites list --email'|'sites create --name'|'sites create --policy-version'|'sites create --origin'|'sites create --retention-days'|'sites create --email'|'sites update --name'|'sites update --policy-version'|'sites update --origin'|'sites update --add-origin'|'sites update --remove-origin'|'sites update --retention-days'|'sites update --email'|'sites rotate-token --overlap'|'sites rotate-token --email'|'sites archive --email'|'sites snippet --site-token'|'sites snippet --email'|'notices list --email'|'notices show --lang'|'notices show --at'|'notices show --email'|'notices publish --lang'|'notices publish --purpose'|'notices publish --purpose-iri'|'notices publish --controller'|'notices publish --valid-for'|'notices publish --effective-from'|'notices publish --policy-version'|'notices publish --email'|'notices diff --lang'|'notices diff --email'|'notices who --version'|'notices who --cursor'|'keys list --email'|'keys create --name'|'keys create --scope'|'keys create --expires'|'keys create --email'|'keys revoke --confirm'|'keys revoke --email'|'audit list --actor'|'audit list --target'|'audit list --from'|'audit list --to'|'audit list --limit'|'usage --email'|'auth login --email'|'auth login --key-name'|'auth login --scope'|'serve --host'|'serve --port'|'serve --database-url'|'admin account create --email'|'admin account create --site'|'admin account create --plan'|'admin account create --monthly-quota'|'admin account create --database-url'|'admin account list --database-url'|'admin account quota --database-url'|'admin verify --account'|'admin verify --database-url'|'admin checkpoint --account'|'admin checkpoint --database-url'|'admin signing-key revoke --reason'|'admin signing-key revoke --database-url'|'admin signing-key restart --database-url'|'admin user add --email'|'admin user add --account'|'admin user add --database-url'|'admin user list --account'|'admin user list --database-url'|'admin user remove --email'|'admin user remove --database-url'|'admin user password --email'|'admin user password --database-url'|'admin purge --older-than'|'admin purge --database-url'|'admin purge --confirm'|'admin export --database-url'|'admin import --database-url'|*' --columns'|*' --base-url'|*' --timeout'|*' --max-wait') return ;;
-      'create --file'|'create --map'|'create --failed-out'|'create --map-init'|'import --map'|'import --map-out'|'import --refused-out'|'import --failed-out'|'import --receipt-out'|'update --file'|'update --map'|'update --failed-out'|'rm --file'|'rm --map'|'rm --failed-out'|'history --checkpoint'|'subject erase --export-first'|'subject erase --plan-out'|'subject erase --apply'|'subject erase --file'|'subject verify --certificate-out'|'subject verify --public-key'|'requests update --receipt'|'verify --keys'|'verify --public-key'|'notices publish --file'|'serve --data-dir'|'admin account create --data-dir'|'admin account list --data-dir'|'admin account quota --data-dir'|'admin verify --checkpoint'|'admin verify --tsa-ca'|'admin verify --data-dir'|'admin checkpoint --file'|'admin checkpoint --data-dir'|'admin signing-key revoke --data-dir'|'admin signing-key restart --data-dir'|'admin user add --data-dir'|'admin user list --data-dir'|'admin user remove --data-dir'|'admin user password --data-dir'|'admin purge --data-dir'|'admin export --data-dir'|'admin import --data-dir'|*' --out'|*' --ca-file') compopt -o default 2> /dev/null; return ;;
-      'create --resume'|'import --resume'|'update --resume'|'rm --resume') words=$(consentctl completion values imports 2> /dev/null); [[ $words ]] || return ;;
-      'import --from') words=$'usercentrics\niubenda\ndidomi\ncookie-script\ncommanders-act\nconsenti\nc15t\nklaro\ncsv' ;;
-      'stats --by') words=$'day\nweek\nmonth\nsite\npolicy\ncountry\npreference' ;;
-      'subject find --request'|'subject export --request'|'subject erase --request') words=$(consentctl completion values tickets 2> /dev/null); [[ $words ]] || return ;;
-      'requests list --kind'|'requests add --kind'|'requests update --kind') words=$'access\nerasure\nrectification\nobjection' ;;
-      'requests close --outcome') words=$'done\nrefused\nwithdrawn' ;;
-      'sites snippet --for') words=$'cookieconsent\nklaro\nosano\ntarteaucitron\nc15t' ;;
-      'audit list --action') words=$'account_created\nsite_created\nsite_updated\nsite_token_rotated\nkey_created\nkey_revoked\nuser_added\nuser_removed\npassword_changed\nquota_changed\nnotice_published\nrecords_purged\nimported' ;;
-      'admin user add --role') words=$'owner\nreader' ;;
-      *' --output'|*' -o') words=$'table\ntsv\njson\nndjson\ncsv\nyaml\nid\nwide' ;;
-      *' --profile'|*' -p') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
-      *' --color') words=$'auto\nalways\nnever' ;;
+}
+_consentctl() {
+  local at REPLY place word kind text lines='' current=${COMP_WORDS[COMP_CWORD]}
+  local -a before=()
+  # To bash the sign in --output=json is a word of its own.
+  [[ $current != = ]] || current=''
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do [[ $word == = ]] || before+=("$word"); done
+  _consentctl_walk "${before[@]}"
+  [[ -n $REPLY || $current == -* ]] || _consentctl_kind "$at" '<'
+  case $REPLY in
+    files) compopt -o default 2> /dev/null; return ;;
+    none) return ;;
+    @*) lines=$(consentctl completion values "${REPLY#@}" 2> /dev/null) ;;
+    :*) lines=${REPLY#:}; lines=${lines// /$'\n'} ;;
+    *)
+      while IFS='|' read -r place word kind text; do
+        [[ $place == "$at" || ( -z $place && $word == -* ) ]] || continue
+        [[ $word != '<' && ( $current == -* || $word != -* ) ]] && lines+=$word$'\n'
+      done <<< "$_consentctl_table" ;;
   esac
-  if [[ -z $words && $current != -* ]]; then
-    case $at in
-      'import'|'verify'|'admin export'|'admin import') compopt -o default 2> /dev/null; return ;;
-      'subject purge'|'subject verify'|'subject receipts') words=$(consentctl completion values receipts 2> /dev/null); [[ $words ]] || return ;;
-      'subject resume') words=$(consentctl completion values erasures 2> /dev/null); [[ $words ]] || return ;;
-      'requests show'|'requests add'|'requests update'|'requests extend'|'requests close') words=$(consentctl completion values tickets 2> /dev/null); [[ $words ]] || return ;;
-      'sites update'|'sites rotate-token'|'sites archive'|'sites snippet') words=$(consentctl completion values sites 2> /dev/null); [[ $words ]] || return ;;
-      'config get'|'config set'|'config unset') words=$(consentctl completion values settings 2> /dev/null); [[ $words ]] || return ;;
-      'config remove') words=$(consentctl completion values profiles 2> /dev/null); [[ $words ]] || return ;;
-      'completion install') words=$'bash\nzsh\nfish\npowershell' ;;
-      'completion values') words=$'profiles\nsites\nsettings\nimports\nerasures\nreceipts\ntickets' ;;
-      'help') words=$'output\nexit-codes\nenvironment\nfiles\nerasure\ncreate\nimport\nlist\nget\nupdate\nrm\nrestore\nhistory\ncheck\nstats\nsubject\nrequests\nreceipt\nevidence\nverify\nsites\nnotices\nkeys\naudit\nusage\nauth\nconfig\ndoctor\nserve\nadmin\ncompletion\nhelp\noptions\ncommands' ;;
-    esac
-  fi
-  case $at in
-    '') commands='create import list ls get update rm delete restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands' flags='' ;;
-    'create') commands='' flags='--site --subject --accepted --refused --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --map-init --no-batch --dry-run' ;;
-    'import') commands='' flags='--from --site --dry-run --map --map-out --policy-version --timezone --csv-unguard --refused-out --failed-out --receipt-out --resume --ignore-quota --allow-empty --yes -y --confirm' ;;
-    'list') commands='' flags='--site --subject --accepted --refused --from --to --limit --all --count --include-deleted --consent-id --imported --witnessed --at --expiring --expired --cursor --max-requests --concurrency' ;;
-    'get') commands='' flags='--include-deleted --at' ;;
-    'update') commands='' flags='--accepted --refused --pref --preferences --replace-preferences --where --yes -y --confirm --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --dry-run' ;;
-    'rm') commands='' flags='--yes -y --confirm --ignore-missing --file --format --map --true --false --csv-unguard --concurrency --max-errors --fail-fast --failed-out --resume --ignore-quota --allow-empty --dry-run' ;;
-    'restore') commands='' flags='--dry-run --despite-erasure' ;;
-    'history') commands='' flags='--verify --checkpoint' ;;
-    'check') commands='' flags='--purpose --site --at --only-witnessed' ;;
-    'stats') commands='' flags='--site --from --to --by --exact --email --password-stdin' ;;
-    'subject') commands='find export erase purge resume verify receipts keys' flags='' ;;
-    'subject find') commands='' flags='--also --request --all-profiles --like' ;;
-    'subject export') commands='' flags='--also --request' ;;
-    'subject erase') commands='' flags='--also --request --ticket --reason --received --export-first --plan-out --apply --dry-run --file --repeat-since --one-person --show-subject --yes -y --confirm' ;;
-    'subject purge') commands='' flags='--dry-run --yes -y --confirm' ;;
-    'subject resume') commands='' flags='' ;;
-    'subject verify') commands='' flags='--live --purged --certificate-out --subject --public-key' ;;
-    'subject receipts') commands='' flags='--subject --ticket --format' ;;
-    'subject keys') commands='show' flags='' ;;
-    'subject keys show') commands='' flags='' ;;
-    'requests') commands='list next show add update extend close report' flags='' ;;
-    'requests list') commands='' flags='--check --closed --all --assignee --kind --subject' ;;
-    'requests next') commands='' flags='--assignee' ;;
-    'requests show') commands='' flags='--history' ;;
-    'requests add') commands='' flags='--kind --received --also --assignee' ;;
-    'requests update') commands='' flags='--assignee --unassign --kind --received --subject --receipt' ;;
-    'requests extend') commands='' flags='--reason' ;;
-    'requests close') commands='' flags='--outcome --reason --yes -y --confirm' ;;
-    'requests report') commands='' flags='--from --to --format' ;;
-    'receipt') commands='' flags='' ;;
-    'evidence') commands='' flags='--subject' ;;
-    'verify') commands='' flags='--keys --public-key --live' ;;
-    'sites') commands='list create update rotate-token archive snippet' flags='' ;;
-    'sites list') commands='' flags='--archived --email --password-stdin' ;;
-    'sites create') commands='' flags='--dry-run --name --policy-version --origin --retention-days --strict-notices --no-strict-notices --allow-duplicate --email --password-stdin' ;;
-    'sites update') commands='' flags='--dry-run --name --policy-version --origin --add-origin --remove-origin --clear-origins --retention-days --clear-retention --strict-notices --no-strict-notices --allow-duplicate --email --password-stdin' ;;
-    'sites rotate-token') commands='' flags='--dry-run --overlap --yes -y --email --password-stdin' ;;
-    'sites archive') commands='' flags='--undo --allow-duplicate --yes -y --email --password-stdin' ;;
-    'sites snippet') commands='' flags='--for --site-token --email --password-stdin' ;;
-    'notices') commands='list show publish diff who' flags='' ;;
-    'notices list') commands='' flags='--site --email --password-stdin' ;;
-    'notices show') commands='' flags='--site --lang --at --email --password-stdin' ;;
-    'notices publish') commands='' flags='--site --file --lang --purpose --purpose-iri --controller --valid-for --renewal --no-renewal --effective-from --policy-version --draft --yes -y --dry-run --email --password-stdin' ;;
-    'notices diff') commands='' flags='--site --lang --email --password-stdin' ;;
-    'notices who') commands='' flags='--version --site --cursor' ;;
-    'keys') commands='list create revoke' flags='' ;;
-    'keys list') commands='' flags='--email --password-stdin' ;;
-    'keys create') commands='' flags='--name --scope --expires --dry-run --email --password-stdin' ;;
-    'keys revoke') commands='' flags='--yes -y --confirm --dry-run --email --password-stdin' ;;
-    'audit') commands='list' flags='' ;;
-    'audit list') commands='' flags='--actor --action --target --from --to --limit' ;;
-    'usage') commands='' flags='--email --password-stdin' ;;
-    'auth') commands='login logout token status' flags='' ;;
-    'auth login') commands='' flags='--with-key --email --password-stdin --site --key-name --scope' ;;
-    'auth logout') commands='' flags='' ;;
-    'auth token') commands='' flags='' ;;
-    'auth status') commands='' flags='' ;;
-    'config') commands='list get set unset path profiles remove' flags='' ;;
-    'config list') commands='' flags='' ;;
-    'config get') commands='' flags='' ;;
-    'config set') commands='' flags='' ;;
-    'config unset') commands='' flags='' ;;
-    'config path') commands='' flags='' ;;
-    'config profiles') commands='' flags='' ;;
-    'config remove') commands='' flags='' ;;
-    'doctor') commands='' flags='' ;;
-    'serve') commands='' flags='--host --port --database-url --data-dir --quickstart' ;;
-    'admin') commands='account verify checkpoint signing-key user purge export import' flags='' ;;
-    'admin account') commands='create list quota' flags='' ;;
-    'admin account create') commands='' flags='--email --site --plan --monthly-quota --password-stdin --database-url --data-dir' ;;
-    'admin account list') commands='' flags='--database-url --data-dir' ;;
-    'admin account quota') commands='' flags='--database-url --data-dir' ;;
-    'admin verify') commands='' flags='--account --checkpoint --tsa-ca --database-url --data-dir' ;;
-    'admin checkpoint') commands='' flags='--file --account --database-url --data-dir' ;;
-    'admin signing-key') commands='revoke restart' flags='' ;;
-    'admin signing-key revoke') commands='' flags='--reason --database-url --data-dir' ;;
-    'admin signing-key restart') commands='' flags='--database-url --data-dir' ;;
-    'admin user') commands='add list remove password' flags='' ;;
-    'admin user add') commands='' flags='--email --role --account --password-stdin --database-url --data-dir' ;;
-    'admin user list') commands='' flags='--account --database-url --data-dir' ;;
-    'admin user remove') commands='' flags='--email --keep-keys --yes -y --database-url --data-dir' ;;
-    'admin user password') commands='' flags='--email --password-stdin --database-url --data-dir' ;;
-    'admin purge') commands='' flags='--older-than --dry-run --database-url --data-dir --yes -y --confirm' ;;
-    'admin export') commands='' flags='--force --database-url --data-dir' ;;
-    'admin import') commands='' flags='--database-url --data-dir' ;;
-    'completion') commands='bash zsh fish powershell install values' flags='' ;;
-    'completion bash') commands='' flags='' ;;
-    'completion zsh') commands='' flags='' ;;
-    'completion fish') commands='' flags='' ;;
-    'completion powershell') commands='' flags='' ;;
-    'completion install') commands='' flags='--yes -y' ;;
-    'completion values') commands='' flags='' ;;
-    'help') commands='' flags='' ;;
-    'options') commands='' flags='' ;;
-    'commands') commands='' flags='' ;;
-  esac
-  if [[ -z $words ]]; then
-    [[ $current == -* ]] && words="$flags --version -V --output -o --json --quiet -q --header --columns --no-truncate --no-csv-guard --excel --out --force --pager --profile -p --base-url --color --timeout --max-wait --ca-file --verbose --debug --help -h" || words=$commands
-    words=${words// /$'\n'}
-  fi
   # Not compgen -W, which evaluates what stands in its words.
   COMPREPLY=()
-  while IFS= read -r i; do
-    [[ -n $i && $i == "$current"* ]] || continue
-    [[ $i != *' '* ]] || printf -v i '%q' "$i"
-    COMPREPLY+=("$i")
-  done <<< "$words"
+  while IFS= read -r word; do
+    [[ -n $word && $word == "$current"* ]] || continue
+    [[ $word != *' '* ]] || printf -v word '%q' "$word"
+    COMPREPLY+=("$word")
+  done <<< "$lines"
 }
 complete -F _consentctl consentctl

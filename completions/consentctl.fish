@@ -1,691 +1,543 @@
-# fish completions for consentctl. Made from its commands: see "consentctl completion --help".
-function __consentctl_at
+# Completions for consentctl. Made from its commands: see "consentctl completion --help".
+set -g __consentctl_table \
+    'create|--site|@sites|site of the record, by name or id' \
+    'create|--subject|none|identifier of the data subject' \
+    'create|--accepted||the subject accepted' \
+    'create|--refused||the subject refused' \
+    'create|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)' \
+    'create|--preferences|none|all preferences as a JSON object, from a file or standard input' \
+    'create|--consent-id|none|your own label for the record' \
+    'create|--policy-version|none|policy version (the site’s current one)' \
+    'create|--ip-address|none|IP address of the subject; stored, but never shown again' \
+    'create|--user-agent|none|user agent of the subject’s browser' \
+    'create|--notice-locale|none|language of the notice that was shown, such as de' \
+    'create|--file|files|create a record for each line of a file, or of standard input' \
+    'create|--format|none|format of the lines (by the file name, else ndjson)' \
+    'create|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status' \
+    'create|--true|none|words that mean yes, comma-separated, besides the common ones' \
+    'create|--false|none|words that mean no' \
+    'create|--csv-unguard||remove the \' that guards cells beginning with = + - @ in CSV' \
+    'create|--concurrency|none|concurrent requests, 1 to 64 (8)' \
+    'create|--max-errors|none|stop when n lines have failed' \
+    'create|--fail-fast||stop at the first line that fails' \
+    'create|--failed-out|files|write the lines that failed to a new file, unchanged' \
+    'create|--resume|@imports|resume an import that was stopped' \
+    'create|--ignore-quota||start even if the monthly quota is too small' \
+    'create|--allow-empty||accept an empty file' \
+    'create|--map-init|files|write a map of the columns to a new file, to edit; nothing is sent' \
+    'create|--no-batch||send each line in its own request, even if batches are possible' \
+    'create|--dry-run||send nothing: print the request, or check every line of a file' \
+    'import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv|the tool that wrote the files, or csv' \
+    'import|--site|@sites|site of the records, by name or id' \
+    'import|--dry-run||send no record: print each value and its meaning, and check the instance' \
+    'import|--map|files|a JSON file that says what the columns and values mean' \
+    'import|--map-out|files|write a map to edit, of undecided values or of a CSV, to a new file' \
+    'import|--policy-version|none|policy version that all answers are about' \
+    'import|--timezone|none|time zone of local times, such as Europe/Berlin' \
+    'import|--csv-unguard||remove the \' that guards cells beginning with = + - @ in CSV' \
+    'import|--refused-out|files|write a list of rejected rows to a new file' \
+    'import|--failed-out|files|write the records that the instance rejected to a new file' \
+    'import|--receipt-out|files|write a copy of the receipt to a new file' \
+    'import|--resume|@imports|resume an import that was stopped' \
+    'import|--ignore-quota||start even if the monthly quota is too small' \
+    'import|--allow-empty||accept files without a row' \
+    'import|--yes||skip the confirmation prompt' \
+    'import|-y||skip the confirmation prompt' \
+    'import|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'import|<|files|' \
+    'list|--site|@sites|only records of this site, by its name or id' \
+    'list|--subject|none|only records of this data subject' \
+    'list|--accepted||only accepted records' \
+    'list|--refused||only records that are not accepted' \
+    'list|--from|none|created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago' \
+    'list|--to|none|created at this time or earlier; a date includes its whole day' \
+    'list|--limit|none|list at most n records (on a terminal 50 unless --all)' \
+    'list|--all||list every record, on a terminal too' \
+    'list|--count||print only the number of records' \
+    'list|--include-deleted||include deleted records' \
+    'list|--consent-id|none|only records with this label' \
+    'list|--imported||only imported records; tables show when and where their persons answered' \
+    'list|--witnessed||only records that were not imported' \
+    'list|--at|none|show records as they were at this time; needs --subject or --consent-id' \
+    'list|--expiring|none|accepted records that expire within this time (30d, 4w, P1M), soonest first' \
+    'list|--expired||accepted records that have expired' \
+    'list|--cursor|none|continue where an earlier list ended' \
+    'list|--max-requests|none|send at most n requests' \
+    'list|--concurrency|none|concurrent page requests, 1 to 64; with 1, each page waits for the one before' \
+    'get|--include-deleted||also show deleted records' \
+    'get|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago' \
+    'update|--accepted||the subject accepted' \
+    'update|--refused||the subject refused' \
+    'update|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)' \
+    'update|--preferences|none|all preferences as a JSON object, from a file or standard input' \
+    'update|--replace-preferences||remove preferences that are not given' \
+    'update|--where|none|change every record that matches these filters of list' \
+    'update|--yes||skip the confirmation prompt' \
+    'update|-y||skip the confirmation prompt' \
+    'update|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'update|--file|files|change a record for each line of a file' \
+    'update|--format|none|format of the lines (by the file name, else ndjson)' \
+    'update|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status' \
+    'update|--true|none|words that mean yes, comma-separated, besides the common ones' \
+    'update|--false|none|words that mean no' \
+    'update|--csv-unguard||remove the \' that guards cells beginning with = + - @ in CSV' \
+    'update|--concurrency|none|concurrent requests, 1 to 64 (8)' \
+    'update|--max-errors|none|stop when n lines have failed' \
+    'update|--fail-fast||stop at the first line that fails' \
+    'update|--failed-out|files|write the lines that failed to a new file, unchanged' \
+    'update|--resume|@imports|resume changes that were stopped' \
+    'update|--ignore-quota||start even if the monthly quota is too small' \
+    'update|--allow-empty||accept an empty file' \
+    'update|--dry-run||send nothing: print each request, or check every line of a file' \
+    'rm|--yes||skip the confirmation prompt' \
+    'rm|-y||skip the confirmation prompt' \
+    'rm|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'rm|--ignore-missing||skip ids without a record' \
+    'rm|--file|files|delete the records whose ids are in a file' \
+    'rm|--format|none|format of the lines (by the file name, else ndjson)' \
+    'rm|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status' \
+    'rm|--true|none|words that mean yes, comma-separated, besides the common ones' \
+    'rm|--false|none|words that mean no' \
+    'rm|--csv-unguard||remove the \' that guards cells beginning with = + - @ in CSV' \
+    'rm|--concurrency|none|concurrent requests, 1 to 64 (8)' \
+    'rm|--max-errors|none|stop when n lines have failed' \
+    'rm|--fail-fast||stop at the first line that fails' \
+    'rm|--failed-out|files|write the lines that failed to a new file, unchanged' \
+    'rm|--resume|@imports|resume deletions that were stopped' \
+    'rm|--ignore-quota||start even if the monthly quota is too small' \
+    'rm|--allow-empty||accept an empty file' \
+    'rm|--dry-run||send nothing: print each request, or check every line of a file' \
+    'restore|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'restore|--despite-erasure||also restore records that an erasure request covers' \
+    'history|--verify||verify the history of each record instead of showing it' \
+    'history|--checkpoint|files|with --verify, also prove that the log of a saved checkpoint includes it' \
+    'check|--purpose|none|the purpose: a key of the preferences, such as marketing' \
+    'check|--site|@sites|only records of this site' \
+    'check|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago' \
+    'check|--only-witnessed||ignore imported answers' \
+    'stats|--site|@sites|only records of this site' \
+    'stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago' \
+    'stats|--to|none|created on this day (UTC) or earlier' \
+    'stats|--by|:day week month site policy country preference|a row for each of these' \
+    'stats|--exact||also show groups of fewer than ten persons' \
+    'stats|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'stats|--password-stdin||read the password from standard input instead of prompting' \
+    'subject|find|=subject find|List all records of a person' \
+    'subject|export|=subject export|Export the records and history of a person to a file' \
+    'subject|erase|=subject erase|Delete all records of a person and sign a receipt' \
+    'subject|purge|=subject purge|Purge what an erasure deleted now, and sign a receipt' \
+    'subject|resume|=subject resume|Resume an interrupted erasure' \
+    'subject|verify|=subject verify|Verify a receipt, its chain, and that its records are deleted' \
+    'subject|receipts|=subject receipts|List erasure receipts, or print one' \
+    'subject|keys|=subject keys|Show the key that signs receipts' \
+    'subject find|--also|none|another identifier of the same person; repeatable' \
+    'subject find|--request|@tickets|take the identifiers from this request of the register' \
+    'subject find|--all-profiles||search every stored instance, each with its own key' \
+    'subject find|--like||also find identifiers that differ only in case, surrounding blanks or Unicode form' \
+    'subject export|--also|none|another identifier of the same person; repeatable' \
+    'subject export|--request|@tickets|take the identifiers from this request of the register' \
+    'subject erase|--also|none|another identifier of the same person; repeatable' \
+    'subject erase|--request|@tickets|take the identifiers from this request of the register' \
+    'subject erase|--ticket|none|the request that this answers; required without --request' \
+    'subject erase|--reason|none|a reason for the receipt' \
+    'subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date' \
+    'subject erase|--export-first|files|export the records to a new file before deleting them' \
+    'subject erase|--plan-out|files|write the plan to a new file and stop' \
+    'subject erase|--apply|files|carry out a plan if nothing has changed since it was written' \
+    'subject erase|--dry-run||show what would be deleted and stop' \
+    'subject erase|--file|files|erase the people of a CSV, one a line' \
+    'subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken' \
+    'subject erase|--one-person||with -, allows more than 20 identifiers' \
+    'subject erase|--show-subject||write the identifier in clear text into the receipt' \
+    'subject erase|--yes||skip the confirmation prompt' \
+    'subject erase|-y||skip the confirmation prompt' \
+    'subject erase|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'subject purge|--dry-run||show what would be purged, and purge nothing' \
+    'subject purge|--yes||skip the confirmation prompt' \
+    'subject purge|-y||skip the confirmation prompt' \
+    'subject purge|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'subject purge|<|@receipts|' \
+    'subject resume|<|@erasures|' \
+    'subject verify|--live||check that the instance shows each of its records as deleted' \
+    'subject verify|--purged||request a certificate that the personal data of its records is purged' \
+    'subject verify|--certificate-out|files|write that certificate to a new file' \
+    'subject verify|--subject|none|check that it is about this data subject; with --live, that none is left' \
+    'subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own' \
+    'subject verify|<|@receipts|' \
+    'subject receipts|--subject|none|only receipts about this data subject' \
+    'subject receipts|--ticket|none|only receipts for this ticket' \
+    'subject receipts|--format|none|print its exact bytes (json) or a Markdown page (md)' \
+    'subject receipts|<|@receipts|' \
+    'subject keys|show|=subject keys show|Print the public key for verifying receipts' \
+    'requests|list|=requests list|List open requests, the most urgent first' \
+    'requests|next|=requests next|Show the request to answer now' \
+    'requests|show|=requests show|Show a request, or its history' \
+    'requests|add|=requests add|Enter a request into the register' \
+    'requests|update|=requests update|Assign or correct an open request' \
+    'requests|extend|=requests extend|Extend the period to answer a request by two months' \
+    'requests|close|=requests close|Close a request and remove its identifiers' \
+    'requests|report|=requests report|Report how many requests were answered, how fast, and which late' \
+    'requests list|--check||list only overdue requests, and exit with 8 if there is one' \
+    'requests list|--closed||list closed requests instead of open ones' \
+    'requests list|--all||list open and closed requests' \
+    'requests list|--assignee|none|only requests assigned to NAME' \
+    'requests list|--kind|:access erasure rectification objection|only those of a kind' \
+    'requests list|--subject|none|only requests of this data subject; closed ones match by HMAC' \
+    'requests next|--assignee|none|only requests assigned to NAME' \
+    'requests show|--history||show the audit entries instead: who changed what, when' \
+    'requests show|<|@tickets|' \
+    'requests add|--kind|:access erasure rectification objection|what is requested' \
+    'requests add|--received|none|when it was received, such as 2026-01-31 (today)' \
+    'requests add|--also|none|another identifier of the same person; repeatable' \
+    'requests add|--assignee|none|person who handles the request' \
+    'requests add|<|@tickets|' \
+    'requests update|--assignee|none|person who handles the request from now on' \
+    'requests update|--unassign||remove the assignee' \
+    'requests update|--kind|:access erasure rectification objection|what is requested' \
+    'requests update|--received|none|when it was received; recalculates the due date' \
+    'requests update|--subject|none|replace the identifiers; repeatable, - for stdin' \
+    'requests update|--receipt|files|add the digest of an erasure receipt or an export manifest' \
+    'requests update|<|@tickets|' \
+    'requests extend|--reason|none|why one month is not enough; names no person' \
+    'requests extend|<|@tickets|' \
+    'requests close|--outcome|:done refused withdrawn|how it ended' \
+    'requests close|--reason|none|why it was refused or late; must not name a person' \
+    'requests close|--yes||skip the confirmation prompt' \
+    'requests close|-y||skip the confirmation prompt' \
+    'requests close|--confirm|none|skip the prompt, but only if exactly n requests match' \
+    'requests close|<|@tickets|' \
+    'requests report|--from|none|first day of receipt, such as 2026-01-01 (January 1 of this year)' \
+    'requests report|--to|none|last day of receipt (today)' \
+    'requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)' \
+    'evidence|--subject|none|all records of a data subject, each in a folder named by its id' \
+    'verify|--keys|files|verify with the keys in this JWK set, as a service publishes it' \
+    'verify|--public-key|files|verify with this public key in PEM' \
+    'verify|--live||verify with the instance’s current keys and log' \
+    'verify|<|files|' \
+    'sites|list|=sites list|List sites, newest first' \
+    'sites|create|=sites create|Create a site and its token' \
+    'sites|update|=sites update|Change the name, policy version, origins or rules of a site' \
+    'sites|rotate-token|=sites rotate-token|Issue a new token for a site' \
+    'sites|archive|=sites archive|End the use of a site, or begin it again' \
+    'sites|snippet|=sites snippet|Print a script that records the choices of a banner' \
+    'sites list|--archived||list archived sites too' \
+    'sites list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites list|--password-stdin||read the password from standard input instead of prompting' \
+    'sites create|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'sites create|--name|none|name of the site' \
+    'sites create|--policy-version|none|current policy version (1)' \
+    'sites create|--origin|none|origin allowed to show its banner, such as https://shop.example; repeatable' \
+    'sites create|--retention-days|none|delete records unchanged for this many days (never)' \
+    'sites create|--strict-notices||reject a consent to a policy version without a published notice' \
+    'sites create|--no-strict-notices||accept such a consent (the default)' \
+    'sites create|--allow-duplicate||create it even if another site has the name' \
+    'sites create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites create|--password-stdin||read the password from standard input instead of prompting' \
+    'sites update|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'sites update|--name|none|new name' \
+    'sites update|--policy-version|none|policy version of new records' \
+    'sites update|--origin|none|replace the allowed origins; repeatable' \
+    'sites update|--add-origin|none|add an allowed origin; repeatable' \
+    'sites update|--remove-origin|none|remove an allowed origin; repeatable' \
+    'sites update|--clear-origins||remove all allowed origins' \
+    'sites update|--retention-days|none|delete records unchanged for this many days' \
+    'sites update|--clear-retention||keep records indefinitely' \
+    'sites update|--strict-notices||reject a consent to a policy version without a published notice' \
+    'sites update|--no-strict-notices||take it' \
+    'sites update|--allow-duplicate||with --name: even if another site has the name' \
+    'sites update|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites update|--password-stdin||read the password from standard input instead of prompting' \
+    'sites update|<|@sites|' \
+    'sites rotate-token|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'sites rotate-token|--overlap|none|hours until older tokens expire (24); 0 ends them at once' \
+    'sites rotate-token|--yes||with --overlap 0: skip the confirmation prompt' \
+    'sites rotate-token|-y||with --overlap 0: skip the confirmation prompt' \
+    'sites rotate-token|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites rotate-token|--password-stdin||read the password from standard input instead of prompting' \
+    'sites rotate-token|<|@sites|' \
+    'sites archive|--undo||restore an archived site with its tokens' \
+    'sites archive|--allow-duplicate||with --undo: even if another site has the name' \
+    'sites archive|--yes||skip the confirmation prompt' \
+    'sites archive|-y||skip the confirmation prompt' \
+    'sites archive|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites archive|--password-stdin||read the password from standard input instead of prompting' \
+    'sites archive|<|@sites|' \
+    'sites snippet|--for|:cookieconsent klaro osano tarteaucitron c15t|the banner of the pages' \
+    'sites snippet|--site-token|none|token of the site, st-… (public)' \
+    'sites snippet|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'sites snippet|--password-stdin||read the password from standard input instead of prompting' \
+    'sites snippet|<|@sites|' \
+    'notices|list|=notices list|List the notices of a site, newest version first' \
+    'notices|show|=notices show|Print a text of a notice, exactly as it was published' \
+    'notices|publish|=notices publish|Publish the texts of a policy version' \
+    'notices|diff|=notices diff|Compare the texts of two versions' \
+    'notices|who|=notices who|List who agreed to a policy version and to nothing newer' \
+    'notices list|--site|@sites|name or id of the site (the profile’s site)' \
+    'notices list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'notices list|--password-stdin||read the password from standard input instead of prompting' \
+    'notices show|--site|@sites|name or id of the site (the profile’s site)' \
+    'notices show|--lang|none|the language, if there are several' \
+    'notices show|--at|none|the version that was in effect then, instead of a version' \
+    'notices show|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'notices show|--password-stdin||read the password from standard input instead of prompting' \
+    'notices publish|--site|@sites|name or id of the site (the profile’s site)' \
+    'notices publish|--file|files|a text: .txt, .md, .html or .pdf; repeatable' \
+    'notices publish|--lang|none|language of a file not named like policy.de.md; once for each file' \
+    'notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable' \
+    'notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable' \
+    'notices publish|--controller|none|name and contact details of the data controller' \
+    'notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as the version before)' \
+    'notices publish|--renewal||invalidate consents to earlier versions' \
+    'notices publish|--no-renewal||keep consents to earlier versions valid (the default)' \
+    'notices publish|--effective-from|none|when it takes effect (at once)' \
+    'notices publish|--policy-version|none|the policy version (the next one)' \
+    'notices publish|--draft||upload everything without publishing' \
+    'notices publish|--yes||skip the confirmation prompt' \
+    'notices publish|-y||skip the confirmation prompt' \
+    'notices publish|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'notices publish|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'notices publish|--password-stdin||read the password from standard input instead of prompting' \
+    'notices diff|--site|@sites|name or id of the site (the profile’s site)' \
+    'notices diff|--lang|none|compare only the text in this language' \
+    'notices diff|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'notices diff|--password-stdin||read the password from standard input instead of prompting' \
+    'notices who|--version|none|the policy version' \
+    'notices who|--site|@sites|id or name of the site' \
+    'notices who|--cursor|none|continue a list that ended early' \
+    'keys|list|=keys list|List API keys, newest first' \
+    'keys|create|=keys create|Create an API key' \
+    'keys|revoke|=keys revoke|Revoke API keys' \
+    'keys list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'keys list|--password-stdin||read the password from standard input instead of prompting' \
+    'keys create|--name|none|name of the key' \
+    'keys create|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)' \
+    'keys create|--expires|none|expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)' \
+    'keys create|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'keys create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'keys create|--password-stdin||read the password from standard input instead of prompting' \
+    'keys revoke|--yes||skip the confirmation prompt' \
+    'keys revoke|-y||skip the confirmation prompt' \
+    'keys revoke|--confirm|none|skip the prompt, but only if exactly n keys match' \
+    'keys revoke|--dry-run||print the method, URL and body of each request instead of sending it' \
+    'keys revoke|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'keys revoke|--password-stdin||read the password from standard input instead of prompting' \
+    'audit|list|=audit list|List the changes of settings, newest first' \
+    'audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system' \
+    'audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported|only changes of a kind' \
+    'audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, account' \
+    'audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago' \
+    'audit list|--to|none|made at this time or earlier; a date includes its whole day' \
+    'audit list|--limit|none|list at most n entries' \
+    'usage|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
+    'usage|--password-stdin||read the password from standard input instead of prompting' \
+    'auth|login|=auth login|Store an API key in a profile, or create one' \
+    'auth|logout|=auth logout|Remove the stored key of a profile' \
+    'auth|token|=auth token|Print the API key in use, for scripts' \
+    'auth|status|=auth status|Show which key is used and whether it is valid' \
+    'auth login|--with-key||read the key from standard input instead of prompting' \
+    'auth login|--email|none|sign in and create a key instead of prompting for one' \
+    'auth login|--password-stdin||read the password from standard input instead of prompting' \
+    'auth login|--site|@sites|default site of new records, by its name or id' \
+    'auth login|--key-name|none|name of the new key (consentctl@HOSTNAME and the time)' \
+    'auth login|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)' \
+    'config|list|=config list|List every setting and its source' \
+    'config|get|=config get|Print the value of one setting' \
+    'config|set|=config set|Change a setting of a profile' \
+    'config|unset|=config unset|Remove a setting from a profile' \
+    'config|path|=config path|Show where settings and state are stored' \
+    'config|profiles|=config profiles|List profiles (stored instances)' \
+    'config|remove|=config remove|Remove a profile and its key' \
+    'config get|<|@settings|' \
+    'config set|<|@settings|' \
+    'config unset|<|@settings|' \
+    'config remove|<|@profiles|' \
+    'serve|--host|none|address to listen on (HOST; 127.0.0.1)' \
+    'serve|--port|none|port to listen on (PORT; 8787)' \
+    'serve|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'serve|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'serve|--quickstart||on an empty database, create an account and store its key in profile "local"' \
+    'admin|account|=admin account|Manage accounts' \
+    'admin|verify|=admin verify|Verify every record, its history and the log' \
+    'admin|checkpoint|=admin checkpoint|Write a signed checkpoint of the log to a file' \
+    'admin|signing-key|=admin signing-key|Manage the keys that the server signs with' \
+    'admin|user|=admin user|Manage users' \
+    'admin|purge|=admin purge|Purge personal data of deleted records' \
+    'admin|export|=admin export|Export the whole database to a file' \
+    'admin|import|=admin import|Import an export into an empty database' \
+    'admin account|create|=admin account create|Create an account with an owner, a site and an API key' \
+    'admin account|list|=admin account list|List accounts with their quotas and usage' \
+    'admin account|quota|=admin account quota|Change the monthly quota of an account' \
+    'admin account create|--email|none|e-mail address that the owner signs in with' \
+    'admin account create|--site|none|name of the first site (default)' \
+    'admin account create|--plan|none|unlimited, free, pro (unlimited)' \
+    'admin account create|--monthly-quota|none|monthly quota of API requests, instead of the plan’s' \
+    'admin account create|--password-stdin||read the owner’s password from standard input instead of generating one' \
+    'admin account create|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin account create|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin account list|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin account list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin account quota|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin account quota|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin verify|--account|none|only this account' \
+    'admin verify|--checkpoint|files|also compare with the checkpoints in a file written by admin checkpoint' \
+    'admin verify|--tsa-ca|files|also verify the timestamps with this certificate of their authority' \
+    'admin verify|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin verify|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin checkpoint|--file|files|file to append the checkpoints to; created if missing' \
+    'admin checkpoint|--account|none|only this account' \
+    'admin checkpoint|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin checkpoint|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin signing-key|revoke|=admin signing-key revoke|Revoke a signing key' \
+    'admin signing-key|restart|=admin signing-key restart|Let a new signing key follow the newest one after its loss' \
+    'admin signing-key revoke|--reason|none|superseded or compromised' \
+    'admin signing-key revoke|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin signing-key revoke|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin signing-key restart|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin signing-key restart|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin user|add|=admin user add|Add an owner or a reader to an account' \
+    'admin user|list|=admin user list|List users with their roles' \
+    'admin user|remove|=admin user remove|Remove a user from an account' \
+    'admin user|password|=admin user password|Reset a user’s password' \
+    'admin user add|--email|none|e-mail address that the user signs in with' \
+    'admin user add|--role|:owner reader|an owner may do everything, a reader only read' \
+    'admin user add|--account|none|id of the account, or a user’s e-mail; required if there are several' \
+    'admin user add|--password-stdin||read the password from standard input instead of generating one' \
+    'admin user add|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin user add|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin user list|--account|none|only users of this account: its id, or a user’s e-mail' \
+    'admin user list|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin user list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin user remove|--email|none|e-mail address that the user signs in with' \
+    'admin user remove|--keep-keys||keep the API keys that the user created, and list them' \
+    'admin user remove|--yes||skip the confirmation prompt' \
+    'admin user remove|-y||skip the confirmation prompt' \
+    'admin user remove|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin user remove|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin user password|--email|none|e-mail address that the user signs in with' \
+    'admin user password|--password-stdin||read the new password from standard input instead of generating one' \
+    'admin user password|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin user password|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin purge|--older-than|none|days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)' \
+    'admin purge|--dry-run||count what would be purged, and change nothing' \
+    'admin purge|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin purge|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin purge|--yes||skip the confirmation prompt' \
+    'admin purge|-y||skip the confirmation prompt' \
+    'admin purge|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'admin export|--force||print it even if standard output is a terminal' \
+    'admin export|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin export|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin export|<|files|' \
+    'admin import|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
+    'admin import|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
+    'admin import|<|files|' \
+    'completion|bash|=completion bash|Print the bash completion script' \
+    'completion|zsh|=completion zsh|Print the zsh completion script' \
+    'completion|fish|=completion fish|Print the fish completion script' \
+    'completion|powershell|=completion powershell|Print the powershell completion script' \
+    'completion|install|=completion install|Install the completion script for your shell' \
+    'completion|values|=completion values|Print what local files know, for the completion scripts' \
+    'completion install|--yes||skip the confirmation prompt' \
+    'completion install|-y||skip the confirmation prompt' \
+    'completion install|<|:bash zsh fish powershell|' \
+    'completion values|<|:profiles sites settings imports erasures receipts tickets|' \
+    'help|<|:options output exit-codes environment create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|' \
+    '|create|=create|Create a consent record, or many from a file' \
+    '|import|=import|Import records and their history from other tools' \
+    '|list|=list|List records, newest first' \
+    '|ls|=list|List records, newest first' \
+    '|get|=get|Show records by id' \
+    '|update|=update|Change the acceptance or preferences of a record' \
+    '|rm|=rm|Delete records and keep their history' \
+    '|delete|=rm|Delete records and keep their history' \
+    '|restore|=restore|Restore deleted records that are not purged yet' \
+    '|history|=history|Show the audit trail of records' \
+    '|check|=check|Check if a person consents to a purpose' \
+    '|stats|=stats|Count records, persons and what they stated' \
+    '|subject|=subject|Find, export and erase the data of a person, with proof' \
+    '|requests|=requests|Keep the register of data subjects’ requests, with deadlines' \
+    '|receipt|=receipt|Print the signed receipt of a record' \
+    '|evidence|=evidence|Write a folder that proves a record without the instance' \
+    '|verify|=verify|Verify receipts, other signed documents and evidence, also offline' \
+    '|sites|=sites|Manage sites' \
+    '|notices|=notices|Publish and read what people were told' \
+    '|keys|=keys|Manage API keys' \
+    '|audit|=audit|See who changed which setting' \
+    '|usage|=usage|Show the usage of the monthly quota' \
+    '|auth|=auth|Store, check and remove API keys' \
+    '|config|=config|Show and change settings' \
+    '|doctor|=doctor|Check settings, instance and key, and suggest fixes' \
+    '|serve|=serve|Run the server' \
+    '|admin|=admin|Manage the database of a server' \
+    '|completion|=completion|Set up shell completion' \
+    '|help|=help|Show help on a command or a topic' \
+    '|commands|=commands|List every command, with flags and examples' \
+    '|--version||print the version' \
+    '|-V||print the version' \
+    '|--output|:table tsv json ndjson csv yaml id wide|output format' \
+    '|-o|:table tsv json ndjson csv yaml id wide|output format' \
+    '|--json||same as -o json; with =id,accepted: only these fields' \
+    '|--quiet||print only ids and warnings' \
+    '|-q||print only ids and warnings' \
+    '|--header||start TSV with a header' \
+    '|--columns|none|columns of tables, TSV and CSV, comma-separated' \
+    '|--no-truncate||do not cut tables to the width of the terminal' \
+    '|--no-csv-guard||leave CSV cells that look like formulas as they are' \
+    '|--out|files|write to a new file that only you can read' \
+    '|--force||overwrite the file of --out' \
+    '|--pager||show the records in a pager (PAGER, or less)' \
+    '|--profile|@profiles|stored instance to use' \
+    '|-p|@profiles|stored instance to use' \
+    '|--base-url|none|address of the instance' \
+    '|--color|:auto always never|when to use colour' \
+    '|--timeout|none|timeout of a request with its retries' \
+    '|--max-wait|none|longest single wait before a retry (60)' \
+    '|--ca-file|files|additional certificate authorities to trust (PEM)' \
+    '|--verbose||log settings, requests and retries to stderr' \
+    '|--debug||also log headers and bodies, without personal data' \
+    '|--help||print help' \
+    '|-h||print help'
+# Matches the rows of a command and, for a flag, of the program.
+function __consentctl_rows
+    set -l place (string escape --style=regex -- "$argv[1]")
+    string match -q -- '-*' "$argv[2]"; and set place "(?:$place)?"
+    string replace -rf -- "^$place\\|$argv[3]" $argv[4] $__consentctl_table
+end
+function __consentctl_kind
+    set -l word (string escape --style=regex -- "$argv[2]")
+    set -l kinds (__consentctl_rows "$argv[1]" "$argv[2]" "$word\\|([^|]*)\\|.*" '$1')
+    echo "$kinds[1]"
+end
+function __consentctl_complete
     set -l at ''
-    set -l previous ''
-    for word in (commandline -opc)[2..-1]
-        if contains -- "$previous" --output -o --columns --out --profile -p --base-url --color --timeout --max-wait --ca-file --site --subject --pref --preferences --consent-id --policy-version --ip-address --user-agent --notice-locale --file --format --map --true --false --concurrency --max-errors --failed-out --resume --map-init --from --map-out --timezone --refused-out --receipt-out --confirm --to --limit --at --expiring --cursor --max-requests --where --checkpoint --purpose --by --email --also --request --ticket --reason --received --export-first --plan-out --apply --repeat-since --certificate-out --public-key --assignee --kind --receipt --outcome --keys --name --origin --retention-days --add-origin --remove-origin --overlap --for --site-token --lang --purpose-iri --controller --valid-for --effective-from --version --scope --expires --actor --action --target --key-name --host --port --database-url --data-dir --plan --monthly-quota --account --tsa-ca --role --older-than
-            set previous ''
-            continue
-        end
-        set previous $word
-        switch "$at $word"
-            case ' create'
-                set at 'create'
-            case ' import'
-                set at 'import'
-            case ' list'
-                set at 'list'
-            case ' ls'
-                set at 'list'
-            case ' get'
-                set at 'get'
-            case ' update'
-                set at 'update'
-            case ' rm'
-                set at 'rm'
-            case ' delete'
-                set at 'rm'
-            case ' restore'
-                set at 'restore'
-            case ' history'
-                set at 'history'
-            case ' check'
-                set at 'check'
-            case ' stats'
-                set at 'stats'
-            case ' subject'
-                set at 'subject'
-            case ' requests'
-                set at 'requests'
-            case ' receipt'
-                set at 'receipt'
-            case ' evidence'
-                set at 'evidence'
-            case ' verify'
-                set at 'verify'
-            case ' sites'
-                set at 'sites'
-            case ' notices'
-                set at 'notices'
-            case ' keys'
-                set at 'keys'
-            case ' audit'
-                set at 'audit'
-            case ' usage'
-                set at 'usage'
-            case ' auth'
-                set at 'auth'
-            case ' config'
-                set at 'config'
-            case ' doctor'
-                set at 'doctor'
-            case ' serve'
-                set at 'serve'
-            case ' admin'
-                set at 'admin'
-            case ' completion'
-                set at 'completion'
-            case ' help'
-                set at 'help'
-            case ' options'
-                set at 'options'
-            case ' commands'
-                set at 'commands'
-            case 'subject find'
-                set at 'subject find'
-            case 'subject export'
-                set at 'subject export'
-            case 'subject erase'
-                set at 'subject erase'
-            case 'subject purge'
-                set at 'subject purge'
-            case 'subject resume'
-                set at 'subject resume'
-            case 'subject verify'
-                set at 'subject verify'
-            case 'subject receipts'
-                set at 'subject receipts'
-            case 'subject keys'
-                set at 'subject keys'
-            case 'subject keys show'
-                set at 'subject keys show'
-            case 'requests list'
-                set at 'requests list'
-            case 'requests next'
-                set at 'requests next'
-            case 'requests show'
-                set at 'requests show'
-            case 'requests add'
-                set at 'requests add'
-            case 'requests update'
-                set at 'requests update'
-            case 'requests extend'
-                set at 'requests extend'
-            case 'requests close'
-                set at 'requests close'
-            case 'requests report'
-                set at 'requests report'
-            case 'sites list'
-                set at 'sites list'
-            case 'sites create'
-                set at 'sites create'
-            case 'sites update'
-                set at 'sites update'
-            case 'sites rotate-token'
-                set at 'sites rotate-token'
-            case 'sites archive'
-                set at 'sites archive'
-            case 'sites snippet'
-                set at 'sites snippet'
-            case 'notices list'
-                set at 'notices list'
-            case 'notices show'
-                set at 'notices show'
-            case 'notices publish'
-                set at 'notices publish'
-            case 'notices diff'
-                set at 'notices diff'
-            case 'notices who'
-                set at 'notices who'
-            case 'keys list'
-                set at 'keys list'
-            case 'keys create'
-                set at 'keys create'
-            case 'keys revoke'
-                set at 'keys revoke'
-            case 'audit list'
-                set at 'audit list'
-            case 'auth login'
-                set at 'auth login'
-            case 'auth logout'
-                set at 'auth logout'
-            case 'auth token'
-                set at 'auth token'
-            case 'auth status'
-                set at 'auth status'
-            case 'config list'
-                set at 'config list'
-            case 'config get'
-                set at 'config get'
-            case 'config set'
-                set at 'config set'
-            case 'config unset'
-                set at 'config unset'
-            case 'config path'
-                set at 'config path'
-            case 'config profiles'
-                set at 'config profiles'
-            case 'config remove'
-                set at 'config remove'
-            case 'admin account'
-                set at 'admin account'
-            case 'admin verify'
-                set at 'admin verify'
-            case 'admin checkpoint'
-                set at 'admin checkpoint'
-            case 'admin signing-key'
-                set at 'admin signing-key'
-            case 'admin user'
-                set at 'admin user'
-            case 'admin purge'
-                set at 'admin purge'
-            case 'admin export'
-                set at 'admin export'
-            case 'admin import'
-                set at 'admin import'
-            case 'admin account create'
-                set at 'admin account create'
-            case 'admin account list'
-                set at 'admin account list'
-            case 'admin account quota'
-                set at 'admin account quota'
-            case 'admin signing-key revoke'
-                set at 'admin signing-key revoke'
-            case 'admin signing-key restart'
-                set at 'admin signing-key restart'
-            case 'admin user add'
-                set at 'admin user add'
-            case 'admin user list'
-                set at 'admin user list'
-            case 'admin user remove'
-                set at 'admin user remove'
-            case 'admin user password'
-                set at 'admin user password'
-            case 'completion bash'
-                set at 'completion bash'
-            case 'completion zsh'
-                set at 'completion zsh'
-            case 'completion fish'
-                set at 'completion fish'
-            case 'completion powershell'
-                set at 'completion powershell'
-            case 'completion install'
-                set at 'completion install'
-            case 'completion values'
-                set at 'completion values'
+    set -l kind ''
+    set -l before (commandline -opc)[2..-1]
+    set -l current (commandline -ct)
+    set -l sign (string match -r -- '^--[^=]+=' "$current")
+    test -n "$sign"; and set before $before (string trim -r -c = -- $sign)
+    for word in $before
+        if test -n "$kind"
+            set kind ''
+        else
+            set kind (__consentctl_kind "$at" "$word")
+            string match -q -- '=*' "$kind"; and set at (string sub -s 2 -- $kind); and set kind ''
         end
     end
-    test "$at" = "$argv[1]"
+    if test -z "$kind"; and not string match -q -- '-*' "$current"
+        set kind (__consentctl_kind "$at" '<')
+    end
+    switch "$kind"
+        case files
+            __fish_complete_path (string replace -- "$sign" '' "$current") | string replace -r -- '^' "$sign"
+        case none
+        case '@*'
+            consentctl completion values (string sub -s 2 -- $kind) 2> /dev/null | string replace -r -- '^' "$sign"
+        case ':*'
+            string split ' ' -- (string sub -s 2 -- $kind) | string replace -r -- '^' "$sign"
+        case '*'
+            set -l start (string escape --style=regex -- "$current")
+            test -n "$start"; or set start '(?![-<])'
+            __consentctl_rows "$at" "$current" "($start""[^|]*)\\|[^|]*\\|(.*)" '$1\t$2'
+    end
 end
-complete -c consentctl -f
-complete -c consentctl -l version -s V -d 'print the version'
-complete -c consentctl -l output -s o -x -a 'table tsv json ndjson csv yaml id wide' -d 'output format'
-complete -c consentctl -l json -d 'same as -o json; with a comma-separated list, only these fields'
-complete -c consentctl -l quiet -s q -d 'print only ids and warnings'
-complete -c consentctl -l header -d 'start TSV with a header'
-complete -c consentctl -l columns -x -d 'columns of tables, TSV and CSV, comma-separated'
-complete -c consentctl -l no-truncate -d 'do not cut tables to the terminal width; -o wide has every column'
-complete -c consentctl -l no-csv-guard -d 'no apostrophe before CSV cells that look like formulas'
-complete -c consentctl -l excel -d 'CSV that Excel opens; comma or semicolon, else as your locale wants'
-complete -c consentctl -l out -r -F -d 'write the records to a new file, readable only by you'
-complete -c consentctl -l force -d 'overwrite the file of --out'
-complete -c consentctl -l pager -d 'show the records in a pager (PAGER, or less)'
-complete -c consentctl -l profile -s p -x -a '(consentctl completion values profiles 2> /dev/null)' -d 'stored instance to use'
-complete -c consentctl -l base-url -x -d 'address of the instance'
-complete -c consentctl -l color -x -a 'auto always never' -d 'when to use colour'
-complete -c consentctl -l timeout -x -d 'timeout of a request with its retries'
-complete -c consentctl -l max-wait -x -d 'longest single wait before a retry (60)'
-complete -c consentctl -l ca-file -r -F -d 'additional certificate authorities to trust (PEM)'
-complete -c consentctl -l verbose -d 'log settings, requests and retries to stderr'
-complete -c consentctl -l debug -d 'also log headers and bodies; without secrets and personal data'
-complete -c consentctl -l help -s h -d 'print help'
-complete -c consentctl -n '__consentctl_at \'\'' -a create -d 'Create a consent record, or many from a file'
-complete -c consentctl -n '__consentctl_at \'\'' -a import -d 'Import records and their history from other tools'
-complete -c consentctl -n '__consentctl_at \'\'' -a list -d 'List records, newest first'
-complete -c consentctl -n '__consentctl_at \'\'' -a ls -d 'List records, newest first'
-complete -c consentctl -n '__consentctl_at \'\'' -a get -d 'Show records by id'
-complete -c consentctl -n '__consentctl_at \'\'' -a update -d 'Change the acceptance or preferences of a record'
-complete -c consentctl -n '__consentctl_at \'\'' -a rm -d 'Delete records and keep their history'
-complete -c consentctl -n '__consentctl_at \'\'' -a delete -d 'Delete records and keep their history'
-complete -c consentctl -n '__consentctl_at \'\'' -a restore -d 'Restore deleted records that are not purged yet'
-complete -c consentctl -n '__consentctl_at \'\'' -a history -d 'Show the audit trail of records'
-complete -c consentctl -n '__consentctl_at \'\'' -a check -d 'Check if a person consents to a purpose'
-complete -c consentctl -n '__consentctl_at \'\'' -a stats -d 'Count records, persons and what they stated'
-complete -c consentctl -n '__consentctl_at \'\'' -a subject -d 'Find, export and erase the data of a person, with proof'
-complete -c consentctl -n '__consentctl_at \'\'' -a requests -d 'Keep the register of data subjects’ requests, with deadlines'
-complete -c consentctl -n '__consentctl_at \'\'' -a receipt -d 'Print the signed receipt of a record'
-complete -c consentctl -n '__consentctl_at \'\'' -a evidence -d 'Write a folder that proves a record without the instance'
-complete -c consentctl -n '__consentctl_at \'\'' -a verify -d 'Verify receipts, other signed documents and evidence, also offline'
-complete -c consentctl -n '__consentctl_at \'\'' -a sites -d 'Manage sites'
-complete -c consentctl -n '__consentctl_at \'\'' -a notices -d 'Publish and read what people were told'
-complete -c consentctl -n '__consentctl_at \'\'' -a keys -d 'Manage API keys'
-complete -c consentctl -n '__consentctl_at \'\'' -a audit -d 'See who changed which setting'
-complete -c consentctl -n '__consentctl_at \'\'' -a usage -d 'Show the usage of the monthly quota'
-complete -c consentctl -n '__consentctl_at \'\'' -a auth -d 'Store, check and remove API keys'
-complete -c consentctl -n '__consentctl_at \'\'' -a config -d 'Show and change settings'
-complete -c consentctl -n '__consentctl_at \'\'' -a doctor -d 'Check settings, instance and key, and suggest fixes'
-complete -c consentctl -n '__consentctl_at \'\'' -a serve -d 'Run the server'
-complete -c consentctl -n '__consentctl_at \'\'' -a admin -d 'Manage the database of a server'
-complete -c consentctl -n '__consentctl_at \'\'' -a completion -d 'Set up shell completion'
-complete -c consentctl -n '__consentctl_at \'\'' -a help -d 'Show help on a command or a topic'
-complete -c consentctl -n '__consentctl_at \'\'' -a options -d 'Show the options that every command has'
-complete -c consentctl -n '__consentctl_at \'\'' -a commands -d 'List every command, with flags and examples'
-complete -c consentctl -n '__consentctl_at \'create\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'site of the record, by name or id'
-complete -c consentctl -n '__consentctl_at \'create\'' -l subject -x -d 'identifier of the data subject'
-complete -c consentctl -n '__consentctl_at \'create\'' -l accepted -d 'the subject accepted'
-complete -c consentctl -n '__consentctl_at \'create\'' -l refused -d 'the subject refused'
-complete -c consentctl -n '__consentctl_at \'create\'' -l pref -x -d 'a preference; repeatable (true, false, numbers and JSON are typed)'
-complete -c consentctl -n '__consentctl_at \'create\'' -l preferences -x -d 'all preferences as a JSON object, from a file or standard input'
-complete -c consentctl -n '__consentctl_at \'create\'' -l consent-id -x -d 'your own label for the record'
-complete -c consentctl -n '__consentctl_at \'create\'' -l policy-version -x -d 'policy version (the site’s current one)'
-complete -c consentctl -n '__consentctl_at \'create\'' -l ip-address -x -d 'IP address of the subject; stored, but never shown again'
-complete -c consentctl -n '__consentctl_at \'create\'' -l user-agent -x -d 'user agent of the subject’s browser'
-complete -c consentctl -n '__consentctl_at \'create\'' -l notice-locale -x -d 'language of the notice that was shown, such as de'
-complete -c consentctl -n '__consentctl_at \'create\'' -l file -r -F -d 'create a record for each line of a file, or of standard input'
-complete -c consentctl -n '__consentctl_at \'create\'' -l format -x -d 'format of the lines (by the file name, else ndjson)'
-complete -c consentctl -n '__consentctl_at \'create\'' -l map -r -F -d 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'
-complete -c consentctl -n '__consentctl_at \'create\'' -l true -x -d 'words that mean yes, comma-separated, besides the common ones'
-complete -c consentctl -n '__consentctl_at \'create\'' -l false -x -d 'words that mean no'
-complete -c consentctl -n '__consentctl_at \'create\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
-complete -c consentctl -n '__consentctl_at \'create\'' -l concurrency -x -d 'concurrent requests, 1 to 64 (8)'
-complete -c consentctl -n '__consentctl_at \'create\'' -l max-errors -x -d 'stop when n lines have failed'
-complete -c consentctl -n '__consentctl_at \'create\'' -l fail-fast -d 'stop at the first line that fails'
-complete -c consentctl -n '__consentctl_at \'create\'' -l failed-out -r -F -d 'write the lines that failed to a new file, unchanged'
-complete -c consentctl -n '__consentctl_at \'create\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume an import that was stopped'
-complete -c consentctl -n '__consentctl_at \'create\'' -l ignore-quota -d 'start even if the monthly quota is too small'
-complete -c consentctl -n '__consentctl_at \'create\'' -l allow-empty -d 'accept an empty file'
-complete -c consentctl -n '__consentctl_at \'create\'' -l map-init -r -F -d 'write a map of the columns to a new file, to edit; nothing is sent'
-complete -c consentctl -n '__consentctl_at \'create\'' -l no-batch -d 'send each line in its own request, even if batches are possible'
-complete -c consentctl -n '__consentctl_at \'create\'' -l dry-run -d 'send nothing: print the request, or check every line of a file'
-complete -c consentctl -n '__consentctl_at \'import\'' -F
-complete -c consentctl -n '__consentctl_at \'import\'' -l from -x -a 'usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv' -d 'the tool that wrote the files, or csv'
-complete -c consentctl -n '__consentctl_at \'import\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'site of the records, by name or id'
-complete -c consentctl -n '__consentctl_at \'import\'' -l dry-run -d 'send no record: print each value and its meaning, and check the instance'
-complete -c consentctl -n '__consentctl_at \'import\'' -l map -r -F -d 'a JSON file that says what the columns and values mean'
-complete -c consentctl -n '__consentctl_at \'import\'' -l map-out -r -F -d 'write a map to edit, of undecided values or of a CSV, to a new file'
-complete -c consentctl -n '__consentctl_at \'import\'' -l policy-version -x -d 'policy version that all answers are about'
-complete -c consentctl -n '__consentctl_at \'import\'' -l timezone -x -d 'time zone of local times, such as Europe/Berlin'
-complete -c consentctl -n '__consentctl_at \'import\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
-complete -c consentctl -n '__consentctl_at \'import\'' -l refused-out -r -F -d 'write a list of rejected rows to a new file'
-complete -c consentctl -n '__consentctl_at \'import\'' -l failed-out -r -F -d 'write the records that the instance rejected to a new file'
-complete -c consentctl -n '__consentctl_at \'import\'' -l receipt-out -r -F -d 'write a copy of the receipt to a new file'
-complete -c consentctl -n '__consentctl_at \'import\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume an import that was stopped'
-complete -c consentctl -n '__consentctl_at \'import\'' -l ignore-quota -d 'start even if the monthly quota is too small'
-complete -c consentctl -n '__consentctl_at \'import\'' -l allow-empty -d 'accept files without a row'
-complete -c consentctl -n '__consentctl_at \'import\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'import\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site, by its name or id'
-complete -c consentctl -n '__consentctl_at \'list\'' -l subject -x -d 'only records of this data subject'
-complete -c consentctl -n '__consentctl_at \'list\'' -l accepted -d 'only accepted records'
-complete -c consentctl -n '__consentctl_at \'list\'' -l refused -d 'only records that are not accepted'
-complete -c consentctl -n '__consentctl_at \'list\'' -l from -x -d 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
-complete -c consentctl -n '__consentctl_at \'list\'' -l to -x -d 'created at this time or earlier; a date includes its whole day'
-complete -c consentctl -n '__consentctl_at \'list\'' -l limit -x -d 'list at most n records (on a terminal 50 unless --all)'
-complete -c consentctl -n '__consentctl_at \'list\'' -l all -d 'list every record, on a terminal too'
-complete -c consentctl -n '__consentctl_at \'list\'' -l count -d 'print only the number of records'
-complete -c consentctl -n '__consentctl_at \'list\'' -l include-deleted -d 'include deleted records'
-complete -c consentctl -n '__consentctl_at \'list\'' -l consent-id -x -d 'only records with this label'
-complete -c consentctl -n '__consentctl_at \'list\'' -l imported -d 'only imported records; tables show when and where their persons answered'
-complete -c consentctl -n '__consentctl_at \'list\'' -l witnessed -d 'only records that were not imported'
-complete -c consentctl -n '__consentctl_at \'list\'' -l at -x -d 'show records as they were at this time; needs --subject or --consent-id'
-complete -c consentctl -n '__consentctl_at \'list\'' -l expiring -x -d 'accepted records that expire within this time (30d, 4w, P1M), soonest first'
-complete -c consentctl -n '__consentctl_at \'list\'' -l expired -d 'accepted records that have expired'
-complete -c consentctl -n '__consentctl_at \'list\'' -l cursor -x -d 'continue where an earlier list ended'
-complete -c consentctl -n '__consentctl_at \'list\'' -l max-requests -x -d 'send at most n requests'
-complete -c consentctl -n '__consentctl_at \'list\'' -l concurrency -x -d 'concurrent page requests, 1 to 64; with 1, each page waits for the one before'
-complete -c consentctl -n '__consentctl_at \'get\'' -l include-deleted -d 'also show deleted records'
-complete -c consentctl -n '__consentctl_at \'get\'' -l at -x -d 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'
-complete -c consentctl -n '__consentctl_at \'update\'' -l accepted -d 'the subject accepted'
-complete -c consentctl -n '__consentctl_at \'update\'' -l refused -d 'the subject refused'
-complete -c consentctl -n '__consentctl_at \'update\'' -l pref -x -d 'a preference; repeatable (true, false, numbers and JSON are typed)'
-complete -c consentctl -n '__consentctl_at \'update\'' -l preferences -x -d 'all preferences as a JSON object, from a file or standard input'
-complete -c consentctl -n '__consentctl_at \'update\'' -l replace-preferences -d 'remove preferences that are not given'
-complete -c consentctl -n '__consentctl_at \'update\'' -l where -x -d 'change every record that matches these filters of list'
-complete -c consentctl -n '__consentctl_at \'update\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'update\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'update\'' -l file -r -F -d 'change a record for each line of a file'
-complete -c consentctl -n '__consentctl_at \'update\'' -l format -x -d 'format of the lines (by the file name, else ndjson)'
-complete -c consentctl -n '__consentctl_at \'update\'' -l map -r -F -d 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'
-complete -c consentctl -n '__consentctl_at \'update\'' -l true -x -d 'words that mean yes, comma-separated, besides the common ones'
-complete -c consentctl -n '__consentctl_at \'update\'' -l false -x -d 'words that mean no'
-complete -c consentctl -n '__consentctl_at \'update\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
-complete -c consentctl -n '__consentctl_at \'update\'' -l concurrency -x -d 'concurrent requests, 1 to 64 (8)'
-complete -c consentctl -n '__consentctl_at \'update\'' -l max-errors -x -d 'stop when n lines have failed'
-complete -c consentctl -n '__consentctl_at \'update\'' -l fail-fast -d 'stop at the first line that fails'
-complete -c consentctl -n '__consentctl_at \'update\'' -l failed-out -r -F -d 'write the lines that failed to a new file, unchanged'
-complete -c consentctl -n '__consentctl_at \'update\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume changes that were stopped'
-complete -c consentctl -n '__consentctl_at \'update\'' -l ignore-quota -d 'start even if the monthly quota is too small'
-complete -c consentctl -n '__consentctl_at \'update\'' -l allow-empty -d 'accept an empty file'
-complete -c consentctl -n '__consentctl_at \'update\'' -l dry-run -d 'send nothing: print each request, or check every line of a file'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l ignore-missing -d 'skip ids without a record'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l file -r -F -d 'delete the records whose ids are in a file'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l format -x -d 'format of the lines (by the file name, else ndjson)'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l map -r -F -d 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l true -x -d 'words that mean yes, comma-separated, besides the common ones'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l false -x -d 'words that mean no'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l csv-unguard -d 'remove the \' that guards cells beginning with = + - @ in CSV'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l concurrency -x -d 'concurrent requests, 1 to 64 (8)'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l max-errors -x -d 'stop when n lines have failed'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l fail-fast -d 'stop at the first line that fails'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l failed-out -r -F -d 'write the lines that failed to a new file, unchanged'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l resume -x -a '(consentctl completion values imports 2> /dev/null)' -d 'resume deletions that were stopped'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l ignore-quota -d 'start even if the monthly quota is too small'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l allow-empty -d 'accept an empty file'
-complete -c consentctl -n '__consentctl_at \'rm\'' -l dry-run -d 'send nothing: print each request, or check every line of a file'
-complete -c consentctl -n '__consentctl_at \'restore\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'restore\'' -l despite-erasure -d 'also restore records that an erasure request covers'
-complete -c consentctl -n '__consentctl_at \'history\'' -l verify -d 'verify the history of each record instead of showing it'
-complete -c consentctl -n '__consentctl_at \'history\'' -l checkpoint -r -F -d 'with --verify, also prove that the log of a saved checkpoint includes it'
-complete -c consentctl -n '__consentctl_at \'check\'' -l purpose -x -d 'the purpose: a key of the preferences, such as marketing'
-complete -c consentctl -n '__consentctl_at \'check\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site'
-complete -c consentctl -n '__consentctl_at \'check\'' -l at -x -d 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'
-complete -c consentctl -n '__consentctl_at \'check\'' -l only-witnessed -d 'ignore imported answers'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'only records of this site'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l from -x -d 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l to -x -d 'created on this day (UTC) or earlier'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l by -x -a 'day week month site policy country preference' -d 'a row for each of these'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l exact -d 'also show groups of fewer than ten persons'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'stats\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a find -d 'List all records of a person'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a export -d 'Export the records and history of a person to a file'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a erase -d 'Delete all records of a person and sign a receipt'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a purge -d 'Purge what an erasure deleted now, and sign a receipt'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a resume -d 'Resume an interrupted erasure'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a verify -d 'Verify a receipt, its chain, and that its records are deleted'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a receipts -d 'List erasure receipts, or print one'
-complete -c consentctl -n '__consentctl_at \'subject\'' -a keys -d 'Show the key that signs receipts'
-complete -c consentctl -n '__consentctl_at \'subject find\'' -l also -x -d 'another identifier of the same person; repeatable'
-complete -c consentctl -n '__consentctl_at \'subject find\'' -l request -x -a '(consentctl completion values tickets 2> /dev/null)' -d 'take the identifiers from this request of the register'
-complete -c consentctl -n '__consentctl_at \'subject find\'' -l all-profiles -d 'search every stored instance, each with its own key'
-complete -c consentctl -n '__consentctl_at \'subject find\'' -l like -d 'also find identifiers that differ only in case, surrounding blanks or Unicode form'
-complete -c consentctl -n '__consentctl_at \'subject export\'' -l also -x -d 'another identifier of the same person; repeatable'
-complete -c consentctl -n '__consentctl_at \'subject export\'' -l request -x -a '(consentctl completion values tickets 2> /dev/null)' -d 'take the identifiers from this request of the register'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l also -x -d 'another identifier of the same person; repeatable'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l request -x -a '(consentctl completion values tickets 2> /dev/null)' -d 'take the identifiers from this request of the register'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l ticket -x -d 'the request that this answers; required without --request'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l reason -x -d 'a reason for the receipt'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l received -x -d 'when the request was received, such as 2026-01-31; sets the due date'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l export-first -r -F -d 'export the records to a new file before deleting them'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l plan-out -r -F -d 'write the plan to a new file and stop'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l apply -r -F -d 'carry out a plan if nothing has changed since it was written'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l dry-run -d 'show what would be deleted and stop'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l file -r -F -d 'erase the people of a CSV, one a line'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l repeat-since -x -d 'after restoring a backup, repeat the erasures since it was taken'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l one-person -d 'with -, allows more than 20 identifiers'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l show-subject -d 'write the identifier in clear text into the receipt'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'subject erase\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'subject purge\'' -a '(consentctl completion values receipts 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'subject purge\'' -l dry-run -d 'show what would be purged, and purge nothing'
-complete -c consentctl -n '__consentctl_at \'subject purge\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'subject purge\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'subject resume\'' -a '(consentctl completion values erasures 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -a '(consentctl completion values receipts 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -l live -d 'check that the instance shows each of its records as deleted'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -l purged -d 'request a certificate that the personal data of its records is purged'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -l certificate-out -r -F -d 'write that certificate to a new file'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -l subject -x -d 'check that it is about this data subject; with --live, that none is left'
-complete -c consentctl -n '__consentctl_at \'subject verify\'' -l public-key -r -F -d 'the signing key, in PEM; by default the profile’s own'
-complete -c consentctl -n '__consentctl_at \'subject receipts\'' -a '(consentctl completion values receipts 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l subject -x -d 'only receipts about this data subject'
-complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l ticket -x -d 'only receipts for this ticket'
-complete -c consentctl -n '__consentctl_at \'subject receipts\'' -l format -x -d 'print its exact bytes (json) or a Markdown page (md)'
-complete -c consentctl -n '__consentctl_at \'subject keys\'' -a show -d 'Print the public key for verifying receipts'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a list -d 'List open requests, the most urgent first'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a next -d 'Show the request to answer now'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a show -d 'Show a request, or its history'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a add -d 'Enter a request into the register'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a update -d 'Assign or correct an open request'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a extend -d 'Extend the period to answer a request by two months'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a close -d 'Close a request and remove its identifiers'
-complete -c consentctl -n '__consentctl_at \'requests\'' -a report -d 'Report how many requests were answered, how fast, and which late'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l check -d 'list only overdue requests, and exit with 8 if there is one'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l closed -d 'list closed requests instead of open ones'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l all -d 'list open and closed requests'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l assignee -x -d 'only requests assigned to NAME'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l kind -x -a 'access erasure rectification objection' -d 'only those of a kind'
-complete -c consentctl -n '__consentctl_at \'requests list\'' -l subject -x -d 'only requests of this data subject; closed ones match by HMAC'
-complete -c consentctl -n '__consentctl_at \'requests next\'' -l assignee -x -d 'only requests assigned to NAME'
-complete -c consentctl -n '__consentctl_at \'requests show\'' -a '(consentctl completion values tickets 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'requests show\'' -l history -d 'show the audit entries instead: who changed what, when'
-complete -c consentctl -n '__consentctl_at \'requests add\'' -a '(consentctl completion values tickets 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'requests add\'' -l kind -x -a 'access erasure rectification objection' -d 'what is requested'
-complete -c consentctl -n '__consentctl_at \'requests add\'' -l received -x -d 'when it was received, such as 2026-01-31 (today)'
-complete -c consentctl -n '__consentctl_at \'requests add\'' -l also -x -d 'another identifier of the same person; repeatable'
-complete -c consentctl -n '__consentctl_at \'requests add\'' -l assignee -x -d 'person who handles the request'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -a '(consentctl completion values tickets 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l assignee -x -d 'person who handles the request from now on'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l unassign -d 'remove the assignee'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l kind -x -a 'access erasure rectification objection' -d 'what is requested'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l received -x -d 'when it was received; recalculates the due date'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l subject -x -d 'replace the identifiers; repeatable, - for stdin'
-complete -c consentctl -n '__consentctl_at \'requests update\'' -l receipt -r -F -d 'add the digest of an erasure receipt or an export manifest'
-complete -c consentctl -n '__consentctl_at \'requests extend\'' -a '(consentctl completion values tickets 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'requests extend\'' -l reason -x -d 'why one month is not enough; names no person'
-complete -c consentctl -n '__consentctl_at \'requests close\'' -a '(consentctl completion values tickets 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'requests close\'' -l outcome -x -a 'done refused withdrawn' -d 'how it ended'
-complete -c consentctl -n '__consentctl_at \'requests close\'' -l reason -x -d 'why it was refused or late; must not name a person'
-complete -c consentctl -n '__consentctl_at \'requests close\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'requests close\'' -l confirm -x -d 'skip the prompt, but only if exactly n requests match'
-complete -c consentctl -n '__consentctl_at \'requests report\'' -l from -x -d 'first day of receipt, such as 2026-01-01 (January 1 of this year)'
-complete -c consentctl -n '__consentctl_at \'requests report\'' -l to -x -d 'last day of receipt (today)'
-complete -c consentctl -n '__consentctl_at \'requests report\'' -l format -x -d 'md: Markdown; csv: a line for each request (a page on a terminal)'
-complete -c consentctl -n '__consentctl_at \'evidence\'' -l subject -x -d 'all records of a data subject, each in a folder named by its id'
-complete -c consentctl -n '__consentctl_at \'verify\'' -F
-complete -c consentctl -n '__consentctl_at \'verify\'' -l keys -r -F -d 'verify with the keys in this JWK set, as a service publishes it'
-complete -c consentctl -n '__consentctl_at \'verify\'' -l public-key -r -F -d 'verify with this public key in PEM'
-complete -c consentctl -n '__consentctl_at \'verify\'' -l live -d 'verify with the instance’s current keys and log'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a list -d 'List sites, newest first'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a create -d 'Create a site and its token'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a update -d 'Change the name, policy version, origins or rules of a site'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a rotate-token -d 'Issue a new token for a site'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a archive -d 'End the use of a site, or begin it again'
-complete -c consentctl -n '__consentctl_at \'sites\'' -a snippet -d 'Print a script that records the choices of a banner'
-complete -c consentctl -n '__consentctl_at \'sites list\'' -l archived -d 'list archived sites too'
-complete -c consentctl -n '__consentctl_at \'sites list\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites list\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l name -x -d 'name of the site'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l policy-version -x -d 'current policy version (1)'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l origin -x -d 'origin allowed to show its banner, such as https://shop.example; repeatable'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l retention-days -x -d 'delete records unchanged for this many days (never)'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l strict-notices -d 'reject a consent to a policy version without a published notice'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l no-strict-notices -d 'accept such a consent (the default)'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l allow-duplicate -d 'create it even if another site has the name'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites create\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -a '(consentctl completion values sites 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l name -x -d 'new name'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l policy-version -x -d 'policy version of new records'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l origin -x -d 'replace the allowed origins; repeatable'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l add-origin -x -d 'add an allowed origin; repeatable'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l remove-origin -x -d 'remove an allowed origin; repeatable'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l clear-origins -d 'remove all allowed origins'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l retention-days -x -d 'delete records unchanged for this many days'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l clear-retention -d 'keep records indefinitely'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l strict-notices -d 'reject a consent to a policy version without a published notice'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l no-strict-notices -d 'take it'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l allow-duplicate -d 'with --name: even if another site has the name'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites update\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -a '(consentctl completion values sites 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l overlap -x -d 'hours until older tokens expire (24); 0 ends them at once'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l yes -s y -d 'with --overlap 0: skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites rotate-token\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -a '(consentctl completion values sites 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -l undo -d 'restore an archived site with its tokens'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -l allow-duplicate -d 'with --undo: even if another site has the name'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites archive\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'sites snippet\'' -a '(consentctl completion values sites 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l for -x -a 'cookieconsent klaro osano tarteaucitron c15t' -d 'the banner of the pages'
-complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l site-token -x -d 'token of the site, st-… (public)'
-complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'sites snippet\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'notices\'' -a list -d 'List the notices of a site, newest version first'
-complete -c consentctl -n '__consentctl_at \'notices\'' -a show -d 'Print a text of a notice, exactly as it was published'
-complete -c consentctl -n '__consentctl_at \'notices\'' -a publish -d 'Publish the texts of a policy version'
-complete -c consentctl -n '__consentctl_at \'notices\'' -a diff -d 'Compare the texts of two versions'
-complete -c consentctl -n '__consentctl_at \'notices\'' -a who -d 'List who agreed to a policy version and to nothing newer'
-complete -c consentctl -n '__consentctl_at \'notices list\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'name or id of the site (the profile’s site)'
-complete -c consentctl -n '__consentctl_at \'notices list\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'notices list\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'notices show\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'name or id of the site (the profile’s site)'
-complete -c consentctl -n '__consentctl_at \'notices show\'' -l lang -x -d 'the language, if there are several'
-complete -c consentctl -n '__consentctl_at \'notices show\'' -l at -x -d 'the version that was in effect then, instead of a version'
-complete -c consentctl -n '__consentctl_at \'notices show\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'notices show\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'name or id of the site (the profile’s site)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l file -r -F -d 'a text: .txt, .md, .html or .pdf; repeatable'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l lang -x -d 'language of a file not named like policy.de.md; once for each file'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l purpose -x -d 'a purpose by its key in preferences, or key@de=title; repeatable'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l purpose-iri -x -d 'IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l controller -x -d 'name and contact details of the data controller'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l valid-for -x -d 'how long a consent is valid, such as P1Y, or none (as the version before)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l renewal -d 'invalidate consents to earlier versions'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l no-renewal -d 'keep consents to earlier versions valid (the default)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l effective-from -x -d 'when it takes effect (at once)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l policy-version -x -d 'the policy version (the next one)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l draft -d 'upload everything without publishing'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'notices publish\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'notices diff\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'name or id of the site (the profile’s site)'
-complete -c consentctl -n '__consentctl_at \'notices diff\'' -l lang -x -d 'compare only the text in this language'
-complete -c consentctl -n '__consentctl_at \'notices diff\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'notices diff\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'notices who\'' -l version -x -d 'the policy version'
-complete -c consentctl -n '__consentctl_at \'notices who\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'id or name of the site'
-complete -c consentctl -n '__consentctl_at \'notices who\'' -l cursor -x -d 'continue a list that ended early'
-complete -c consentctl -n '__consentctl_at \'keys\'' -a list -d 'List API keys, newest first'
-complete -c consentctl -n '__consentctl_at \'keys\'' -a create -d 'Create an API key'
-complete -c consentctl -n '__consentctl_at \'keys\'' -a revoke -d 'Revoke API keys'
-complete -c consentctl -n '__consentctl_at \'keys list\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'keys list\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l name -x -d 'name of the key'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l scope -x -d 'scopes of the key: read, write, erase, notices, import (read,write,erase)'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l expires -x -d 'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'keys create\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l confirm -x -d 'skip the prompt, but only if exactly n keys match'
-complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l dry-run -d 'print the method, URL and body of each request instead of sending it'
-complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'keys revoke\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'audit\'' -a list -d 'List the changes of settings, newest first'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l actor -x -d 'only changes by this user (e-mail), API key (name), id, or kind: admin, system'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l action -x -a 'account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported' -d 'only changes of a kind'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l target -x -d 'only changes to this id, or to a kind: site, api_key, user, notice, account'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l from -x -d 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l to -x -d 'made at this time or earlier; a date includes its whole day'
-complete -c consentctl -n '__consentctl_at \'audit list\'' -l limit -x -d 'list at most n entries'
-complete -c consentctl -n '__consentctl_at \'usage\'' -l email -x -d 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'
-complete -c consentctl -n '__consentctl_at \'usage\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'auth\'' -a login -d 'Store an API key in a profile, or create one'
-complete -c consentctl -n '__consentctl_at \'auth\'' -a logout -d 'Remove the stored key of a profile'
-complete -c consentctl -n '__consentctl_at \'auth\'' -a token -d 'Print the API key in use, for scripts'
-complete -c consentctl -n '__consentctl_at \'auth\'' -a status -d 'Show which key is used and whether it is valid'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l with-key -d 'read the key from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l email -x -d 'sign in and create a key instead of prompting for one'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l password-stdin -d 'read the password from standard input instead of prompting'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l site -x -a '(consentctl completion values sites 2> /dev/null)' -d 'default site of new records, by its name or id'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l key-name -x -d 'name of the new key (consentctl@HOSTNAME and the time)'
-complete -c consentctl -n '__consentctl_at \'auth login\'' -l scope -x -d 'scopes of the key: read, write, erase, notices, import (read,write,erase)'
-complete -c consentctl -n '__consentctl_at \'config\'' -a list -d 'List every setting and its source'
-complete -c consentctl -n '__consentctl_at \'config\'' -a get -d 'Print the value of one setting'
-complete -c consentctl -n '__consentctl_at \'config\'' -a set -d 'Change a setting of a profile'
-complete -c consentctl -n '__consentctl_at \'config\'' -a unset -d 'Remove a setting from a profile'
-complete -c consentctl -n '__consentctl_at \'config\'' -a path -d 'Show where settings and state are stored'
-complete -c consentctl -n '__consentctl_at \'config\'' -a profiles -d 'List profiles (stored instances)'
-complete -c consentctl -n '__consentctl_at \'config\'' -a remove -d 'Remove a profile and its key'
-complete -c consentctl -n '__consentctl_at \'config get\'' -a '(consentctl completion values settings 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'config set\'' -a '(consentctl completion values settings 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'config unset\'' -a '(consentctl completion values settings 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'config remove\'' -a '(consentctl completion values profiles 2> /dev/null)'
-complete -c consentctl -n '__consentctl_at \'serve\'' -l host -x -d 'address to listen on (HOST; 127.0.0.1)'
-complete -c consentctl -n '__consentctl_at \'serve\'' -l port -x -d 'port to listen on (PORT; 8787)'
-complete -c consentctl -n '__consentctl_at \'serve\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'serve\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'serve\'' -l quickstart -d 'on an empty database, create an account and store its key in profile "local"'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a account -d 'Manage accounts'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a verify -d 'Verify every record, its history and the log'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a checkpoint -d 'Write a signed checkpoint of the log to a file'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a signing-key -d 'Manage the keys that the server signs with'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a user -d 'Manage users'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a purge -d 'Purge personal data of deleted records'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a export -d 'Export the whole database to a file'
-complete -c consentctl -n '__consentctl_at \'admin\'' -a import -d 'Import an export into an empty database'
-complete -c consentctl -n '__consentctl_at \'admin account\'' -a create -d 'Create an account with an owner, a site and an API key'
-complete -c consentctl -n '__consentctl_at \'admin account\'' -a list -d 'List accounts with their quotas and usage'
-complete -c consentctl -n '__consentctl_at \'admin account\'' -a quota -d 'Change the monthly quota of an account'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l email -x -d 'e-mail address that the owner signs in with'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l site -x -d 'name of the first site (default)'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l plan -x -d 'unlimited, free, pro (unlimited)'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l monthly-quota -x -d 'monthly quota of API requests, instead of the plan’s'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l password-stdin -d 'read the owner’s password from standard input instead of generating one'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin account create\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin account list\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin account list\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin account quota\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin account quota\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin verify\'' -l account -x -d 'only this account'
-complete -c consentctl -n '__consentctl_at \'admin verify\'' -l checkpoint -r -F -d 'also compare with the checkpoints in a file written by admin checkpoint'
-complete -c consentctl -n '__consentctl_at \'admin verify\'' -l tsa-ca -r -F -d 'also verify the timestamps with this certificate of their authority'
-complete -c consentctl -n '__consentctl_at \'admin verify\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin verify\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l file -r -F -d 'file to append the checkpoints to; created if missing'
-complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l account -x -d 'only this account'
-complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin checkpoint\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin signing-key\'' -a revoke -d 'Revoke a signing key'
-complete -c consentctl -n '__consentctl_at \'admin signing-key\'' -a restart -d 'Let a new signing key follow the newest one after its loss'
-complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l reason -x -d 'superseded or compromised'
-complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin signing-key revoke\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin signing-key restart\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin signing-key restart\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin user\'' -a add -d 'Add an owner or a reader to an account'
-complete -c consentctl -n '__consentctl_at \'admin user\'' -a list -d 'List users with their roles'
-complete -c consentctl -n '__consentctl_at \'admin user\'' -a remove -d 'Remove a user from an account'
-complete -c consentctl -n '__consentctl_at \'admin user\'' -a password -d 'Reset a user’s password'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l email -x -d 'e-mail address that the user signs in with'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l role -x -a 'owner reader' -d 'an owner may do everything, a reader only read'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l account -x -d 'id of the account, or a user’s e-mail; required if there are several'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l password-stdin -d 'read the password from standard input instead of generating one'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin user add\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin user list\'' -l account -x -d 'only users of this account: its id, or a user’s e-mail'
-complete -c consentctl -n '__consentctl_at \'admin user list\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin user list\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin user remove\'' -l email -x -d 'e-mail address that the user signs in with'
-complete -c consentctl -n '__consentctl_at \'admin user remove\'' -l keep-keys -d 'keep the API keys that the user created, and list them'
-complete -c consentctl -n '__consentctl_at \'admin user remove\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'admin user remove\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin user remove\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin user password\'' -l email -x -d 'e-mail address that the user signs in with'
-complete -c consentctl -n '__consentctl_at \'admin user password\'' -l password-stdin -d 'read the new password from standard input instead of generating one'
-complete -c consentctl -n '__consentctl_at \'admin user password\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin user password\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l older-than -x -d 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l dry-run -d 'count what would be purged, and change nothing'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'admin purge\'' -l confirm -x -d 'skip the prompt, but only if exactly n records match'
-complete -c consentctl -n '__consentctl_at \'admin export\'' -F
-complete -c consentctl -n '__consentctl_at \'admin export\'' -l force -d 'print it even if standard output is a terminal'
-complete -c consentctl -n '__consentctl_at \'admin export\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin export\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'admin import\'' -F
-complete -c consentctl -n '__consentctl_at \'admin import\'' -l database-url -x -d 'a PostgreSQL server (DATABASE_URL)'
-complete -c consentctl -n '__consentctl_at \'admin import\'' -l data-dir -r -F -d 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a bash -d 'Print the bash completion script'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a zsh -d 'Print the zsh completion script'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a fish -d 'Print the fish completion script'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a powershell -d 'Print the powershell completion script'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a install -d 'Install the completion script for your shell'
-complete -c consentctl -n '__consentctl_at \'completion\'' -a values -d 'Print what local files know, for the completion scripts'
-complete -c consentctl -n '__consentctl_at \'completion install\'' -a 'bash zsh fish powershell'
-complete -c consentctl -n '__consentctl_at \'completion install\'' -l yes -s y -d 'skip the confirmation prompt'
-complete -c consentctl -n '__consentctl_at \'completion values\'' -a 'profiles sites settings imports erasures receipts tickets'
-complete -c consentctl -n '__consentctl_at \'help\'' -a 'output exit-codes environment files erasure create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help options commands'
+complete -c consentctl -f -a '(__consentctl_complete)'

@@ -1,585 +1,535 @@
-# PowerShell completions for consentctl. Made from its commands: see "consentctl completion --help".
+# Completions for consentctl. Made from its commands: see "consentctl completion --help".
 Register-ArgumentCompleter -Native -CommandName consentctl -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
-  $steps = @{
-    ' create' = 'create'
-    ' import' = 'import'
-    ' list' = 'list'
-    ' ls' = 'list'
-    ' get' = 'get'
-    ' update' = 'update'
-    ' rm' = 'rm'
-    ' delete' = 'rm'
-    ' restore' = 'restore'
-    ' history' = 'history'
-    ' check' = 'check'
-    ' stats' = 'stats'
-    ' subject' = 'subject'
-    ' requests' = 'requests'
-    ' receipt' = 'receipt'
-    ' evidence' = 'evidence'
-    ' verify' = 'verify'
-    ' sites' = 'sites'
-    ' notices' = 'notices'
-    ' keys' = 'keys'
-    ' audit' = 'audit'
-    ' usage' = 'usage'
-    ' auth' = 'auth'
-    ' config' = 'config'
-    ' doctor' = 'doctor'
-    ' serve' = 'serve'
-    ' admin' = 'admin'
-    ' completion' = 'completion'
-    ' help' = 'help'
-    ' options' = 'options'
-    ' commands' = 'commands'
-    'subject find' = 'subject find'
-    'subject export' = 'subject export'
-    'subject erase' = 'subject erase'
-    'subject purge' = 'subject purge'
-    'subject resume' = 'subject resume'
-    'subject verify' = 'subject verify'
-    'subject receipts' = 'subject receipts'
-    'subject keys' = 'subject keys'
-    'subject keys show' = 'subject keys show'
-    'requests list' = 'requests list'
-    'requests next' = 'requests next'
-    'requests show' = 'requests show'
-    'requests add' = 'requests add'
-    'requests update' = 'requests update'
-    'requests extend' = 'requests extend'
-    'requests close' = 'requests close'
-    'requests report' = 'requests report'
-    'sites list' = 'sites list'
-    'sites create' = 'sites create'
-    'sites update' = 'sites update'
-    'sites rotate-token' = 'sites rotate-token'
-    'sites archive' = 'sites archive'
-    'sites snippet' = 'sites snippet'
-    'notices list' = 'notices list'
-    'notices show' = 'notices show'
-    'notices publish' = 'notices publish'
-    'notices diff' = 'notices diff'
-    'notices who' = 'notices who'
-    'keys list' = 'keys list'
-    'keys create' = 'keys create'
-    'keys revoke' = 'keys revoke'
-    'audit list' = 'audit list'
-    'auth login' = 'auth login'
-    'auth logout' = 'auth logout'
-    'auth token' = 'auth token'
-    'auth status' = 'auth status'
-    'config list' = 'config list'
-    'config get' = 'config get'
-    'config set' = 'config set'
-    'config unset' = 'config unset'
-    'config path' = 'config path'
-    'config profiles' = 'config profiles'
-    'config remove' = 'config remove'
-    'admin account' = 'admin account'
-    'admin verify' = 'admin verify'
-    'admin checkpoint' = 'admin checkpoint'
-    'admin signing-key' = 'admin signing-key'
-    'admin user' = 'admin user'
-    'admin purge' = 'admin purge'
-    'admin export' = 'admin export'
-    'admin import' = 'admin import'
-    'admin account create' = 'admin account create'
-    'admin account list' = 'admin account list'
-    'admin account quota' = 'admin account quota'
-    'admin signing-key revoke' = 'admin signing-key revoke'
-    'admin signing-key restart' = 'admin signing-key restart'
-    'admin user add' = 'admin user add'
-    'admin user list' = 'admin user list'
-    'admin user remove' = 'admin user remove'
-    'admin user password' = 'admin user password'
-    'completion bash' = 'completion bash'
-    'completion zsh' = 'completion zsh'
-    'completion fish' = 'completion fish'
-    'completion powershell' = 'completion powershell'
-    'completion install' = 'completion install'
-    'completion values' = 'completion values'
+  $rows = @'
+create|--site|@sites|site of the record, by name or id
+create|--subject|none|identifier of the data subject
+create|--accepted||the subject accepted
+create|--refused||the subject refused
+create|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
+create|--preferences|none|all preferences as a JSON object, from a file or standard input
+create|--consent-id|none|your own label for the record
+create|--policy-version|none|policy version (the site’s current one)
+create|--ip-address|none|IP address of the subject; stored, but never shown again
+create|--user-agent|none|user agent of the subject’s browser
+create|--notice-locale|none|language of the notice that was shown, such as de
+create|--file|files|create a record for each line of a file, or of standard input
+create|--format|none|format of the lines (by the file name, else ndjson)
+create|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+create|--true|none|words that mean yes, comma-separated, besides the common ones
+create|--false|none|words that mean no
+create|--csv-unguard||remove the ' that guards cells beginning with = + - @ in CSV
+create|--concurrency|none|concurrent requests, 1 to 64 (8)
+create|--max-errors|none|stop when n lines have failed
+create|--fail-fast||stop at the first line that fails
+create|--failed-out|files|write the lines that failed to a new file, unchanged
+create|--resume|@imports|resume an import that was stopped
+create|--ignore-quota||start even if the monthly quota is too small
+create|--allow-empty||accept an empty file
+create|--map-init|files|write a map of the columns to a new file, to edit; nothing is sent
+create|--no-batch||send each line in its own request, even if batches are possible
+create|--dry-run||send nothing: print the request, or check every line of a file
+import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv|the tool that wrote the files, or csv
+import|--site|@sites|site of the records, by name or id
+import|--dry-run||send no record: print each value and its meaning, and check the instance
+import|--map|files|a JSON file that says what the columns and values mean
+import|--map-out|files|write a map to edit, of undecided values or of a CSV, to a new file
+import|--policy-version|none|policy version that all answers are about
+import|--timezone|none|time zone of local times, such as Europe/Berlin
+import|--csv-unguard||remove the ' that guards cells beginning with = + - @ in CSV
+import|--refused-out|files|write a list of rejected rows to a new file
+import|--failed-out|files|write the records that the instance rejected to a new file
+import|--receipt-out|files|write a copy of the receipt to a new file
+import|--resume|@imports|resume an import that was stopped
+import|--ignore-quota||start even if the monthly quota is too small
+import|--allow-empty||accept files without a row
+import|--yes||skip the confirmation prompt
+import|-y||skip the confirmation prompt
+import|--confirm|none|skip the prompt, but only if exactly n records match
+import|<|files|
+list|--site|@sites|only records of this site, by its name or id
+list|--subject|none|only records of this data subject
+list|--accepted||only accepted records
+list|--refused||only records that are not accepted
+list|--from|none|created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+list|--to|none|created at this time or earlier; a date includes its whole day
+list|--limit|none|list at most n records (on a terminal 50 unless --all)
+list|--all||list every record, on a terminal too
+list|--count||print only the number of records
+list|--include-deleted||include deleted records
+list|--consent-id|none|only records with this label
+list|--imported||only imported records; tables show when and where their persons answered
+list|--witnessed||only records that were not imported
+list|--at|none|show records as they were at this time; needs --subject or --consent-id
+list|--expiring|none|accepted records that expire within this time (30d, 4w, P1M), soonest first
+list|--expired||accepted records that have expired
+list|--cursor|none|continue where an earlier list ended
+list|--max-requests|none|send at most n requests
+list|--concurrency|none|concurrent page requests, 1 to 64; with 1, each page waits for the one before
+get|--include-deleted||also show deleted records
+get|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+update|--accepted||the subject accepted
+update|--refused||the subject refused
+update|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
+update|--preferences|none|all preferences as a JSON object, from a file or standard input
+update|--replace-preferences||remove preferences that are not given
+update|--where|none|change every record that matches these filters of list
+update|--yes||skip the confirmation prompt
+update|-y||skip the confirmation prompt
+update|--confirm|none|skip the prompt, but only if exactly n records match
+update|--file|files|change a record for each line of a file
+update|--format|none|format of the lines (by the file name, else ndjson)
+update|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+update|--true|none|words that mean yes, comma-separated, besides the common ones
+update|--false|none|words that mean no
+update|--csv-unguard||remove the ' that guards cells beginning with = + - @ in CSV
+update|--concurrency|none|concurrent requests, 1 to 64 (8)
+update|--max-errors|none|stop when n lines have failed
+update|--fail-fast||stop at the first line that fails
+update|--failed-out|files|write the lines that failed to a new file, unchanged
+update|--resume|@imports|resume changes that were stopped
+update|--ignore-quota||start even if the monthly quota is too small
+update|--allow-empty||accept an empty file
+update|--dry-run||send nothing: print each request, or check every line of a file
+rm|--yes||skip the confirmation prompt
+rm|-y||skip the confirmation prompt
+rm|--confirm|none|skip the prompt, but only if exactly n records match
+rm|--ignore-missing||skip ids without a record
+rm|--file|files|delete the records whose ids are in a file
+rm|--format|none|format of the lines (by the file name, else ndjson)
+rm|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
+rm|--true|none|words that mean yes, comma-separated, besides the common ones
+rm|--false|none|words that mean no
+rm|--csv-unguard||remove the ' that guards cells beginning with = + - @ in CSV
+rm|--concurrency|none|concurrent requests, 1 to 64 (8)
+rm|--max-errors|none|stop when n lines have failed
+rm|--fail-fast||stop at the first line that fails
+rm|--failed-out|files|write the lines that failed to a new file, unchanged
+rm|--resume|@imports|resume deletions that were stopped
+rm|--ignore-quota||start even if the monthly quota is too small
+rm|--allow-empty||accept an empty file
+rm|--dry-run||send nothing: print each request, or check every line of a file
+restore|--dry-run||print the method, URL and body of each request instead of sending it
+restore|--despite-erasure||also restore records that an erasure request covers
+history|--verify||verify the history of each record instead of showing it
+history|--checkpoint|files|with --verify, also prove that the log of a saved checkpoint includes it
+check|--purpose|none|the purpose: a key of the preferences, such as marketing
+check|--site|@sites|only records of this site
+check|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+check|--only-witnessed||ignore imported answers
+stats|--site|@sites|only records of this site
+stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago
+stats|--to|none|created on this day (UTC) or earlier
+stats|--by|:day week month site policy country preference|a row for each of these
+stats|--exact||also show groups of fewer than ten persons
+stats|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+stats|--password-stdin||read the password from standard input instead of prompting
+subject|find|=subject find|List all records of a person
+subject|export|=subject export|Export the records and history of a person to a file
+subject|erase|=subject erase|Delete all records of a person and sign a receipt
+subject|purge|=subject purge|Purge what an erasure deleted now, and sign a receipt
+subject|resume|=subject resume|Resume an interrupted erasure
+subject|verify|=subject verify|Verify a receipt, its chain, and that its records are deleted
+subject|receipts|=subject receipts|List erasure receipts, or print one
+subject|keys|=subject keys|Show the key that signs receipts
+subject find|--also|none|another identifier of the same person; repeatable
+subject find|--request|@tickets|take the identifiers from this request of the register
+subject find|--all-profiles||search every stored instance, each with its own key
+subject find|--like||also find identifiers that differ only in case, surrounding blanks or Unicode form
+subject export|--also|none|another identifier of the same person; repeatable
+subject export|--request|@tickets|take the identifiers from this request of the register
+subject erase|--also|none|another identifier of the same person; repeatable
+subject erase|--request|@tickets|take the identifiers from this request of the register
+subject erase|--ticket|none|the request that this answers; required without --request
+subject erase|--reason|none|a reason for the receipt
+subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date
+subject erase|--export-first|files|export the records to a new file before deleting them
+subject erase|--plan-out|files|write the plan to a new file and stop
+subject erase|--apply|files|carry out a plan if nothing has changed since it was written
+subject erase|--dry-run||show what would be deleted and stop
+subject erase|--file|files|erase the people of a CSV, one a line
+subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken
+subject erase|--one-person||with -, allows more than 20 identifiers
+subject erase|--show-subject||write the identifier in clear text into the receipt
+subject erase|--yes||skip the confirmation prompt
+subject erase|-y||skip the confirmation prompt
+subject erase|--confirm|none|skip the prompt, but only if exactly n records match
+subject purge|--dry-run||show what would be purged, and purge nothing
+subject purge|--yes||skip the confirmation prompt
+subject purge|-y||skip the confirmation prompt
+subject purge|--confirm|none|skip the prompt, but only if exactly n records match
+subject purge|<|@receipts|
+subject resume|<|@erasures|
+subject verify|--live||check that the instance shows each of its records as deleted
+subject verify|--purged||request a certificate that the personal data of its records is purged
+subject verify|--certificate-out|files|write that certificate to a new file
+subject verify|--subject|none|check that it is about this data subject; with --live, that none is left
+subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own
+subject verify|<|@receipts|
+subject receipts|--subject|none|only receipts about this data subject
+subject receipts|--ticket|none|only receipts for this ticket
+subject receipts|--format|none|print its exact bytes (json) or a Markdown page (md)
+subject receipts|<|@receipts|
+subject keys|show|=subject keys show|Print the public key for verifying receipts
+requests|list|=requests list|List open requests, the most urgent first
+requests|next|=requests next|Show the request to answer now
+requests|show|=requests show|Show a request, or its history
+requests|add|=requests add|Enter a request into the register
+requests|update|=requests update|Assign or correct an open request
+requests|extend|=requests extend|Extend the period to answer a request by two months
+requests|close|=requests close|Close a request and remove its identifiers
+requests|report|=requests report|Report how many requests were answered, how fast, and which late
+requests list|--check||list only overdue requests, and exit with 8 if there is one
+requests list|--closed||list closed requests instead of open ones
+requests list|--all||list open and closed requests
+requests list|--assignee|none|only requests assigned to NAME
+requests list|--kind|:access erasure rectification objection|only those of a kind
+requests list|--subject|none|only requests of this data subject; closed ones match by HMAC
+requests next|--assignee|none|only requests assigned to NAME
+requests show|--history||show the audit entries instead: who changed what, when
+requests show|<|@tickets|
+requests add|--kind|:access erasure rectification objection|what is requested
+requests add|--received|none|when it was received, such as 2026-01-31 (today)
+requests add|--also|none|another identifier of the same person; repeatable
+requests add|--assignee|none|person who handles the request
+requests add|<|@tickets|
+requests update|--assignee|none|person who handles the request from now on
+requests update|--unassign||remove the assignee
+requests update|--kind|:access erasure rectification objection|what is requested
+requests update|--received|none|when it was received; recalculates the due date
+requests update|--subject|none|replace the identifiers; repeatable, - for stdin
+requests update|--receipt|files|add the digest of an erasure receipt or an export manifest
+requests update|<|@tickets|
+requests extend|--reason|none|why one month is not enough; names no person
+requests extend|<|@tickets|
+requests close|--outcome|:done refused withdrawn|how it ended
+requests close|--reason|none|why it was refused or late; must not name a person
+requests close|--yes||skip the confirmation prompt
+requests close|-y||skip the confirmation prompt
+requests close|--confirm|none|skip the prompt, but only if exactly n requests match
+requests close|<|@tickets|
+requests report|--from|none|first day of receipt, such as 2026-01-01 (January 1 of this year)
+requests report|--to|none|last day of receipt (today)
+requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)
+evidence|--subject|none|all records of a data subject, each in a folder named by its id
+verify|--keys|files|verify with the keys in this JWK set, as a service publishes it
+verify|--public-key|files|verify with this public key in PEM
+verify|--live||verify with the instance’s current keys and log
+verify|<|files|
+sites|list|=sites list|List sites, newest first
+sites|create|=sites create|Create a site and its token
+sites|update|=sites update|Change the name, policy version, origins or rules of a site
+sites|rotate-token|=sites rotate-token|Issue a new token for a site
+sites|archive|=sites archive|End the use of a site, or begin it again
+sites|snippet|=sites snippet|Print a script that records the choices of a banner
+sites list|--archived||list archived sites too
+sites list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites list|--password-stdin||read the password from standard input instead of prompting
+sites create|--dry-run||print the method, URL and body of each request instead of sending it
+sites create|--name|none|name of the site
+sites create|--policy-version|none|current policy version (1)
+sites create|--origin|none|origin allowed to show its banner, such as https://shop.example; repeatable
+sites create|--retention-days|none|delete records unchanged for this many days (never)
+sites create|--strict-notices||reject a consent to a policy version without a published notice
+sites create|--no-strict-notices||accept such a consent (the default)
+sites create|--allow-duplicate||create it even if another site has the name
+sites create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites create|--password-stdin||read the password from standard input instead of prompting
+sites update|--dry-run||print the method, URL and body of each request instead of sending it
+sites update|--name|none|new name
+sites update|--policy-version|none|policy version of new records
+sites update|--origin|none|replace the allowed origins; repeatable
+sites update|--add-origin|none|add an allowed origin; repeatable
+sites update|--remove-origin|none|remove an allowed origin; repeatable
+sites update|--clear-origins||remove all allowed origins
+sites update|--retention-days|none|delete records unchanged for this many days
+sites update|--clear-retention||keep records indefinitely
+sites update|--strict-notices||reject a consent to a policy version without a published notice
+sites update|--no-strict-notices||take it
+sites update|--allow-duplicate||with --name: even if another site has the name
+sites update|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites update|--password-stdin||read the password from standard input instead of prompting
+sites update|<|@sites|
+sites rotate-token|--dry-run||print the method, URL and body of each request instead of sending it
+sites rotate-token|--overlap|none|hours until older tokens expire (24); 0 ends them at once
+sites rotate-token|--yes||with --overlap 0: skip the confirmation prompt
+sites rotate-token|-y||with --overlap 0: skip the confirmation prompt
+sites rotate-token|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites rotate-token|--password-stdin||read the password from standard input instead of prompting
+sites rotate-token|<|@sites|
+sites archive|--undo||restore an archived site with its tokens
+sites archive|--allow-duplicate||with --undo: even if another site has the name
+sites archive|--yes||skip the confirmation prompt
+sites archive|-y||skip the confirmation prompt
+sites archive|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites archive|--password-stdin||read the password from standard input instead of prompting
+sites archive|<|@sites|
+sites snippet|--for|:cookieconsent klaro osano tarteaucitron c15t|the banner of the pages
+sites snippet|--site-token|none|token of the site, st-… (public)
+sites snippet|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+sites snippet|--password-stdin||read the password from standard input instead of prompting
+sites snippet|<|@sites|
+notices|list|=notices list|List the notices of a site, newest version first
+notices|show|=notices show|Print a text of a notice, exactly as it was published
+notices|publish|=notices publish|Publish the texts of a policy version
+notices|diff|=notices diff|Compare the texts of two versions
+notices|who|=notices who|List who agreed to a policy version and to nothing newer
+notices list|--site|@sites|name or id of the site (the profile’s site)
+notices list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices list|--password-stdin||read the password from standard input instead of prompting
+notices show|--site|@sites|name or id of the site (the profile’s site)
+notices show|--lang|none|the language, if there are several
+notices show|--at|none|the version that was in effect then, instead of a version
+notices show|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices show|--password-stdin||read the password from standard input instead of prompting
+notices publish|--site|@sites|name or id of the site (the profile’s site)
+notices publish|--file|files|a text: .txt, .md, .html or .pdf; repeatable
+notices publish|--lang|none|language of a file not named like policy.de.md; once for each file
+notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable
+notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable
+notices publish|--controller|none|name and contact details of the data controller
+notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as the version before)
+notices publish|--renewal||invalidate consents to earlier versions
+notices publish|--no-renewal||keep consents to earlier versions valid (the default)
+notices publish|--effective-from|none|when it takes effect (at once)
+notices publish|--policy-version|none|the policy version (the next one)
+notices publish|--draft||upload everything without publishing
+notices publish|--yes||skip the confirmation prompt
+notices publish|-y||skip the confirmation prompt
+notices publish|--dry-run||print the method, URL and body of each request instead of sending it
+notices publish|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices publish|--password-stdin||read the password from standard input instead of prompting
+notices diff|--site|@sites|name or id of the site (the profile’s site)
+notices diff|--lang|none|compare only the text in this language
+notices diff|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+notices diff|--password-stdin||read the password from standard input instead of prompting
+notices who|--version|none|the policy version
+notices who|--site|@sites|id or name of the site
+notices who|--cursor|none|continue a list that ended early
+keys|list|=keys list|List API keys, newest first
+keys|create|=keys create|Create an API key
+keys|revoke|=keys revoke|Revoke API keys
+keys list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys list|--password-stdin||read the password from standard input instead of prompting
+keys create|--name|none|name of the key
+keys create|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+keys create|--expires|none|expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)
+keys create|--dry-run||print the method, URL and body of each request instead of sending it
+keys create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys create|--password-stdin||read the password from standard input instead of prompting
+keys revoke|--yes||skip the confirmation prompt
+keys revoke|-y||skip the confirmation prompt
+keys revoke|--confirm|none|skip the prompt, but only if exactly n keys match
+keys revoke|--dry-run||print the method, URL and body of each request instead of sending it
+keys revoke|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+keys revoke|--password-stdin||read the password from standard input instead of prompting
+audit|list|=audit list|List the changes of settings, newest first
+audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
+audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported|only changes of a kind
+audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, account
+audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+audit list|--to|none|made at this time or earlier; a date includes its whole day
+audit list|--limit|none|list at most n entries
+usage|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+usage|--password-stdin||read the password from standard input instead of prompting
+auth|login|=auth login|Store an API key in a profile, or create one
+auth|logout|=auth logout|Remove the stored key of a profile
+auth|token|=auth token|Print the API key in use, for scripts
+auth|status|=auth status|Show which key is used and whether it is valid
+auth login|--with-key||read the key from standard input instead of prompting
+auth login|--email|none|sign in and create a key instead of prompting for one
+auth login|--password-stdin||read the password from standard input instead of prompting
+auth login|--site|@sites|default site of new records, by its name or id
+auth login|--key-name|none|name of the new key (consentctl@HOSTNAME and the time)
+auth login|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+config|list|=config list|List every setting and its source
+config|get|=config get|Print the value of one setting
+config|set|=config set|Change a setting of a profile
+config|unset|=config unset|Remove a setting from a profile
+config|path|=config path|Show where settings and state are stored
+config|profiles|=config profiles|List profiles (stored instances)
+config|remove|=config remove|Remove a profile and its key
+config get|<|@settings|
+config set|<|@settings|
+config unset|<|@settings|
+config remove|<|@profiles|
+serve|--host|none|address to listen on (HOST; 127.0.0.1)
+serve|--port|none|port to listen on (PORT; 8787)
+serve|--database-url|none|a PostgreSQL server (DATABASE_URL)
+serve|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+serve|--quickstart||on an empty database, create an account and store its key in profile "local"
+admin|account|=admin account|Manage accounts
+admin|verify|=admin verify|Verify every record, its history and the log
+admin|checkpoint|=admin checkpoint|Write a signed checkpoint of the log to a file
+admin|signing-key|=admin signing-key|Manage the keys that the server signs with
+admin|user|=admin user|Manage users
+admin|purge|=admin purge|Purge personal data of deleted records
+admin|export|=admin export|Export the whole database to a file
+admin|import|=admin import|Import an export into an empty database
+admin account|create|=admin account create|Create an account with an owner, a site and an API key
+admin account|list|=admin account list|List accounts with their quotas and usage
+admin account|quota|=admin account quota|Change the monthly quota of an account
+admin account create|--email|none|e-mail address that the owner signs in with
+admin account create|--site|none|name of the first site (default)
+admin account create|--plan|none|unlimited, free, pro (unlimited)
+admin account create|--monthly-quota|none|monthly quota of API requests, instead of the plan’s
+admin account create|--password-stdin||read the owner’s password from standard input instead of generating one
+admin account create|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account create|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin account list|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin account quota|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin account quota|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin verify|--account|none|only this account
+admin verify|--checkpoint|files|also compare with the checkpoints in a file written by admin checkpoint
+admin verify|--tsa-ca|files|also verify the timestamps with this certificate of their authority
+admin verify|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin verify|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin checkpoint|--file|files|file to append the checkpoints to; created if missing
+admin checkpoint|--account|none|only this account
+admin checkpoint|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin checkpoint|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin signing-key|revoke|=admin signing-key revoke|Revoke a signing key
+admin signing-key|restart|=admin signing-key restart|Let a new signing key follow the newest one after its loss
+admin signing-key revoke|--reason|none|superseded or compromised
+admin signing-key revoke|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin signing-key revoke|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin signing-key restart|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin signing-key restart|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user|add|=admin user add|Add an owner or a reader to an account
+admin user|list|=admin user list|List users with their roles
+admin user|remove|=admin user remove|Remove a user from an account
+admin user|password|=admin user password|Reset a user’s password
+admin user add|--email|none|e-mail address that the user signs in with
+admin user add|--role|:owner reader|an owner may do everything, a reader only read
+admin user add|--account|none|id of the account, or a user’s e-mail; required if there are several
+admin user add|--password-stdin||read the password from standard input instead of generating one
+admin user add|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user add|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user list|--account|none|only users of this account: its id, or a user’s e-mail
+admin user list|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user remove|--email|none|e-mail address that the user signs in with
+admin user remove|--keep-keys||keep the API keys that the user created, and list them
+admin user remove|--yes||skip the confirmation prompt
+admin user remove|-y||skip the confirmation prompt
+admin user remove|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user remove|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin user password|--email|none|e-mail address that the user signs in with
+admin user password|--password-stdin||read the new password from standard input instead of generating one
+admin user password|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin user password|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin purge|--older-than|none|days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)
+admin purge|--dry-run||count what would be purged, and change nothing
+admin purge|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin purge|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin purge|--yes||skip the confirmation prompt
+admin purge|-y||skip the confirmation prompt
+admin purge|--confirm|none|skip the prompt, but only if exactly n records match
+admin export|--force||print it even if standard output is a terminal
+admin export|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin export|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin export|<|files|
+admin import|--database-url|none|a PostgreSQL server (DATABASE_URL)
+admin import|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin import|<|files|
+completion|bash|=completion bash|Print the bash completion script
+completion|zsh|=completion zsh|Print the zsh completion script
+completion|fish|=completion fish|Print the fish completion script
+completion|powershell|=completion powershell|Print the powershell completion script
+completion|install|=completion install|Install the completion script for your shell
+completion|values|=completion values|Print what local files know, for the completion scripts
+completion install|--yes||skip the confirmation prompt
+completion install|-y||skip the confirmation prompt
+completion install|<|:bash zsh fish powershell|
+completion values|<|:profiles sites settings imports erasures receipts tickets|
+help|<|:options output exit-codes environment create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|
+|create|=create|Create a consent record, or many from a file
+|import|=import|Import records and their history from other tools
+|list|=list|List records, newest first
+|ls|=list|List records, newest first
+|get|=get|Show records by id
+|update|=update|Change the acceptance or preferences of a record
+|rm|=rm|Delete records and keep their history
+|delete|=rm|Delete records and keep their history
+|restore|=restore|Restore deleted records that are not purged yet
+|history|=history|Show the audit trail of records
+|check|=check|Check if a person consents to a purpose
+|stats|=stats|Count records, persons and what they stated
+|subject|=subject|Find, export and erase the data of a person, with proof
+|requests|=requests|Keep the register of data subjects’ requests, with deadlines
+|receipt|=receipt|Print the signed receipt of a record
+|evidence|=evidence|Write a folder that proves a record without the instance
+|verify|=verify|Verify receipts, other signed documents and evidence, also offline
+|sites|=sites|Manage sites
+|notices|=notices|Publish and read what people were told
+|keys|=keys|Manage API keys
+|audit|=audit|See who changed which setting
+|usage|=usage|Show the usage of the monthly quota
+|auth|=auth|Store, check and remove API keys
+|config|=config|Show and change settings
+|doctor|=doctor|Check settings, instance and key, and suggest fixes
+|serve|=serve|Run the server
+|admin|=admin|Manage the database of a server
+|completion|=completion|Set up shell completion
+|help|=help|Show help on a command or a topic
+|commands|=commands|List every command, with flags and examples
+|--version||print the version
+|-V||print the version
+|--output|:table tsv json ndjson csv yaml id wide|output format
+|-o|:table tsv json ndjson csv yaml id wide|output format
+|--json||same as -o json; with =id,accepted: only these fields
+|--quiet||print only ids and warnings
+|-q||print only ids and warnings
+|--header||start TSV with a header
+|--columns|none|columns of tables, TSV and CSV, comma-separated
+|--no-truncate||do not cut tables to the width of the terminal
+|--no-csv-guard||leave CSV cells that look like formulas as they are
+|--out|files|write to a new file that only you can read
+|--force||overwrite the file of --out
+|--pager||show the records in a pager (PAGER, or less)
+|--profile|@profiles|stored instance to use
+|-p|@profiles|stored instance to use
+|--base-url|none|address of the instance
+|--color|:auto always never|when to use colour
+|--timeout|none|timeout of a request with its retries
+|--max-wait|none|longest single wait before a retry (60)
+|--ca-file|files|additional certificate authorities to trust (PEM)
+|--verbose||log settings, requests and retries to stderr
+|--debug||also log headers and bodies, without personal data
+|--help||print help
+|-h||print help
+'@ -split '\r?\n' | ForEach-Object { , $_.Split('|') }
+  $isOf = { param($row, $at) $row[0] -ceq $at -or ($row[0] -eq '' -and $row[1].StartsWith('-')) }
+  $kindOf = {
+    param($at, $word)
+    foreach ($row in $rows) { if ($row[1] -ceq $word -and (& $isOf $row $at)) { return $row[2] } }
   }
-  $commands = @{
-    '' = @(@('create', 'Create a consent record, or many from a file'), @('import', 'Import records and their history from other tools'), @('list', 'List records, newest first'), @('ls', 'List records, newest first'), @('get', 'Show records by id'), @('update', 'Change the acceptance or preferences of a record'), @('rm', 'Delete records and keep their history'), @('delete', 'Delete records and keep their history'), @('restore', 'Restore deleted records that are not purged yet'), @('history', 'Show the audit trail of records'), @('check', 'Check if a person consents to a purpose'), @('stats', 'Count records, persons and what they stated'), @('subject', 'Find, export and erase the data of a person, with proof'), @('requests', 'Keep the register of data subjects’ requests, with deadlines'), @('receipt', 'Print the signed receipt of a record'), @('evidence', 'Write a folder that proves a record without the instance'), @('verify', 'Verify receipts, other signed documents and evidence, also offline'), @('sites', 'Manage sites'), @('notices', 'Publish and read what people were told'), @('keys', 'Manage API keys'), @('audit', 'See who changed which setting'), @('usage', 'Show the usage of the monthly quota'), @('auth', 'Store, check and remove API keys'), @('config', 'Show and change settings'), @('doctor', 'Check settings, instance and key, and suggest fixes'), @('serve', 'Run the server'), @('admin', 'Manage the database of a server'), @('completion', 'Set up shell completion'), @('help', 'Show help on a command or a topic'), @('options', 'Show the options that every command has'), @('commands', 'List every command, with flags and examples'))
-    'create' = @()
-    'import' = @()
-    'list' = @()
-    'get' = @()
-    'update' = @()
-    'rm' = @()
-    'restore' = @()
-    'history' = @()
-    'check' = @()
-    'stats' = @()
-    'subject' = @(@('find', 'List all records of a person'), @('export', 'Export the records and history of a person to a file'), @('erase', 'Delete all records of a person and sign a receipt'), @('purge', 'Purge what an erasure deleted now, and sign a receipt'), @('resume', 'Resume an interrupted erasure'), @('verify', 'Verify a receipt, its chain, and that its records are deleted'), @('receipts', 'List erasure receipts, or print one'), @('keys', 'Show the key that signs receipts'))
-    'subject find' = @()
-    'subject export' = @()
-    'subject erase' = @()
-    'subject purge' = @()
-    'subject resume' = @()
-    'subject verify' = @()
-    'subject receipts' = @()
-    'subject keys' = @(, @('show', 'Print the public key for verifying receipts'))
-    'subject keys show' = @()
-    'requests' = @(@('list', 'List open requests, the most urgent first'), @('next', 'Show the request to answer now'), @('show', 'Show a request, or its history'), @('add', 'Enter a request into the register'), @('update', 'Assign or correct an open request'), @('extend', 'Extend the period to answer a request by two months'), @('close', 'Close a request and remove its identifiers'), @('report', 'Report how many requests were answered, how fast, and which late'))
-    'requests list' = @()
-    'requests next' = @()
-    'requests show' = @()
-    'requests add' = @()
-    'requests update' = @()
-    'requests extend' = @()
-    'requests close' = @()
-    'requests report' = @()
-    'receipt' = @()
-    'evidence' = @()
-    'verify' = @()
-    'sites' = @(@('list', 'List sites, newest first'), @('create', 'Create a site and its token'), @('update', 'Change the name, policy version, origins or rules of a site'), @('rotate-token', 'Issue a new token for a site'), @('archive', 'End the use of a site, or begin it again'), @('snippet', 'Print a script that records the choices of a banner'))
-    'sites list' = @()
-    'sites create' = @()
-    'sites update' = @()
-    'sites rotate-token' = @()
-    'sites archive' = @()
-    'sites snippet' = @()
-    'notices' = @(@('list', 'List the notices of a site, newest version first'), @('show', 'Print a text of a notice, exactly as it was published'), @('publish', 'Publish the texts of a policy version'), @('diff', 'Compare the texts of two versions'), @('who', 'List who agreed to a policy version and to nothing newer'))
-    'notices list' = @()
-    'notices show' = @()
-    'notices publish' = @()
-    'notices diff' = @()
-    'notices who' = @()
-    'keys' = @(@('list', 'List API keys, newest first'), @('create', 'Create an API key'), @('revoke', 'Revoke API keys'))
-    'keys list' = @()
-    'keys create' = @()
-    'keys revoke' = @()
-    'audit' = @(, @('list', 'List the changes of settings, newest first'))
-    'audit list' = @()
-    'usage' = @()
-    'auth' = @(@('login', 'Store an API key in a profile, or create one'), @('logout', 'Remove the stored key of a profile'), @('token', 'Print the API key in use, for scripts'), @('status', 'Show which key is used and whether it is valid'))
-    'auth login' = @()
-    'auth logout' = @()
-    'auth token' = @()
-    'auth status' = @()
-    'config' = @(@('list', 'List every setting and its source'), @('get', 'Print the value of one setting'), @('set', 'Change a setting of a profile'), @('unset', 'Remove a setting from a profile'), @('path', 'Show where settings and state are stored'), @('profiles', 'List profiles (stored instances)'), @('remove', 'Remove a profile and its key'))
-    'config list' = @()
-    'config get' = @()
-    'config set' = @()
-    'config unset' = @()
-    'config path' = @()
-    'config profiles' = @()
-    'config remove' = @()
-    'doctor' = @()
-    'serve' = @()
-    'admin' = @(@('account', 'Manage accounts'), @('verify', 'Verify every record, its history and the log'), @('checkpoint', 'Write a signed checkpoint of the log to a file'), @('signing-key', 'Manage the keys that the server signs with'), @('user', 'Manage users'), @('purge', 'Purge personal data of deleted records'), @('export', 'Export the whole database to a file'), @('import', 'Import an export into an empty database'))
-    'admin account' = @(@('create', 'Create an account with an owner, a site and an API key'), @('list', 'List accounts with their quotas and usage'), @('quota', 'Change the monthly quota of an account'))
-    'admin account create' = @()
-    'admin account list' = @()
-    'admin account quota' = @()
-    'admin verify' = @()
-    'admin checkpoint' = @()
-    'admin signing-key' = @(@('revoke', 'Revoke a signing key'), @('restart', 'Let a new signing key follow the newest one after its loss'))
-    'admin signing-key revoke' = @()
-    'admin signing-key restart' = @()
-    'admin user' = @(@('add', 'Add an owner or a reader to an account'), @('list', 'List users with their roles'), @('remove', 'Remove a user from an account'), @('password', 'Reset a user’s password'))
-    'admin user add' = @()
-    'admin user list' = @()
-    'admin user remove' = @()
-    'admin user password' = @()
-    'admin purge' = @()
-    'admin export' = @()
-    'admin import' = @()
-    'completion' = @(@('bash', 'Print the bash completion script'), @('zsh', 'Print the zsh completion script'), @('fish', 'Print the fish completion script'), @('powershell', 'Print the powershell completion script'), @('install', 'Install the completion script for your shell'), @('values', 'Print what local files know, for the completion scripts'))
-    'completion bash' = @()
-    'completion zsh' = @()
-    'completion fish' = @()
-    'completion powershell' = @()
-    'completion install' = @()
-    'completion values' = @()
-    'help' = @()
-    'options' = @()
-    'commands' = @()
-  }
-  $flags = @{
-    'create' = @(@('--site', 'site of the record, by name or id'), @('--subject', 'identifier of the data subject'), @('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--consent-id', 'your own label for the record'), @('--policy-version', 'policy version (the site’s current one)'), @('--ip-address', 'IP address of the subject; stored, but never shown again'), @('--user-agent', 'user agent of the subject’s browser'), @('--notice-locale', 'language of the notice that was shown, such as de'), @('--file', 'create a record for each line of a file, or of standard input'), @('--format', 'format of the lines (by the file name, else ndjson)'), @('--map', 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'), @('--true', 'words that mean yes, comma-separated, besides the common ones'), @('--false', 'words that mean no'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'concurrent requests, 1 to 64 (8)'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume an import that was stopped'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--allow-empty', 'accept an empty file'), @('--map-init', 'write a map of the columns to a new file, to edit; nothing is sent'), @('--no-batch', 'send each line in its own request, even if batches are possible'), @('--dry-run', 'send nothing: print the request, or check every line of a file'))
-    'import' = @(@('--from', 'the tool that wrote the files, or csv'), @('--site', 'site of the records, by name or id'), @('--dry-run', 'send no record: print each value and its meaning, and check the instance'), @('--map', 'a JSON file that says what the columns and values mean'), @('--map-out', 'write a map to edit, of undecided values or of a CSV, to a new file'), @('--policy-version', 'policy version that all answers are about'), @('--timezone', 'time zone of local times, such as Europe/Berlin'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--refused-out', 'write a list of rejected rows to a new file'), @('--failed-out', 'write the records that the instance rejected to a new file'), @('--receipt-out', 'write a copy of the receipt to a new file'), @('--resume', 'resume an import that was stopped'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--allow-empty', 'accept files without a row'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'))
-    'list' = @(@('--site', 'only records of this site, by its name or id'), @('--subject', 'only records of this data subject'), @('--accepted', 'only accepted records'), @('--refused', 'only records that are not accepted'), @('--from', 'created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'created at this time or earlier; a date includes its whole day'), @('--limit', 'list at most n records (on a terminal 50 unless --all)'), @('--all', 'list every record, on a terminal too'), @('--count', 'print only the number of records'), @('--include-deleted', 'include deleted records'), @('--consent-id', 'only records with this label'), @('--imported', 'only imported records; tables show when and where their persons answered'), @('--witnessed', 'only records that were not imported'), @('--at', 'show records as they were at this time; needs --subject or --consent-id'), @('--expiring', 'accepted records that expire within this time (30d, 4w, P1M), soonest first'), @('--expired', 'accepted records that have expired'), @('--cursor', 'continue where an earlier list ended'), @('--max-requests', 'send at most n requests'), @('--concurrency', 'concurrent page requests, 1 to 64; with 1, each page waits for the one before'))
-    'get' = @(@('--include-deleted', 'also show deleted records'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'))
-    'update' = @(@('--accepted', 'the subject accepted'), @('--refused', 'the subject refused'), @('--pref', 'a preference; repeatable (true, false, numbers and JSON are typed)'), @('--preferences', 'all preferences as a JSON object, from a file or standard input'), @('--replace-preferences', 'remove preferences that are not given'), @('--where', 'change every record that matches these filters of list'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'), @('--file', 'change a record for each line of a file'), @('--format', 'format of the lines (by the file name, else ndjson)'), @('--map', 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'), @('--true', 'words that mean yes, comma-separated, besides the common ones'), @('--false', 'words that mean no'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'concurrent requests, 1 to 64 (8)'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume changes that were stopped'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--allow-empty', 'accept an empty file'), @('--dry-run', 'send nothing: print each request, or check every line of a file'))
-    'rm' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'), @('--ignore-missing', 'skip ids without a record'), @('--file', 'delete the records whose ids are in a file'), @('--format', 'format of the lines (by the file name, else ndjson)'), @('--map', 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status'), @('--true', 'words that mean yes, comma-separated, besides the common ones'), @('--false', 'words that mean no'), @('--csv-unguard', 'remove the '' that guards cells beginning with = + - @ in CSV'), @('--concurrency', 'concurrent requests, 1 to 64 (8)'), @('--max-errors', 'stop when n lines have failed'), @('--fail-fast', 'stop at the first line that fails'), @('--failed-out', 'write the lines that failed to a new file, unchanged'), @('--resume', 'resume deletions that were stopped'), @('--ignore-quota', 'start even if the monthly quota is too small'), @('--allow-empty', 'accept an empty file'), @('--dry-run', 'send nothing: print each request, or check every line of a file'))
-    'restore' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--despite-erasure', 'also restore records that an erasure request covers'))
-    'history' = @(@('--verify', 'verify the history of each record instead of showing it'), @('--checkpoint', 'with --verify, also prove that the log of a saved checkpoint includes it'))
-    'check' = @(@('--purpose', 'the purpose: a key of the preferences, such as marketing'), @('--site', 'only records of this site'), @('--at', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago'), @('--only-witnessed', 'ignore imported answers'))
-    'stats' = @(@('--site', 'only records of this site'), @('--from', 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago'), @('--to', 'created on this day (UTC) or earlier'), @('--by', 'a row for each of these'), @('--exact', 'also show groups of fewer than ten persons'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'subject' = @()
-    'subject find' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--all-profiles', 'search every stored instance, each with its own key'), @('--like', 'also find identifiers that differ only in case, surrounding blanks or Unicode form'))
-    'subject export' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'))
-    'subject erase' = @(@('--also', 'another identifier of the same person; repeatable'), @('--request', 'take the identifiers from this request of the register'), @('--ticket', 'the request that this answers; required without --request'), @('--reason', 'a reason for the receipt'), @('--received', 'when the request was received, such as 2026-01-31; sets the due date'), @('--export-first', 'export the records to a new file before deleting them'), @('--plan-out', 'write the plan to a new file and stop'), @('--apply', 'carry out a plan if nothing has changed since it was written'), @('--dry-run', 'show what would be deleted and stop'), @('--file', 'erase the people of a CSV, one a line'), @('--repeat-since', 'after restoring a backup, repeat the erasures since it was taken'), @('--one-person', 'with -, allows more than 20 identifiers'), @('--show-subject', 'write the identifier in clear text into the receipt'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'))
-    'subject purge' = @(@('--dry-run', 'show what would be purged, and purge nothing'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'))
-    'subject resume' = @()
-    'subject verify' = @(@('--live', 'check that the instance shows each of its records as deleted'), @('--purged', 'request a certificate that the personal data of its records is purged'), @('--certificate-out', 'write that certificate to a new file'), @('--subject', 'check that it is about this data subject; with --live, that none is left'), @('--public-key', 'the signing key, in PEM; by default the profile’s own'))
-    'subject receipts' = @(@('--subject', 'only receipts about this data subject'), @('--ticket', 'only receipts for this ticket'), @('--format', 'print its exact bytes (json) or a Markdown page (md)'))
-    'subject keys' = @()
-    'subject keys show' = @()
-    'requests' = @()
-    'requests list' = @(@('--check', 'list only overdue requests, and exit with 8 if there is one'), @('--closed', 'list closed requests instead of open ones'), @('--all', 'list open and closed requests'), @('--assignee', 'only requests assigned to NAME'), @('--kind', 'only those of a kind'), @('--subject', 'only requests of this data subject; closed ones match by HMAC'))
-    'requests next' = @(, @('--assignee', 'only requests assigned to NAME'))
-    'requests show' = @(, @('--history', 'show the audit entries instead: who changed what, when'))
-    'requests add' = @(@('--kind', 'what is requested'), @('--received', 'when it was received, such as 2026-01-31 (today)'), @('--also', 'another identifier of the same person; repeatable'), @('--assignee', 'person who handles the request'))
-    'requests update' = @(@('--assignee', 'person who handles the request from now on'), @('--unassign', 'remove the assignee'), @('--kind', 'what is requested'), @('--received', 'when it was received; recalculates the due date'), @('--subject', 'replace the identifiers; repeatable, - for stdin'), @('--receipt', 'add the digest of an erasure receipt or an export manifest'))
-    'requests extend' = @(, @('--reason', 'why one month is not enough; names no person'))
-    'requests close' = @(@('--outcome', 'how it ended'), @('--reason', 'why it was refused or late; must not name a person'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n requests match'))
-    'requests report' = @(@('--from', 'first day of receipt, such as 2026-01-01 (January 1 of this year)'), @('--to', 'last day of receipt (today)'), @('--format', 'md: Markdown; csv: a line for each request (a page on a terminal)'))
-    'receipt' = @()
-    'evidence' = @(, @('--subject', 'all records of a data subject, each in a folder named by its id'))
-    'verify' = @(@('--keys', 'verify with the keys in this JWK set, as a service publishes it'), @('--public-key', 'verify with this public key in PEM'), @('--live', 'verify with the instance’s current keys and log'))
-    'sites' = @()
-    'sites list' = @(@('--archived', 'list archived sites too'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites create' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'name of the site'), @('--policy-version', 'current policy version (1)'), @('--origin', 'origin allowed to show its banner, such as https://shop.example; repeatable'), @('--retention-days', 'delete records unchanged for this many days (never)'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'accept such a consent (the default)'), @('--allow-duplicate', 'create it even if another site has the name'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites update' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--name', 'new name'), @('--policy-version', 'policy version of new records'), @('--origin', 'replace the allowed origins; repeatable'), @('--add-origin', 'add an allowed origin; repeatable'), @('--remove-origin', 'remove an allowed origin; repeatable'), @('--clear-origins', 'remove all allowed origins'), @('--retention-days', 'delete records unchanged for this many days'), @('--clear-retention', 'keep records indefinitely'), @('--strict-notices', 'reject a consent to a policy version without a published notice'), @('--no-strict-notices', 'take it'), @('--allow-duplicate', 'with --name: even if another site has the name'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites rotate-token' = @(@('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--overlap', 'hours until older tokens expire (24); 0 ends them at once'), @('--yes', 'with --overlap 0: skip the confirmation prompt'), @('-y', 'with --overlap 0: skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites archive' = @(@('--undo', 'restore an archived site with its tokens'), @('--allow-duplicate', 'with --undo: even if another site has the name'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'sites snippet' = @(@('--for', 'the banner of the pages'), @('--site-token', 'token of the site, st-… (public)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'notices' = @()
-    'notices list' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'notices show' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--lang', 'the language, if there are several'), @('--at', 'the version that was in effect then, instead of a version'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'notices publish' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--file', 'a text: .txt, .md, .html or .pdf; repeatable'), @('--lang', 'language of a file not named like policy.de.md; once for each file'), @('--purpose', 'a purpose by its key in preferences, or key@de=title; repeatable'), @('--purpose-iri', 'IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable'), @('--controller', 'name and contact details of the data controller'), @('--valid-for', 'how long a consent is valid, such as P1Y, or none (as the version before)'), @('--renewal', 'invalidate consents to earlier versions'), @('--no-renewal', 'keep consents to earlier versions valid (the default)'), @('--effective-from', 'when it takes effect (at once)'), @('--policy-version', 'the policy version (the next one)'), @('--draft', 'upload everything without publishing'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'notices diff' = @(@('--site', 'name or id of the site (the profile’s site)'), @('--lang', 'compare only the text in this language'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'notices who' = @(@('--version', 'the policy version'), @('--site', 'id or name of the site'), @('--cursor', 'continue a list that ended early'))
-    'keys' = @()
-    'keys list' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'keys create' = @(@('--name', 'name of the key'), @('--scope', 'scopes of the key: read, write, erase, notices, import (read,write,erase)'), @('--expires', 'expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'keys revoke' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n keys match'), @('--dry-run', 'print the method, URL and body of each request instead of sending it'), @('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'audit' = @()
-    'audit list' = @(@('--actor', 'only changes by this user (e-mail), API key (name), id, or kind: admin, system'), @('--action', 'only changes of a kind'), @('--target', 'only changes to this id, or to a kind: site, api_key, user, notice, account'), @('--from', 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago'), @('--to', 'made at this time or earlier; a date includes its whole day'), @('--limit', 'list at most n entries'))
-    'usage' = @(@('--email', 'sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)'), @('--password-stdin', 'read the password from standard input instead of prompting'))
-    'auth' = @()
-    'auth login' = @(@('--with-key', 'read the key from standard input instead of prompting'), @('--email', 'sign in and create a key instead of prompting for one'), @('--password-stdin', 'read the password from standard input instead of prompting'), @('--site', 'default site of new records, by its name or id'), @('--key-name', 'name of the new key (consentctl@HOSTNAME and the time)'), @('--scope', 'scopes of the key: read, write, erase, notices, import (read,write,erase)'))
-    'auth logout' = @()
-    'auth token' = @()
-    'auth status' = @()
-    'config' = @()
-    'config list' = @()
-    'config get' = @()
-    'config set' = @()
-    'config unset' = @()
-    'config path' = @()
-    'config profiles' = @()
-    'config remove' = @()
-    'doctor' = @()
-    'serve' = @(@('--host', 'address to listen on (HOST; 127.0.0.1)'), @('--port', 'port to listen on (PORT; 8787)'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--quickstart', 'on an empty database, create an account and store its key in profile "local"'))
-    'admin' = @()
-    'admin account' = @()
-    'admin account create' = @(@('--email', 'e-mail address that the owner signs in with'), @('--site', 'name of the first site (default)'), @('--plan', 'unlimited, free, pro (unlimited)'), @('--monthly-quota', 'monthly quota of API requests, instead of the plan’s'), @('--password-stdin', 'read the owner’s password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin account list' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin account quota' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin verify' = @(@('--account', 'only this account'), @('--checkpoint', 'also compare with the checkpoints in a file written by admin checkpoint'), @('--tsa-ca', 'also verify the timestamps with this certificate of their authority'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin checkpoint' = @(@('--file', 'file to append the checkpoints to; created if missing'), @('--account', 'only this account'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin signing-key' = @()
-    'admin signing-key revoke' = @(@('--reason', 'superseded or compromised'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin signing-key restart' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin user' = @()
-    'admin user add' = @(@('--email', 'e-mail address that the user signs in with'), @('--role', 'an owner may do everything, a reader only read'), @('--account', 'id of the account, or a user’s e-mail; required if there are several'), @('--password-stdin', 'read the password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin user list' = @(@('--account', 'only users of this account: its id, or a user’s e-mail'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin user remove' = @(@('--email', 'e-mail address that the user signs in with'), @('--keep-keys', 'keep the API keys that the user created, and list them'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin user password' = @(@('--email', 'e-mail address that the user signs in with'), @('--password-stdin', 'read the new password from standard input instead of generating one'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin purge' = @(@('--older-than', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)'), @('--dry-run', 'count what would be purged, and change nothing'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'), @('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'), @('--confirm', 'skip the prompt, but only if exactly n records match'))
-    'admin export' = @(@('--force', 'print it even if standard output is a terminal'), @('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'admin import' = @(@('--database-url', 'a PostgreSQL server (DATABASE_URL)'), @('--data-dir', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)'))
-    'completion' = @()
-    'completion bash' = @()
-    'completion zsh' = @()
-    'completion fish' = @()
-    'completion powershell' = @()
-    'completion install' = @(@('--yes', 'skip the confirmation prompt'), @('-y', 'skip the confirmation prompt'))
-    'completion values' = @()
-    'help' = @()
-    'options' = @()
-    'commands' = @()
-  }
-  $everywhere = @(@('--version', 'print the version'), @('-V', 'print the version'), @('--output', 'output format'), @('-o', 'output format'), @('--json', 'same as -o json; with a comma-separated list, only these fields'), @('--quiet', 'print only ids and warnings'), @('-q', 'print only ids and warnings'), @('--header', 'start TSV with a header'), @('--columns', 'columns of tables, TSV and CSV, comma-separated'), @('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column'), @('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas'), @('--excel', 'CSV that Excel opens; comma or semicolon, else as your locale wants'), @('--out', 'write the records to a new file, readable only by you'), @('--force', 'overwrite the file of --out'), @('--pager', 'show the records in a pager (PAGER, or less)'), @('--profile', 'stored instance to use'), @('-p', 'stored instance to use'), @('--base-url', 'address of the instance'), @('--color', 'when to use colour'), @('--timeout', 'timeout of a request with its retries'), @('--max-wait', 'longest single wait before a retry (60)'), @('--ca-file', 'additional certificate authorities to trust (PEM)'), @('--verbose', 'log settings, requests and retries to stderr'), @('--debug', 'also log headers and bodies; without secrets and personal data'), @('--help', 'print help'), @('-h', 'print help'))
-  $operands = @{
-    'import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject purge' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject resume' = { @(consentctl completion values erasures 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject verify' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject receipts' = { @(consentctl completion values receipts 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'requests show' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'requests add' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'requests update' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'requests extend' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'requests close' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'verify' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'sites update' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'sites rotate-token' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'sites archive' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'sites snippet' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'config get' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'config set' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'config unset' = { @(consentctl completion values settings 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'config remove' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'admin export' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin import' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'completion install' = { @(@('bash', 'bash'), @('zsh', 'zsh'), @('fish', 'fish'), @('powershell', 'powershell')) }
-    'completion values' = { @(@('profiles', 'profiles'), @('sites', 'sites'), @('settings', 'settings'), @('imports', 'imports'), @('erasures', 'erasures'), @('receipts', 'receipts'), @('tickets', 'tickets')) }
-    'help' = { @(@('output', 'output'), @('exit-codes', 'exit-codes'), @('environment', 'environment'), @('files', 'files'), @('erasure', 'erasure'), @('create', 'create'), @('import', 'import'), @('list', 'list'), @('get', 'get'), @('update', 'update'), @('rm', 'rm'), @('restore', 'restore'), @('history', 'history'), @('check', 'check'), @('stats', 'stats'), @('subject', 'subject'), @('requests', 'requests'), @('receipt', 'receipt'), @('evidence', 'evidence'), @('verify', 'verify'), @('sites', 'sites'), @('notices', 'notices'), @('keys', 'keys'), @('audit', 'audit'), @('usage', 'usage'), @('auth', 'auth'), @('config', 'config'), @('doctor', 'doctor'), @('serve', 'serve'), @('admin', 'admin'), @('completion', 'completion'), @('help', 'help'), @('options', 'options'), @('commands', 'commands')) }
-  }
-  $values = @{
-    'create --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'create --subject' = { @(, @('', '')) }
-    'create --pref' = { @(, @('', '')) }
-    'create --preferences' = { @(, @('', '')) }
-    'create --consent-id' = { @(, @('', '')) }
-    'create --policy-version' = { @(, @('', '')) }
-    'create --ip-address' = { @(, @('', '')) }
-    'create --user-agent' = { @(, @('', '')) }
-    'create --notice-locale' = { @(, @('', '')) }
-    'create --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'create --format' = { @(, @('', '')) }
-    'create --map' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'create --true' = { @(, @('', '')) }
-    'create --false' = { @(, @('', '')) }
-    'create --concurrency' = { @(, @('', '')) }
-    'create --max-errors' = { @(, @('', '')) }
-    'create --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'create --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'create --map-init' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --from' = { @(@('usercentrics', 'usercentrics'), @('iubenda', 'iubenda'), @('didomi', 'didomi'), @('cookie-script', 'cookie-script'), @('commanders-act', 'commanders-act'), @('consenti', 'consenti'), @('c15t', 'c15t'), @('klaro', 'klaro'), @('csv', 'csv')) }
-    'import --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'import --map' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --map-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --policy-version' = { @(, @('', '')) }
-    'import --timezone' = { @(, @('', '')) }
-    'import --refused-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --receipt-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'import --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'import --confirm' = { @(, @('', '')) }
-    'list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'list --subject' = { @(, @('', '')) }
-    'list --from' = { @(, @('', '')) }
-    'list --to' = { @(, @('', '')) }
-    'list --limit' = { @(, @('', '')) }
-    'list --consent-id' = { @(, @('', '')) }
-    'list --at' = { @(, @('', '')) }
-    'list --expiring' = { @(, @('', '')) }
-    'list --cursor' = { @(, @('', '')) }
-    'list --max-requests' = { @(, @('', '')) }
-    'list --concurrency' = { @(, @('', '')) }
-    'get --at' = { @(, @('', '')) }
-    'update --pref' = { @(, @('', '')) }
-    'update --preferences' = { @(, @('', '')) }
-    'update --where' = { @(, @('', '')) }
-    'update --confirm' = { @(, @('', '')) }
-    'update --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'update --format' = { @(, @('', '')) }
-    'update --map' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'update --true' = { @(, @('', '')) }
-    'update --false' = { @(, @('', '')) }
-    'update --concurrency' = { @(, @('', '')) }
-    'update --max-errors' = { @(, @('', '')) }
-    'update --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'update --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'rm --confirm' = { @(, @('', '')) }
-    'rm --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'rm --format' = { @(, @('', '')) }
-    'rm --map' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'rm --true' = { @(, @('', '')) }
-    'rm --false' = { @(, @('', '')) }
-    'rm --concurrency' = { @(, @('', '')) }
-    'rm --max-errors' = { @(, @('', '')) }
-    'rm --failed-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'rm --resume' = { @(consentctl completion values imports 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'history --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'check --purpose' = { @(, @('', '')) }
-    'check --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'check --at' = { @(, @('', '')) }
-    'stats --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'stats --from' = { @(, @('', '')) }
-    'stats --to' = { @(, @('', '')) }
-    'stats --by' = { @(@('day', 'day'), @('week', 'week'), @('month', 'month'), @('site', 'site'), @('policy', 'policy'), @('country', 'country'), @('preference', 'preference')) }
-    'stats --email' = { @(, @('', '')) }
-    'subject find --also' = { @(, @('', '')) }
-    'subject find --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject export --also' = { @(, @('', '')) }
-    'subject export --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject erase --also' = { @(, @('', '')) }
-    'subject erase --request' = { @(consentctl completion values tickets 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'subject erase --ticket' = { @(, @('', '')) }
-    'subject erase --reason' = { @(, @('', '')) }
-    'subject erase --received' = { @(, @('', '')) }
-    'subject erase --export-first' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject erase --plan-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject erase --apply' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject erase --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject erase --repeat-since' = { @(, @('', '')) }
-    'subject erase --confirm' = { @(, @('', '')) }
-    'subject purge --confirm' = { @(, @('', '')) }
-    'subject verify --certificate-out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject verify --subject' = { @(, @('', '')) }
-    'subject verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'subject receipts --subject' = { @(, @('', '')) }
-    'subject receipts --ticket' = { @(, @('', '')) }
-    'subject receipts --format' = { @(, @('', '')) }
-    'requests list --assignee' = { @(, @('', '')) }
-    'requests list --kind' = { @(@('access', 'access'), @('erasure', 'erasure'), @('rectification', 'rectification'), @('objection', 'objection')) }
-    'requests list --subject' = { @(, @('', '')) }
-    'requests next --assignee' = { @(, @('', '')) }
-    'requests add --kind' = { @(@('access', 'access'), @('erasure', 'erasure'), @('rectification', 'rectification'), @('objection', 'objection')) }
-    'requests add --received' = { @(, @('', '')) }
-    'requests add --also' = { @(, @('', '')) }
-    'requests add --assignee' = { @(, @('', '')) }
-    'requests update --assignee' = { @(, @('', '')) }
-    'requests update --kind' = { @(@('access', 'access'), @('erasure', 'erasure'), @('rectification', 'rectification'), @('objection', 'objection')) }
-    'requests update --received' = { @(, @('', '')) }
-    'requests update --subject' = { @(, @('', '')) }
-    'requests update --receipt' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'requests extend --reason' = { @(, @('', '')) }
-    'requests close --outcome' = { @(@('done', 'done'), @('refused', 'refused'), @('withdrawn', 'withdrawn')) }
-    'requests close --reason' = { @(, @('', '')) }
-    'requests close --confirm' = { @(, @('', '')) }
-    'requests report --from' = { @(, @('', '')) }
-    'requests report --to' = { @(, @('', '')) }
-    'requests report --format' = { @(, @('', '')) }
-    'evidence --subject' = { @(, @('', '')) }
-    'verify --keys' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'verify --public-key' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'sites list --email' = { @(, @('', '')) }
-    'sites create --name' = { @(, @('', '')) }
-    'sites create --policy-version' = { @(, @('', '')) }
-    'sites create --origin' = { @(, @('', '')) }
-    'sites create --retention-days' = { @(, @('', '')) }
-    'sites create --email' = { @(, @('', '')) }
-    'sites update --name' = { @(, @('', '')) }
-    'sites update --policy-version' = { @(, @('', '')) }
-    'sites update --origin' = { @(, @('', '')) }
-    'sites update --add-origin' = { @(, @('', '')) }
-    'sites update --remove-origin' = { @(, @('', '')) }
-    'sites update --retention-days' = { @(, @('', '')) }
-    'sites update --email' = { @(, @('', '')) }
-    'sites rotate-token --overlap' = { @(, @('', '')) }
-    'sites rotate-token --email' = { @(, @('', '')) }
-    'sites archive --email' = { @(, @('', '')) }
-    'sites snippet --for' = { @(@('cookieconsent', 'cookieconsent'), @('klaro', 'klaro'), @('osano', 'osano'), @('tarteaucitron', 'tarteaucitron'), @('c15t', 'c15t')) }
-    'sites snippet --site-token' = { @(, @('', '')) }
-    'sites snippet --email' = { @(, @('', '')) }
-    'notices list --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'notices list --email' = { @(, @('', '')) }
-    'notices show --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'notices show --lang' = { @(, @('', '')) }
-    'notices show --at' = { @(, @('', '')) }
-    'notices show --email' = { @(, @('', '')) }
-    'notices publish --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'notices publish --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'notices publish --lang' = { @(, @('', '')) }
-    'notices publish --purpose' = { @(, @('', '')) }
-    'notices publish --purpose-iri' = { @(, @('', '')) }
-    'notices publish --controller' = { @(, @('', '')) }
-    'notices publish --valid-for' = { @(, @('', '')) }
-    'notices publish --effective-from' = { @(, @('', '')) }
-    'notices publish --policy-version' = { @(, @('', '')) }
-    'notices publish --email' = { @(, @('', '')) }
-    'notices diff --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'notices diff --lang' = { @(, @('', '')) }
-    'notices diff --email' = { @(, @('', '')) }
-    'notices who --version' = { @(, @('', '')) }
-    'notices who --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'notices who --cursor' = { @(, @('', '')) }
-    'keys list --email' = { @(, @('', '')) }
-    'keys create --name' = { @(, @('', '')) }
-    'keys create --scope' = { @(, @('', '')) }
-    'keys create --expires' = { @(, @('', '')) }
-    'keys create --email' = { @(, @('', '')) }
-    'keys revoke --confirm' = { @(, @('', '')) }
-    'keys revoke --email' = { @(, @('', '')) }
-    'audit list --actor' = { @(, @('', '')) }
-    'audit list --action' = { @(@('account_created', 'account_created'), @('site_created', 'site_created'), @('site_updated', 'site_updated'), @('site_token_rotated', 'site_token_rotated'), @('key_created', 'key_created'), @('key_revoked', 'key_revoked'), @('user_added', 'user_added'), @('user_removed', 'user_removed'), @('password_changed', 'password_changed'), @('quota_changed', 'quota_changed'), @('notice_published', 'notice_published'), @('records_purged', 'records_purged'), @('imported', 'imported')) }
-    'audit list --target' = { @(, @('', '')) }
-    'audit list --from' = { @(, @('', '')) }
-    'audit list --to' = { @(, @('', '')) }
-    'audit list --limit' = { @(, @('', '')) }
-    'usage --email' = { @(, @('', '')) }
-    'auth login --email' = { @(, @('', '')) }
-    'auth login --site' = { @(consentctl completion values sites 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    'auth login --key-name' = { @(, @('', '')) }
-    'auth login --scope' = { @(, @('', '')) }
-    'serve --host' = { @(, @('', '')) }
-    'serve --port' = { @(, @('', '')) }
-    'serve --database-url' = { @(, @('', '')) }
-    'serve --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin account create --email' = { @(, @('', '')) }
-    'admin account create --site' = { @(, @('', '')) }
-    'admin account create --plan' = { @(, @('', '')) }
-    'admin account create --monthly-quota' = { @(, @('', '')) }
-    'admin account create --database-url' = { @(, @('', '')) }
-    'admin account create --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin account list --database-url' = { @(, @('', '')) }
-    'admin account list --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin account quota --database-url' = { @(, @('', '')) }
-    'admin account quota --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin verify --account' = { @(, @('', '')) }
-    'admin verify --checkpoint' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin verify --tsa-ca' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin verify --database-url' = { @(, @('', '')) }
-    'admin verify --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin checkpoint --file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin checkpoint --account' = { @(, @('', '')) }
-    'admin checkpoint --database-url' = { @(, @('', '')) }
-    'admin checkpoint --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin signing-key revoke --reason' = { @(, @('', '')) }
-    'admin signing-key revoke --database-url' = { @(, @('', '')) }
-    'admin signing-key revoke --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin signing-key restart --database-url' = { @(, @('', '')) }
-    'admin signing-key restart --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin user add --email' = { @(, @('', '')) }
-    'admin user add --role' = { @(@('owner', 'owner'), @('reader', 'reader')) }
-    'admin user add --account' = { @(, @('', '')) }
-    'admin user add --database-url' = { @(, @('', '')) }
-    'admin user add --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin user list --account' = { @(, @('', '')) }
-    'admin user list --database-url' = { @(, @('', '')) }
-    'admin user list --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin user remove --email' = { @(, @('', '')) }
-    'admin user remove --database-url' = { @(, @('', '')) }
-    'admin user remove --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin user password --email' = { @(, @('', '')) }
-    'admin user password --database-url' = { @(, @('', '')) }
-    'admin user password --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin purge --older-than' = { @(, @('', '')) }
-    'admin purge --database-url' = { @(, @('', '')) }
-    'admin purge --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin purge --confirm' = { @(, @('', '')) }
-    'admin export --database-url' = { @(, @('', '')) }
-    'admin export --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    'admin import --database-url' = { @(, @('', '')) }
-    'admin import --data-dir' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    '* --output' = { @(@('table', 'table'), @('tsv', 'tsv'), @('json', 'json'), @('ndjson', 'ndjson'), @('csv', 'csv'), @('yaml', 'yaml'), @('id', 'id'), @('wide', 'wide')) }
-    '* -o' = { @(@('table', 'table'), @('tsv', 'tsv'), @('json', 'json'), @('ndjson', 'ndjson'), @('csv', 'csv'), @('yaml', 'yaml'), @('id', 'id'), @('wide', 'wide')) }
-    '* --columns' = { @(, @('', '')) }
-    '* --out' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-    '* --profile' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    '* -p' = { @(consentctl completion values profiles 2> $null | ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { $_ }), $_) }) }
-    '* --base-url' = { @(, @('', '')) }
-    '* --color' = { @(@('auto', 'auto'), @('always', 'always'), @('never', 'never')) }
-    '* --timeout' = { @(, @('', '')) }
-    '* --max-wait' = { @(, @('', '')) }
-    '* --ca-file' = { @(Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }) }
-  }
-  $valued = @('--output', '-o', '--columns', '--out', '--profile', '-p', '--base-url', '--color', '--timeout', '--max-wait', '--ca-file', '--site', '--subject', '--pref', '--preferences', '--consent-id', '--policy-version', '--ip-address', '--user-agent', '--notice-locale', '--file', '--format', '--map', '--true', '--false', '--concurrency', '--max-errors', '--failed-out', '--resume', '--map-init', '--from', '--map-out', '--timezone', '--refused-out', '--receipt-out', '--confirm', '--to', '--limit', '--at', '--expiring', '--cursor', '--max-requests', '--where', '--checkpoint', '--purpose', '--by', '--email', '--also', '--request', '--ticket', '--reason', '--received', '--export-first', '--plan-out', '--apply', '--repeat-since', '--certificate-out', '--public-key', '--assignee', '--kind', '--receipt', '--outcome', '--keys', '--name', '--origin', '--retention-days', '--add-origin', '--remove-origin', '--overlap', '--for', '--site-token', '--lang', '--purpose-iri', '--controller', '--valid-for', '--effective-from', '--version', '--scope', '--expires', '--actor', '--action', '--target', '--key-name', '--host', '--port', '--database-url', '--data-dir', '--plan', '--monthly-quota', '--account', '--tsa-ca', '--role', '--older-than')
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($wordToComplete -ne '' -and $words.Count -gt 0) { $words = @($words | Select-Object -SkipLast 1) }
   $at = ''
-  $previous = ''
+  $kind = ''
   foreach ($word in $words) {
-    $isValue = $valued -contains $previous
-    $previous = if ($isValue) { '' } else { $word }
-    if (-not $isValue -and $steps.ContainsKey("$at $word")) { $at = $steps["$at $word"] }
+    if ($kind) { $kind = ''; continue }
+    $kind = "$(& $kindOf $at $word)"
+    if ($kind.StartsWith('=')) { $at = $kind.Substring(1); $kind = '' }
   }
-  $value = $values["$at $previous"]
-  if (-not $value) { $value = $values["* $previous"] }
-  $found =
-    if ($value) { & $value }
-    elseif ($wordToComplete.StartsWith('-')) { @($flags[$at]) + $everywhere }
-    elseif ($operands[$at]) { & $operands[$at] }
-    else { $commands[$at] }
+  $isFlag = $wordToComplete.StartsWith('-')
+  if (-not $kind -and -not $isFlag) { $kind = "$(& $kindOf $at '<')" }
+  $found = switch -Regex ($kind) {
+    '^files$' { Get-ChildItem "$wordToComplete*" | ForEach-Object { , @((Resolve-Path -Relative $_), $_.Name) }; break }
+    '^none$' { , @('', ''); break }
+    '^@' {
+      consentctl completion values $kind.Substring(1) 2> $null |
+        ForEach-Object { , @($(if ("$_" -match ' ') { "'$_'" } else { "$_" }), "$_") }
+      break
+    }
+    '^:' { $kind.Substring(1).Split(' ') | ForEach-Object { , @($_, $_) }; break }
+    default {
+      $rows | Where-Object { $_[1] -ne '<' -and (& $isOf $_ $at) -and ($isFlag -or -not $_[1].StartsWith('-')) } |
+        ForEach-Object { , @($_[1], $_[3]) }
+    }
+  }
   $found | Where-Object { $_ -and "$($_[0])".StartsWith($wordToComplete) } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
   }

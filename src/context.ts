@@ -18,8 +18,6 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly columns?: string
   readonly truncate?: boolean
   readonly csvGuard?: boolean
-  /** Separator, or true for the locale's. */
-  readonly excel?: string | true
   readonly out?: string
   readonly force?: boolean
   readonly pager?: boolean

@@ -30,8 +30,8 @@ export async function main(
     print: text => {
       printed ??= async () => text // commander prints again for addHelpText
     },
-    help: (command, isBare) => {
-      printed = () => helpOf(command, isBare, host, io.out)
+    help: command => {
+      printed = () => helpOf(command, host, io.out)
     },
   }
   try {
@@ -68,8 +68,8 @@ function isVersion(error: unknown): boolean {
   return error instanceof CommanderError && error.code === 'commander.version'
 }
 
-async function helpOf(command: Command, isBare: boolean, host: Host, look: Io['out']): Promise<string> {
-  const [{ describe }, { screenOf, shortForm }, { hasProfile }] = await Promise.all([
+async function helpOf(command: Command, host: Host, look: Io['out']): Promise<string> {
+  const [{ describe }, { screenOf }, { hasProfile }] = await Promise.all([
     import('./docs/describe.ts'),
     import('./docs/help.ts'),
     import('./settings/store.ts'),
@@ -77,5 +77,5 @@ async function helpOf(command: Command, isBare: boolean, host: Host, look: Io['o
   const info = describe(command)
   const isSignedIn = command.parent === null && hasProfile(host)
   const examples = isSignedIn ? info.examples.filter(example => !/ auth login /.test(example)) : info.examples
-  return (isBare ? shortForm : screenOf)({ ...info, examples }, look)
+  return screenOf({ ...info, examples }, look)
 }

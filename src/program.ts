@@ -38,8 +38,7 @@ export async function describeCommands(): Promise<CommandInfo> {
 /** Commander's output, so that help is rendered only when needed. */
 export interface HelpSink {
   print(text: string): void
-  /** `isBare`: a group without a command. */
-  help(command: Command, isBare: boolean): void
+  help(command: Command): void
 }
 
 const noHelp: HelpSink = { print: () => {}, help: () => {} }
@@ -50,7 +49,6 @@ export async function buildProgram(
   sink: HelpSink,
   context: () => Promise<Context>,
 ): Promise<Command> {
-  let isBare = false
   const program = new Command('consentctl')
     .description('Administer consent records: who agreed to what, when, under which policy.')
     .version(version, '-V, --version', 'print the version')
@@ -59,32 +57,20 @@ export async function buildProgram(
     .usage('<command> [options]')
     .exitOverride()
     .configureHelp({
-      prepareContext: ({ error }) => {
-        isBare = error ?? false
-      },
       formatHelp: command => {
-        sink.help(command, isBare)
+        sink.help(command)
         return ''
       },
     })
     .configureOutput({ writeOut: sink.print, writeErr: sink.print, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'output format').choices(formatNames))
-    .addOption(
-      new InlineValueOption('--json', 'fields', 'same as -o json; with a comma-separated list, only these fields'),
-    )
+    .addOption(new InlineValueOption('--json', 'fields', 'same as -o json; with =id,accepted: only these fields'))
     .option('-q, --quiet', 'print only ids and warnings')
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
-    .option('--no-truncate', 'do not cut tables to the terminal width; -o wide has every column')
-    .option('--no-csv-guard', 'no apostrophe before CSV cells that look like formulas')
-    .addOption(
-      new InlineValueOption(
-        '--excel',
-        'separator',
-        'CSV that Excel opens; comma or semicolon, else as your locale wants',
-      ),
-    )
-    .option('--out <file>', 'write the records to a new file, readable only by you')
+    .option('--no-truncate', 'do not cut tables to the width of the terminal')
+    .option('--no-csv-guard', 'leave CSV cells that look like formulas as they are')
+    .option('--out <file>', 'write to a new file that only you can read')
     .option('--force', 'overwrite the file of --out')
     .option('--pager', 'show the records in a pager (PAGER, or less)')
     .option('-p, --profile <name>', 'stored instance to use')
@@ -110,7 +96,7 @@ function addRequestFlags(program: Command): void {
     .option('--max-wait <seconds>', 'longest single wait before a retry (60)')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')
-    .option('--debug', 'also log headers and bodies; without secrets and personal data')
+    .option('--debug', 'also log headers and bodies, without personal data')
     .on('option:timeout', (text: string) => void parseSeconds(text, '--timeout', 0.001))
     .on('option:max-wait', (text: string) => void parseSeconds(text, '--max-wait', 0))
 }
@@ -122,15 +108,18 @@ async function addAll(
   words: Words,
   context: () => Promise<Context>,
 ): Promise<void> {
-  parent.on('command:*', ([word = '']: string[]) => {
-    const hint = word === 'help' ? ['consentctl help', ...path].join(' ') : suggestCommand(path, word)
+  parent.exitOverride(error => {
+    if (error.code !== 'commander.unknownCommand') throw error
+    const [word = ''] = parent.args
+    const near = /\(Did you mean (?:one of )?(.+)\?\)$/.exec(error.message)?.[1]?.split(', ') ?? []
+    const hint = word === 'help' ? ['consentctl help', ...path].join(' ') : suggestCommand(path, word, near)
     throw usageError(`unknown command "${[...path, word].join(' ')}"`, hint)
   })
   for (const [name, entry] of Object.entries(group)) {
-    const names = [name, ...(entry.aliases ?? [])]
+    const names = [name, ...entry.aliases]
     const isWanted = names.some(word => words.has(word))
     const command = parent.command(name).summary(entry.summary).description(`${entry.summary}.`).helpCommand(false)
-    for (const alias of entry.aliases ?? []) command.alias(alias)
+    for (const alias of entry.aliases) command.alias(alias)
     if ('commands' in entry) {
       command.usage('<command> [options]')
       if (isWanted) await addAll(command, [...path, name], entry.commands, words, context)

@@ -1,4 +1,3 @@
-import { editDistance } from './cli/edit-distance.ts'
 import { type Group, tree } from './command-tree.ts'
 
 /** Other tools' words by group, with our commands. */
@@ -51,52 +50,23 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'admin user': { create: 'admin user add', rm: 'admin user remove', delete: 'admin user remove' },
 }
 
-interface Known {
-  readonly word: string
-  /** Its command line. */
-  readonly leadsTo: string
-}
-
 /**
- * Suggests commands for an unknown word. `group` is empty at the top.
- *
- * The nearest known word decides, but a group suggests only its own: `subject inport` must not become `subject
- * export`.
+ * `near` has commander's corrections of the spelling. A word that is a command elsewhere is no typing error, and an
+ * opposite such as `unrevoke` begins with another letter.
  */
-export function suggestCommand(group: readonly string[], word: string): string | undefined {
+export function suggestCommand(group: readonly string[], word: string, near: readonly string[]): string | undefined {
   const others = otherWords[group.join(' ')] ?? {}
-  const exact = Object.hasOwn(others, word) ? others[word] : undefined
-  if (exact !== undefined) return ask([exact])
-  const near = nearest(word, [
-    ...Object.entries(others).map(([other, leadsTo]) => ({ word: other, leadsTo })),
-    ...commandsBelow(tree, []),
-  ])
-    .map(({ leadsTo }) => leadsTo)
-    .filter(line => `${line} `.startsWith(group.map(name => `${name} `).join('')))
-  const ownCommands = near.filter(line => line.split(' ').length === group.length + 1)
-  return ask(ownCommands.length > 0 ? ownCommands : near)
+  const known = Object.hasOwn(others, word) ? others[word] : undefined
+  const named = known === undefined ? commandsNamed(word, tree, []) : [known]
+  const corrected = near.filter(each => each[0] === word[0]).map(each => [...group, each].join(' '))
+  const prefix = group.map(name => `${name} `).join('')
+  const lines = named.length > 0 ? named.filter(line => line.startsWith(prefix) || line === known) : corrected
+  return lines.length > 0 ? `did you mean ${lines.map(line => `consentctl ${line}`).join(' or ')}?` : undefined
 }
 
-function commandsBelow(group: Group, above: readonly string[]): Known[] {
+function commandsNamed(word: string, group: Group, above: readonly string[]): string[] {
   return Object.entries(group).flatMap(([name, entry]) => [
-    ...[name, ...(entry.aliases ?? [])].map(word => ({ word, leadsTo: [...above, word].join(' ') })),
-    ...('commands' in entry ? commandsBelow(entry.commands, [...above, name]) : []),
+    ...(name === word || entry.aliases.includes(word) ? [[...above, word].join(' ')] : []),
+    ...('commands' in entry ? commandsNamed(word, entry.commands, [...above, name]) : []),
   ])
-}
-
-/** One edit in a short word, two in a longer one. `unrevoke` is the opposite of `revoke`. */
-function nearest(typed: string, known: readonly Known[]): Known[] {
-  const distances = known
-    .filter(({ word }) => word.startsWith('un') || !typed.startsWith('un'))
-    .map(entry => ({ entry, distance: editDistance(typed, entry.word) }))
-    .filter(({ entry, distance }) => distance <= (Math.min(typed.length, entry.word.length) > 5 ? 2 : 1))
-  const least = Math.min(...distances.map(({ distance }) => distance))
-  return distances.filter(({ distance }) => distance === least).map(({ entry }) => entry)
-}
-
-const mostSuggested = 3
-
-function ask(commands: readonly string[]): string | undefined {
-  const suggested = [...new Set(commands)].slice(0, mostSuggested).map(line => `consentctl ${line}`)
-  return suggested.length > 0 ? `did you mean ${suggested.join(' or ')}?` : undefined
 }

@@ -113,7 +113,6 @@ export function chooseFormat({ globals, io }: Pick<Context, 'globals' | 'io'>): 
   if (globals.quiet) return 'id'
   if (globals.output) return globals.output
   if (globals.json !== undefined) return 'json'
-  if (globals.excel !== undefined) return 'csv'
   return io.out.isTerminal && globals.out === undefined ? 'table' : 'tsv'
 }
 

@@ -53,7 +53,6 @@ const flagFormats: readonly [flag: string, isGiven: (globals: Globals) => boolea
   ['--header', ({ header }) => header === true, [...cellFormats, 'id']],
   ['--no-truncate', ({ truncate }) => truncate === false, cellFormats],
   ['--no-csv-guard', ({ csvGuard }) => csvGuard === false, ['csv']],
-  ['--excel', ({ excel }) => excel !== undefined, ['csv']],
 ]
 
 /**
@@ -65,7 +64,6 @@ async function selectColumns<Row>(
   format: FormatName,
   view: View<Row>,
 ): Promise<View<Row> | null> {
-  requireSeparator(globals)
   for (const [flag, isGiven, formats] of flagFormats) {
     if (isGiven(globals) && !formats.includes(format))
       throw usageError(`${flag} cannot be combined with ${globals.quiet ? '-q' : `-o ${format}`}`)
@@ -88,7 +86,6 @@ export function rejectOutputFlags({ globals }: Context, ...allowed: readonly ('-
   const flags = {
     '--json=': typeof globals.json === 'string',
     '--columns': globals.columns,
-    '--excel': globals.excel,
     '--out': globals.out,
     '--force': globals.force,
   }
@@ -197,7 +194,6 @@ async function print<Row>(
     uncut: truncate === false,
     wide: format === 'wide',
     unguarded: csvGuard === false,
-    spreadsheet: await chooseSeparator(ctx),
     isTerminal: isScreen && out.isTerminal,
   })
   if (target === out && view.columns.some(({ once, secret }) => once || secret)) await warnOfReaders(ctx)
@@ -232,17 +228,6 @@ async function sayLeftOut(ctx: Context, names: readonly string[]): Promise<void>
   if (!err.isTerminal) return await ctx.say(text)
   const { wordLines } = await import('../output/graphemes.ts')
   for (const line of wordLines(text, err.columns)) await ctx.say(line)
-}
-
-function requireSeparator({ excel }: Globals): void {
-  if (typeof excel === 'string' && !/^(comma|semicolon)$/.test(excel))
-    throw usageError(`--excel=${excel}: use --excel=comma, --excel=semicolon, or --excel for your locale`)
-}
-
-async function chooseSeparator({ globals: { excel }, host }: Context): Promise<',' | ';' | undefined> {
-  if (excel === undefined) return undefined
-  const { excelSeparator } = await import('../output/excel.ts')
-  return (excel === true ? excelSeparator(host.env) : excel) === 'comma' ? ',' : ';'
 }
 
 /** Shells create the file of `> FILE` with the umask, usually readable by all. */

@@ -3,16 +3,6 @@ import { resolve } from 'node:path'
 import { type CliError, usageError } from '../errors/errors.ts'
 import { parseBaseUrl } from '../settings/settings.ts'
 import type { Profile } from '../settings/store.ts'
-import { editDistance } from './edit-distance.ts'
-
-function nearest(text: string, known: readonly string[]): string | null {
-  const plain = text.replace(/[^a-z]/gi, '').toLowerCase()
-  const scored = known
-    .map(name => ({ name, distance: editDistance(plain, name.replace(/_/g, '')) }))
-    .sort((a, b) => a.distance - b.distance)
-  const [best] = scored
-  return best && best.distance <= Math.max(1, best.name.length / 3) ? best.name : null
-}
 
 /** @throws CliError (usage) */
 export const profileKeys: { readonly [Key in keyof Profile]-?: (text: string) => NonNullable<Profile[Key]> } = {
@@ -39,8 +29,7 @@ export function keyNamed(name: string): ProfileKey | 'profile' {
 }
 
 export function unknownKey(name: string, known: readonly string[]): CliError {
-  const near = nearest(name, known)
-  return usageError(`unknown setting "${name}"`, near ? `did you mean ${near}?` : `known settings: ${known.join(', ')}`)
+  return usageError(`unknown setting "${name}"`, `known settings: ${known.join(', ')}`)
 }
 
 function matching(key: string, text: string, pattern: RegExp, what: string): string {

@@ -4,7 +4,6 @@ import type { Site } from '../contract/sites.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, Explained, exit } from '../errors/errors.ts'
 import { explain } from '../errors/explain.ts'
-import { editDistance } from './edit-distance.ts'
 
 /**
  * Resolves a site's exact name or its UUID. If the key may not list sites, the text is taken as an id.
@@ -80,28 +79,21 @@ export function matching(all: readonly Site[], text: string): Site {
     throw new CliError('not_found', exit.notFound, `no site with id ${text}`, { hint: 'consentctl sites list' })
   }
   const [site, ...others] = all.filter(({ name }) => name === text)
-  if (site === undefined) throw dataError(`no site is named "${text}"`, nearHint(all, text))
+  if (site === undefined) throw dataError(`no site is named "${text}"`, knownNames(all, text))
   if (others.length === 0) return site
   const ids = [site, ...others].map(({ id }) => id).join(', ')
   throw dataError(`${others.length + 1} sites are named "${text}"`, `use an id: ${ids}`)
 }
 
-const mostNear = 3
-
-function nearHint(all: readonly Site[], text: string): string {
-  const near = all
-    .map(({ name }) => ({ name, distance: distanceOf(fold(name), fold(text)) }))
-    .filter(({ distance }) => distance <= Math.max(2, text.length / 3))
-    .sort((one, other) => one.distance - other.distance)
-  const names = [...new Set(near.map(({ name }) => `"${name}"`))].slice(0, mostNear)
-  return names.length > 0 ? `did you mean ${names.join(' or ')}?` : 'consentctl sites list'
+/** Names that contain the text or are part of it, without case and blanks; else the first ones. */
+function knownNames(all: readonly Site[], text: string): string {
+  const names = [...new Set(all.map(({ name }) => name))]
+  const near = names.filter(name => fold(name).includes(fold(text)) || fold(text).includes(fold(name)))
+  const shown = (near.length > 0 ? near : names).slice(0, 3).map(name => `"${name}"`)
+  if (near.length > 0) return `did you mean ${shown.join(' or ')}?`
+  return `sites: ${shown.join(', ')}${names.length > 3 ? ', … (consentctl sites list)' : ''}`
 }
 
 function fold(text: string): string {
   return text.normalize('NFKC').trim().toLowerCase()
-}
-
-/** Counts a matching part, such as the first word, as one typing error. */
-function distanceOf(name: string, text: string): number {
-  return name.includes(text) || text.includes(name) ? Number(name !== text) : editDistance(name, text)
 }

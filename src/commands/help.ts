@@ -3,13 +3,13 @@ import * as z from 'zod'
 import { nonEmpty, textAction } from '../cli/action.ts'
 import type { Context } from '../context.ts'
 import { describe } from '../docs/describe.ts'
-import { fullHelp, globalFlags, type Look, topicHelp, topicList } from '../docs/help.ts'
+import { fullHelp, globalFlags, type Look, topicHelp } from '../docs/help.ts'
 import { topicNames } from '../docs/topics.ts'
 import { usageError } from '../errors/errors.ts'
 
 export function help(command: Command, ctx: Context): void {
   command
-    .argument('[words...]', `a command, or one of ${topicNames.join(', ')}`)
+    .argument('[words...]', `a command, or one of options, ${topicNames.join(', ')}`)
     .addHelpText(
       'after',
       `
@@ -25,20 +25,6 @@ Examples:
     )
 }
 
-export function options(command: Command, ctx: Context): void {
-  command
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ consentctl options
-  $ consentctl help options`,
-    )
-    .action(
-      textAction(ctx, z.strictObject({}), async () => globalFlags(describe(command.parent as Command), lookOf(ctx))),
-    )
-}
-
 function lookOf({ io, globals }: Context): Look {
   const isScreen = globals.out === undefined
   return { columns: isScreen ? io.out.columns : 80, color: isScreen ? io.out.color : globals.color === 'always' }
@@ -48,14 +34,13 @@ function lookOf({ io, globals }: Context): Look {
 function helpOn(program: Command, words: readonly string[], look: Look): string {
   const [first = ''] = words
   if (words.length === 1 && topicNames.includes(first)) return topicHelp(first, look)
-  if (words.length === 1 && first === 'topics') return topicList(look)
+  if (words.length === 1 && first === 'options') return globalFlags(describe(program), look)
   let found = program
   for (const word of words) {
     const child = found.commands.find(each => each.name() === word || each.aliases().includes(word))
     if (!child)
-      throw usageError(`no help for "${words.join(' ')}"`, `use a command, or one of ${topicNames.join(', ')}`)
+      throw usageError(`no help for "${words.join(' ')}"`, `use a command, or one of options, ${topicNames.join(', ')}`)
     found = child
   }
-  const info = describe(found)
-  return fullHelp(info.path === 'options' ? { ...info, flags: describe(program).flags } : info, look)
+  return fullHelp(describe(found), look)
 }

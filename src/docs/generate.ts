@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
 import { snippetParts } from '../domain/snippets.ts'
-import { fileNames, scripts } from './completion/scripts.ts'
-import { shellNames } from './completion/shells.ts'
+import { shellNames } from './completion/names.ts'
+import { completionFile } from './completion/scripts.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { manPages } from './man.ts'
 
@@ -40,7 +40,7 @@ function schemaFiles(): Record<string, string> {
 /** By file name. `manual` is for src/commands/README.md, `snippets` for server/banner/README.md. */
 export function generate(tree: CommandInfo, version: string) {
   return {
-    completions: Object.fromEntries(shellNames.map(shell => [fileNames[shell], scripts[shell](tree)])),
+    completions: Object.fromEntries(shellNames.map(shell => completionFile(shell, tree))),
     man: manPages(tree, version),
     manual: commandTable(tree),
     schemas: schemaFiles(),

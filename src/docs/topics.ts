@@ -1,6 +1,5 @@
 interface Topic {
-  readonly summary: string
-  /** Commands whose help names this topic. */
+  /** Their help names this topic. */
   readonly commands: readonly string[]
   /** Lines, and terms with descriptions. */
   readonly text: readonly (string | readonly [term: string, text: string])[]
@@ -9,8 +8,7 @@ interface Topic {
 /** Each must fit 24 lines of 80 columns. */
 export const topics: Readonly<Record<string, Topic>> = {
   output: {
-    summary: 'formats, columns, and what goes where',
-    commands: ['list', 'get', 'history', 'options'],
+    commands: ['list', 'get', 'history'],
     text: [
       'Output: records on stdout; messages, progress and errors on stderr.',
       'Formats (-o):',
@@ -35,7 +33,6 @@ export const topics: Readonly<Record<string, Topic>> = {
     ],
   },
   'exit-codes': {
-    summary: 'what the exit codes mean to a script',
     commands: [],
     text: [
       'Exit codes:',
@@ -61,7 +58,6 @@ export const topics: Readonly<Record<string, Topic>> = {
     ],
   },
   environment: {
-    summary: 'variables, and the files that are read',
     commands: ['auth', 'config', 'auth login', 'config list'],
     text: [
       'Environment (a flag wins over a variable, a variable over the profile):',
@@ -85,56 +81,6 @@ export const topics: Readonly<Record<string, Topic>> = {
       '',
       'consentctl config list shows each setting and its source.',
       'consentctl serve reads others: see server/README.md.',
-    ],
-  },
-  files: {
-    summary: 'create many records from a file',
-    commands: ['create'],
-    text: [
-      'Files: consentctl create --file consents.ndjson|consents.csv|-',
-      '',
-      'NDJSON: {"subject_id":"maria@example.com","accepted":true,"preferences":{"a":1}}',
-      'CSV: a header names the fields; pref.NAME is one preference, empty is not given.',
-      'Fields: site_id (else --site), subject_id, consent_id, accepted, preferences,',
-      'policy_version, ip_address, user_agent. Without accepted it is a refusal.',
-      '',
-      'Steps:',
-      ['--dry-run', 'checks every line, sends nothing'],
-      ['--site ID --file F', 'checks the file, then creates; each line has a result'],
-      ['--map-init MAP', 'if a CSV has other columns: writes a map to edit, for --map MAP'],
-      ['--failed-out FILE', 'gets rejected lines: correct and import these'],
-      ['--resume last', 'continues after a stop; creates nothing twice'],
-      ['--max-errors N', 'stops early; --fail-fast at the first'],
-      '',
-      'Exit code 8: some lines were rejected, or are not created yet. 11: none was',
-      'rejected, but some responses were lost; --resume settles these within 23 hours.',
-      'Standard input cannot be resumed.',
-      '',
-      'Every option: consentctl help create. The history of another tool: help import.',
-    ],
-  },
-  erasure: {
-    summary: 'erase a person, with a signed receipt',
-    commands: ['subject', 'subject find', 'subject export', 'subject erase', 'subject resume', 'subject verify'],
-    text: [
-      'Erasure: each step can be killed and resumed; there is one receipt.',
-      '',
-      'Steps:',
-      ['subject find ID --also ID2', 'what is held, on every site'],
-      ['subject export ID --out FILE', 'the records with their history, signed'],
-      ['subject erase ID --ticket DSR-7', 'shows, asks, deletes, verifies, signs'],
-      ['subject verify last --live', 'the receipt, and that the records are deleted'],
-      ['subject receipts last --format md', 'a page for the ticket'],
-      '',
-      'Two persons:',
-      ['--plan-out plan.json', 'one writes what would be deleted'],
-      ['--apply plan.json --confirm N', 'another does exactly that, or nothing (exit 10)'],
-      '',
-      'After a stop: consentctl subject resume last',
-      '',
-      'Records are deleted logically at once; a later purge removes their personal data.',
-      'Identifiers match exactly, including case. - reads them from standard input.',
-      'Exit code 8: records were added meanwhile, or some could not be deleted.',
     ],
   },
 }

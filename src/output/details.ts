@@ -3,7 +3,7 @@ import Table from 'cli-table3'
 import { type Column, type Format, isEmpty, plain, type RenderOptions, rowsOnly, type View } from './format.ts'
 import { wrapped } from './graphemes.ts'
 import { palette } from './palette.ts'
-import { spreadParts } from './parts.ts'
+import { partsIn } from './parts.ts'
 import { visible } from './safe.ts'
 
 const gap = 2
@@ -20,7 +20,7 @@ export const details: Format = <Row>(
 ) => {
   const look = palette(Chalk, color)
   const columnsOf = (row: Row) =>
-    chosen ? view.columns : view.columns.flatMap(each => (each.parts?.isSpread ? spreadParts([each], [row]) : [each]))
+    chosen ? view.columns : view.columns.flatMap(each => (each.parts?.isSpread ? partsIn(each, row) : [each]))
   const linesOf = (column: Column<Row>, row: Row, room: number) => {
     const text = visible(plain(column.value(row)))
     return column.whole || uncut || wide ? [text] : wrapped(text, Math.max(minWidth, room)).split('\n')

@@ -70,8 +70,6 @@ export interface RenderOptions {
   /** Tables have every column, uncut. */
   readonly wide?: boolean
   readonly unguarded?: boolean
-  /** Separator. */
-  readonly spreadsheet?: ',' | ';' | undefined
   readonly isTerminal?: boolean
 }
 

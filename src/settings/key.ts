@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { createReadStream, type Stats, statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { platform, userInfo } from 'node:os'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
@@ -69,53 +70,26 @@ function lazyKey(source: string, atHand: string | null, readText: () => Promise<
 
 const maxBytes = 64 * 1024
 
-const tooLarge = 'it is larger than 64 KiB, too large for a key'
-
 /**
- * Reads a regular file or a pipe such as `<(…)`. Only warns if others can read or change it: mounted secrets often
+ * Reads a regular file, or a pipe such as `<(…)`. Only warns if others can read or change it: mounted secrets often
  * allow that.
  */
-export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
-  const descriptor = openWithoutBlocking(path)
-  const stats = fstatSync(descriptor)
-  if (stats.isFIFO()) return decodeKeyFile(path, await readPipe(path, descriptor, timeoutMs)) // closes the descriptor
-  try {
-    if (!stats.isFile()) throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
-    if (stats.size > maxBytes) throw unusable(path, tooLarge)
-    if (isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
-    return decodeKeyFile(path, readFileSync(descriptor))
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** Does not wait for a pipe's writer, which no timeout could end. */
-function openWithoutBlocking(path: string): number {
-  try {
-    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+export async function readKeyFile(path: string, warn: Warn): Promise<string> {
+  const stats = await stat(path).catch(({ code, message }: NodeJS.ErrnoException) => {
     throw unusable(path, code === 'ENOENT' ? 'no such file' : message)
-  }
-}
-
-async function readPipe(path: string, descriptor: number, timeoutMs: number): Promise<Buffer> {
-  const { Socket } = await import('node:net')
+  })
+  if (!stats.isFile() && !stats.isFIFO())
+    throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
+  if (stats.isFile() && isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
   const chunks: Buffer[] = []
-  let size = 0
-  const pipe = new Socket({ fd: descriptor, readable: true, writable: false })
-  const timer = setTimeout(() => pipe.destroy(unusable(path, `it did not end in ${timeoutMs / 1000} s`)), timeoutMs)
   try {
-    for await (const chunk of pipe as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) throw unusable(path, tooLarge)
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks)
-  } finally {
-    clearTimeout(timer)
-    pipe.destroy()
+    for await (const chunk of createReadStream(path, { end: maxBytes })) chunks.push(chunk)
+  } catch (error) {
+    throw unusable(path, (error as Error).message)
   }
+  const bytes = Buffer.concat(chunks)
+  if (bytes.length > maxBytes) throw unusable(path, 'it is larger than 64 KiB, too large for a key')
+  return decodeKeyFile(path, bytes)
 }
 
 /** Group access is allowed: services share secrets that way. */

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -30,6 +30,19 @@ it('serve --quickstart › outside a clone, suggests commands without npx', asyn
     expect(server.output()).toMatch(/^ {2}consentctl (create|auth login)/m)
     expect(server.output()).not.toMatch(/\bnpx /)
   }
+})
+
+it('package.json names every manual page while npm packs it, and none after', () => {
+  const pages = (word: string) => {
+    execFileSync(process.execPath, [join(installed, 'bin', 'pages.js'), word])
+    return JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).man
+  }
+  copyFileSync(join(root, 'bin', 'pages.js'), join(installed, 'bin', 'pages.js'))
+  expect(pages('list')).toContain('dist/man/consentctl-create.1')
+  expect(pages('list')).toHaveLength(readdirSync(join(installed, 'dist', 'man')).length)
+  expect(pages('clear')).toBeUndefined()
+  expect(readFileSync(join(installed, 'package.json'), 'utf8')).toBe(readFileSync(join(root, 'package.json'), 'utf8'))
+  expect(packageJson.scripts).toMatchObject({ prepack: 'node bin/pages.js list', postpack: 'node bin/pages.js clear' })
 })
 
 describe('--version', () => {

@@ -18,7 +18,7 @@ describe('help and version', () => {
     const { stdout } = await cli.run([])
     expect(stdout).toContain('auth login')
     await cli.run(['config', 'set', 'base_url', 'http://127.0.0.1:1', '-p', 'local'])
-    expect((await cli.run([])).stdout).toMatch(/Start here: consentctl list\n/)
+    expect((await cli.run([])).stdout).toMatch(/Start here:\n {2}\$ consentctl list\n/)
   })
 
   it.each([['auth'], ['config'], ['admin'], ['admin account']])(

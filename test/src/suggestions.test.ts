@@ -2,9 +2,9 @@ import { expect, it } from 'vitest'
 import { type Group, tree } from '../../src/command-tree.ts'
 import { suggestCommand } from '../../src/suggestions.ts'
 
-function suggested(line: string): string[] {
+function suggested(line: string, near: string[] = []): string[] {
   const words = line.split(' ')
-  const question = suggestCommand(words.slice(0, -1), words.at(-1) ?? '') ?? ''
+  const question = suggestCommand(words.slice(0, -1), words.at(-1) ?? '', near) ?? ''
   return [...question.matchAll(/consentctl ([\w -]+?)(?=\?| or )/g)].map(([, command = '']) => command)
 }
 
@@ -12,22 +12,9 @@ const commands = paths(tree, '')
 
 function paths(group: Group, above: string): string[] {
   return Object.entries(group).flatMap(([name, entry]) => [
-    ...[name, ...(entry.aliases ?? [])].map(word => above + word),
+    ...[name, ...entry.aliases].map(word => above + word),
     ...('commands' in entry ? paths(entry.commands, `${above}${name} `) : []),
   ])
-}
-
-/** The words that one insertion, deletion, replacement or swap of neighbours makes of one. */
-function misspelt(word: string): string[] {
-  const letters = [...'abcdefghijklmnopqrstuvwxyz']
-  return [...Array(word.length + 1).keys()].flatMap(at => {
-    const [before, here, after] = [word.slice(0, at), word.slice(at, at + 1), word.slice(at + 1)]
-    return [
-      before + after,
-      before + after.slice(0, 1) + here + after.slice(1),
-      ...letters.flatMap(letter => [before + letter + here + after, before + letter + after]),
-    ]
-  })
 }
 
 it.each([
@@ -40,17 +27,12 @@ it.each([
   ['logout', ['auth logout']],
   ['find', ['subject find']],
   ['purge', ['subject purge', 'admin purge']],
-  ['delte', ['delete']],
-  ['lsit', ['list']],
   ['undelete', ['restore']],
   ['remove', ['rm']],
-  ['users', ['admin user']],
   ['auth whoami', ['auth status']],
   ['subject delete', ['subject erase']],
-  ['keys delte', ['keys revoke']],
   ['admin restore', ['admin import']],
   ['keys restore', []],
-  ['subject inport', []],
   ['unerase', []],
   ['constructor', []],
 ])('instead of %s, suggests %j', (typed, expected) => {
@@ -76,34 +58,10 @@ it('suggests commands that exist', () => {
 })
 
 it.each([
-  ['restore', 'rm'],
-  ['restore', 'delete'],
-  ['create', 'delete'],
-  ['import', 'subject export'],
-  ['login', 'auth logout'],
-  ['auth login', 'auth logout'],
-  ['keys create', 'keys revoke'],
-  ['config set', 'config unset'],
-  ['admin import', 'admin export'],
-  ['admin user add', 'admin user remove'],
-])('when %s or %s has one typing error, never suggests the other alone', (one, other) => {
-  for (const [meant, opposite] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const words = meant.split(' ')
-    const group = words.slice(0, -1).map(word => `${word} `)
-    for (const word of misspelt(words.at(-1) ?? '')) {
-      const found = suggested(group.join('') + word)
-      if (!found.some(command => command.endsWith(meant))) expect([word, found]).not.toEqual([word, [opposite]])
-    }
-  }
-})
-
-it('when a word negates a command, does not suggest that command', () => {
-  for (const command of commands) {
-    const words = command.split(' ')
-    const negated = [...words.slice(0, -1), `un${words.at(-1)}`].join(' ')
-    expect([negated, suggested(negated)]).not.toEqual([negated, expect.arrayContaining([command])])
-  }
+  ['lst', ['list'], ['list']],
+  ['keys unrevoke', ['revoke'], []],
+  ['subject inport', ['export'], []],
+  ['keys restore', ['revoke'], []],
+])('when %s is near %j, suggests %j', (typed, near, expected) => {
+  expect(suggested(typed, near)).toEqual(expected)
 })

@@ -35,7 +35,7 @@ const accountView: View<NewAccount> = {
   ],
 }
 
-export function accountCreate(command: Command, ctx: Context): void {
+export function create(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the owner signs in with')

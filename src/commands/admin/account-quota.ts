@@ -27,7 +27,7 @@ function describePlan({ plan, monthly_quota }: AccountRow): string {
   return quotas[plan] === monthly_quota ? plan : 'own quota'
 }
 
-export function accountList(command: Command, ctx: Context): void {
+export function list(command: Command, ctx: Context): void {
   addDatabaseFlags(command)
     .addHelpText(
       'after',
@@ -58,7 +58,7 @@ const QuotaOptions = z.strictObject({
   ]),
 })
 
-export function accountQuota(command: Command, ctx: Context): void {
+export function quota(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<account>', 'id of the account, or the e-mail address of its owner')

@@ -15,7 +15,7 @@ const Options = z.strictObject({
 
 type Write = (text: string) => Promise<void>
 
-export function exportDatabase(command: Command, ctx: Context): void {
+export function exportCommand(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<file>', 'a new file; - is standard output')

@@ -8,7 +8,7 @@ import { formatTransferred } from './transferred.ts'
 
 const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty).length(1) })
 
-export function importDatabase(command: Command, ctx: Context): void {
+export function importCommand(command: Command, ctx: Context): void {
   addDatabaseFlags(command.argument('<file>', 'file of admin export; - is standard input'))
     .addHelpText(
       'after',

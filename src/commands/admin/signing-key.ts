@@ -24,7 +24,7 @@ const RevokeOptions = z.strictObject({
   reason: z.enum(signingKeyReasons, `must be one of ${signingKeyReasons.join(', ')}`),
 })
 
-export function revokeSigningKey(command: Command, ctx: Context): void {
+export function revoke(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<key-id>', 'key_id in the documents signed with the key')
@@ -53,7 +53,7 @@ Examples:
 
 const RestartOptions = z.strictObject({ ...databaseOptions, operands: z.tuple([nonEmpty]) })
 
-export function restartSigningKeys(command: Command, ctx: Context): void {
+export function restart(command: Command, ctx: Context): void {
   addDatabaseFlags(command.argument('<lost-key-id>', 'key_id in the newest documents signed with the lost key'))
     .addHelpText(
       'after',

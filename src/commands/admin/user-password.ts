@@ -23,7 +23,7 @@ const viewOf = (isGenerated: boolean): View<NewPassword> => ({
   ],
 })
 
-export function userPassword(command: Command, ctx: Context): void {
+export function password(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')

@@ -37,7 +37,7 @@ const AddOptions = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-export function userAdd(command: Command, ctx: Context): void {
+export function add(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')
@@ -74,7 +74,7 @@ Examples:
     )
 }
 
-export function userList(command: Command, ctx: Context): void {
+export function list(command: Command, ctx: Context): void {
   addDatabaseFlags(command.option('--account <account>', 'only users of this account: its id, or a user’s e-mail'))
     .addHelpText(
       'after',
@@ -108,7 +108,7 @@ const removedView: View<RemovedUser> = {
   columns: [...columns, field('ended_keys', { rank: 7 }), field('kept_keys', { rank: 8 })],
 }
 
-export function userRemove(command: Command, ctx: Context): void {
+export function remove(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')

@@ -4,8 +4,8 @@ import { Argument, type Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { scripts } from '../../docs/completion/scripts.ts'
-import { type ShellName, shellNames } from '../../docs/completion/shells.ts'
+import { type ShellName, shellNames } from '../../docs/completion/names.ts'
+import { completionFile } from '../../docs/completion/scripts.ts'
 import { settingsError, usageError } from '../../errors/errors.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 
@@ -34,7 +34,7 @@ Examples:
 async function run(ctx: Context, { operands, yes }: z.output<typeof Options>) {
   const shell = operands?.[0] ?? shellOf(ctx)
   const { file, hint } = targetOf(ctx, shell)
-  const script = scripts[shell](await ctx.describeCommands())
+  const [, script] = completionFile(shell, await ctx.describeCommands())
   const before = contentOf(file)
   if (before === script) return await ctx.say(`${file} is up to date`)
   if (!yes) await promptToWrite(ctx, file, before !== null)

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
-import { scripts } from '../../docs/completion/scripts.ts'
-import type { ShellName } from '../../docs/completion/shells.ts'
+import type { ShellName } from '../../docs/completion/names.ts'
+import { completionFile } from '../../docs/completion/scripts.ts'
 
 const uses: Record<ShellName, readonly [once: string, file: string]> = {
   bash: ['source <(consentctl completion bash)', '~/.local/share/bash-completion/completions/consentctl'],
@@ -28,7 +28,7 @@ Examples:
       )
       .action(
         action(ctx, z.strictObject({}), async () => {
-          await ctx.io.out.write(scripts[shell](await ctx.describeCommands()))
+          await ctx.io.out.write(completionFile(shell, await ctx.describeCommands())[1])
         }),
       )
   }

@@ -72,7 +72,7 @@ Examples:
 
 const viewOf = ({ dryRun }: ImportFlags) => (dryRun ? valueView : importedView)
 
-export function importHistory(command: Command, ctx: Context): void {
+export function importCommand(command: Command, ctx: Context): void {
   command
     .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
     .addOption(new Option('--from <format>', 'the tool that wrote the files, or csv').choices(formatNames))

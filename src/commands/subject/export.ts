@@ -16,7 +16,7 @@ import { tellLeftOut } from './near.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
 
-export function exportSubject(command: Command, ctx: Context): void {
+export function exportCommand(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .addHelpText(
       'after',

@@ -6,7 +6,7 @@ import { publicPem } from '../../evidence/keys.ts'
 import { openReceiptKey } from '../../receipts/keys.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 
-export function keysShow(command: Command, ctx: Context): void {
+export function show(command: Command, ctx: Context): void {
   command
     .addHelpText(
       'after',

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import packageJson from '../../../package.json' with { type: 'json' }
 import { flatten } from '../../../src/docs/describe.ts'
 import { generate } from '../../../src/docs/generate.ts'
 import { describeCommands } from '../../../src/program.ts'
@@ -22,10 +21,6 @@ describe('what is made from the tree of commands and the contract is what is com
     expect(readdirSync(folder).sort()).toEqual(Object.keys(generated.schemas).sort())
     for (const [name, schema] of Object.entries(generated.schemas))
       expect(readFileSync(new URL(name, folder), 'utf8')).toBe(schema)
-  })
-
-  it('the manual pages that npm installs', () => {
-    expect(packageJson.man).toEqual(Object.keys(generated.man).map(name => `dist/man/${name}`))
   })
 
   it('the manual’s table of commands', () => {

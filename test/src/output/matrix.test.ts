@@ -34,7 +34,6 @@ const elsewhere = [
   'help',
   'import',
   ...['list', 'show', 'publish', 'diff'].map(name => `notices ${name}`),
-  'options',
   'sites snippet',
   ...['purge', 'resume', 'verify', 'receipts', 'keys show'].map(name => `subject ${name}`),
   'config get',

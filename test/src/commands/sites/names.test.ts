@@ -92,10 +92,10 @@ describe('a site by its name', () => {
 
   it.each([
     ['shop', 'no site is named "shop"', 'did you mean "Shop"?'],
-    ['Shpo', 'no site is named "Shpo"', 'did you mean "Shop"?'],
+    ['Shpo', 'no site is named "Shpo"', 'sites: "Shop", "Blog"'],
     ['My Shop', 'no site is named "My Shop"', 'did you mean "Shop"?'],
-    ['Cinema', 'no site is named "Cinema"', 'consentctl sites list'],
-  ])('when no site has it (%s), ends with 5 and suggests similar names', async (name, message, hint) => {
+    ['Cinema', 'no site is named "Cinema"', 'sites: "Shop", "Blog"'],
+  ])('when no site has it (%s), ends with 5 and names sites', async (name, message, hint) => {
     listing()
     const { code, stdout, stderr } = await cli.run(['list', '--site', name, '--json'])
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })

@@ -376,7 +376,7 @@ it.each<[string, number, string, () => void, string?]>([
   ['an instance without imports', 2, 'does not take imports', () => cli.instance.use(withoutImports)],
   ['a key without the scope', 4, 'The API key lacks the scope import.', () => says({ scopes: ['read'] })],
   ['an unknown site', 3, `no site with id ${uuid(0xbad)}`, says, uuid(0xbad)],
-  ['an unknown name of a site', 5, 'did you mean', says, 'Shpo'],
+  ['an unknown name of a site', 5, 'sites: ', says, 'Shpo'],
   ['a quota that is too small', 6, 'only 0 fit into this month', () => says({ remaining: 0 })],
   ['an instance that is down', 7, 'The database is down.', () => cli.instance.use(down)],
 ])(
