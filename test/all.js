@@ -3,52 +3,42 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { root } from '../bin/releases.js'
 
-const vitest = (...projects) => [
-  'node_modules/vitest/vitest.mjs',
-  'run',
-  '--config',
-  'test/vitest.config.ts',
-  ...projects.flatMap(name => ['--project', name]),
-]
+/** Projects of vitest: one run has all that are wanted, because its start and the ends of its groups leave processors idle. */
+const projects = { slow: ['slow', 'embedded'], cluster: ['cluster'], 'end-to-end': ['end to end'], timed: ['timed'] }
 
-/** Each part by its name, as arguments of Node.js. */
-const parts = {
-  slow: [vitest('slow', 'embedded')],
-  cluster: [[...vitest('cluster'), '--passWithNoTests']],
-  'end-to-end': [vitest('end to end')],
-  timed: [vitest('timed')],
-  nodes: [['test/nodes.js']],
-  executable: [['bin/build-sea.js'], ['test/sea.js']],
-}
+/** Arguments of Node.js for programs that run side by side after the tests: each alone leaves much of two processors idle. */
+const programs = { nodes: [['test/nodes.js']], executable: [['bin/build-sea.js'], ['test/sea.js']] }
 
-const wanted = process.argv.slice(2)
-const unknown = wanted.filter(name => !(name in parts))
+const parts = [...Object.keys(projects), ...Object.keys(programs)]
+const given = process.argv.slice(2)
+const unknown = given.filter(name => !parts.includes(name))
 if (unknown.length > 0) {
-  process.stderr.write(`unknown part "${unknown[0]}": use ${Object.keys(parts).join(', ')}\n`)
+  process.stderr.write(`unknown part "${unknown[0]}": use ${parts.join(', ')}\n`)
   process.exit(2)
 }
+const wanted = given.length > 0 ? given : parts
 
-/** Parts of one row run side by side: each of them alone leaves much of two processors idle. */
-const rows = [['slow'], ['cluster'], ['end-to-end'], ['timed'], ['nodes', 'executable']]
-
-async function run(args) {
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
-  const [code] = await once(child, 'exit')
-  return code === 0
-}
-
-async function runPart(name) {
+async function run(name, commands) {
   const startedAt = Date.now()
   let isGreen = true
-  for (const args of parts[name]) isGreen &&= await run(args)
+  for (const args of commands) {
+    if (!isGreen) break
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    const [code] = await once(child, 'exit')
+    isGreen = code === 0
+  }
   return { name, isGreen, seconds: Math.round((Date.now() - startedAt) / 1000) }
 }
 
 const results = []
-for (const row of rows) {
-  const names = row.filter(name => wanted.length === 0 || wanted.includes(name))
-  results.push(...(await Promise.all(names.map(runPart))))
+const tests = wanted.filter(name => name in projects)
+if (tests.length > 0) {
+  const args = ['run', '--config', 'test/vitest.config.ts', '--passWithNoTests']
+  const named = tests.flatMap(name => projects[name]).flatMap(name => ['--project', name])
+  results.push(await run(tests.join(', '), [['node_modules/vitest/vitest.mjs', ...args, ...named]]))
 }
+const others = wanted.filter(name => name in programs)
+results.push(...(await Promise.all(others.map(name => run(name, programs[name])))))
 for (const { name, isGreen, seconds } of results)
   process.stderr.write(`${isGreen ? 'passed' : 'FAILED'}  ${name}  ${seconds} s\n`)
 if (results.some(({ isGreen }) => !isGreen)) process.exitCode = 1

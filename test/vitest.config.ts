@@ -109,6 +109,8 @@ class LongestFirst extends BaseSequencer {
 }
 
 const serverTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 }
+/** One group, so that no worker waits for the last file of another part. */
+const untimed = { maxWorkers: 3, sequence: { groupOrder: 2 } }
 const endToEnd = { testTimeout: 120_000, hookTimeout: 60_000 }
 
 function project(
@@ -148,33 +150,29 @@ export default defineConfig({
       project('slow', {
         include: slow,
         exclude: hasPostgres ? embeddedOnly : [],
-        maxWorkers: 3, // keys are derived, and clocks are waited for
-        sequence: { groupOrder: 2 },
+        ...untimed,
         ...serverTimeouts,
       }),
       project('embedded', {
         include: hasPostgres ? embedded : [],
         env: { TEST_ENGINE: 'embedded' },
-        maxWorkers: 3,
-        sequence: { groupOrder: 2 },
+        ...untimed,
         ...serverTimeouts,
       }),
       project('cluster', {
         include: isClusterNamed && hasCitus() ? onCitus : [],
         env: { TEST_ENGINE: 'citus' },
-        maxWorkers: 3,
-        sequence: { groupOrder: 2 },
+        ...untimed,
         ...serverTimeouts,
       }),
       project('end to end', {
         include: ['test/e2e/**/*.test.ts'],
         exclude: [...smoke, ...timed],
-        maxWorkers: 4, // half of it waits: for processes to start, to be killed, and to end
-        sequence: { groupOrder: 3 },
+        ...untimed,
         ...endToEnd,
       }),
       // The heap of an earlier file would be in the times of a later one.
-      project('timed', { include: timed, isolate: true, maxWorkers: 1, sequence: { groupOrder: 4 }, ...endToEnd }),
+      project('timed', { include: timed, isolate: true, maxWorkers: 1, sequence: { groupOrder: 3 }, ...endToEnd }),
     ],
   },
 })

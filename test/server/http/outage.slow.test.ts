@@ -87,9 +87,13 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
   })
 
   async function expectUnavailable(method: 'GET', url: string, milliseconds: number): Promise<void> {
-    const start = performance.now()
+    let elapsed = 0 // stands still while the process of all these tests gets no CPU
+    const clock = setInterval(() => {
+      elapsed += 50
+    }, 50)
     const answer = await app.inject({ method, url, headers: { authorization: `Bearer ${key}` } })
-    expect(performance.now() - start).toBeLessThan(milliseconds)
+    clearInterval(clock)
+    expect(elapsed).toBeLessThan(milliseconds)
     expect(answer.statusCode).toBe(503)
     expect(answer.json()).toEqual({ error: 'unavailable', message: expect.any(String) })
     expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
