@@ -8,6 +8,7 @@ import { healthRoutes } from './health/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { noticeRoutes } from './notices/routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
+import { packRoutes } from './packs/routes.ts'
 import { usageRoutes } from './quota/usage.ts'
 import { requestRoutes } from './requests/routes.ts'
 import { sessionRoutes } from './session/routes.ts'
@@ -29,7 +30,8 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof auditRoutes> &
   Deps<typeof signingKeyRoutes> &
-  Deps<typeof logRoutes> & { readonly publicSql: Sql }
+  Deps<typeof logRoutes> &
+  Deps<typeof packRoutes> & { readonly publicSql: Sql }
 
 export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   healthRoutes(app, deps)
@@ -47,4 +49,5 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   statsRoutes(app, deps)
   signingKeyRoutes(app, deps)
   logRoutes(app, deps)
+  packRoutes(app, deps)
 }

@@ -17,7 +17,7 @@ const maxBackoffMs = 10
 
 /** @throws Failure `not_found` for a deleted, foreign or unknown record */
 export async function getConsent(
-  { sql, reads }: Deps,
+  { sql, reads }: Pick<Deps, 'sql' | 'reads'>,
   { accountId }: Caller,
   id: string,
   includeDeleted: boolean,
@@ -48,7 +48,7 @@ export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<s
 
 /** Includes deleted records. @throws Failure `not_found` */
 export async function getHistory(
-  { sql }: Deps,
+  { sql }: Pick<Deps, 'sql'>,
   { accountId }: Caller,
   id: string,
   withDetails: boolean,

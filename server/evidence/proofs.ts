@@ -2,9 +2,15 @@ import type { Sql } from 'postgres'
 import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
 import type { CheckpointQuery, ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
 import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
-import { type Consistency, isConsistent, rootOfInclusion } from '../../src/evidence/proofs.ts'
-import { consistencyRanges, inclusionRanges, type Range } from '../../src/evidence/ranges.ts'
-import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
+import {
+  type Consistency,
+  consistencyRanges,
+  inclusionRanges,
+  isConsistent,
+  type Range,
+  rootOfInclusion,
+} from '../../src/evidence/proofs.ts'
+import { type SignedCheckpoint, toSide } from '../../src/evidence/signed.ts'
 import { Failure } from '../failure.ts'
 import type { Place } from './backdating.ts'
 import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
@@ -70,7 +76,7 @@ export async function proveRecord(
   for (const [index, { hash, leaf_index, size, after, before }] of logged.entries()) {
     if (!hash || leaf_index === null || !after) throw tampered(accountId)
     if (logged[index + 1]?.size === size) continue // the hash of the next entry covers this one
-    const { path } = await prove(sql, accountId, { leaf_index, hash }, toSide(after))
+    const { path } = await prove(sql, accountId, { leaf_index, hash }, toSide(after.checkpoint))
     if (index < places.length - 1) continue
     inclusion = {
       leaf_index,
@@ -80,15 +86,11 @@ export async function proveRecord(
       previous: before && {
         checkpoint: before.text,
         timestamp: await readTimestamp(sql, accountId, before),
-        path: await proveGrowth(sql, accountId, toSide(before), toSide(after)),
+        path: await proveGrowth(sql, accountId, toSide(before.checkpoint), toSide(after.checkpoint)),
       },
     }
   }
   return inclusion
-}
-
-function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint): Side {
-  return { size, root: Buffer.from(root_hash, 'hex') }
 }
 
 async function readTimestamp(sql: Sql, accountId: string, { checkpoint }: SignedCheckpoint): Promise<string | null> {

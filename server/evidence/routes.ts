@@ -1,24 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { log, signingKeys } from '../../src/contract/index.ts'
-import type { ChainKey } from '../../src/evidence/key-chain.ts'
-import { publicBytes, publicPem } from '../../src/evidence/keys.ts'
 import { Raw, RawJson, route } from '../http/route.ts'
 import { coverNow, type Log } from './log.ts'
 import { getCheckpoint, getConsistency, getInclusion, getTimestamp } from './proofs.ts'
-import { readKeys, type Signer } from './signer.ts'
+import { listKeys, type Signer } from './signer.ts'
 import { getTlogCheckpoint, getTlogProof } from './tlog.ts'
 
 export function signingKeyRoutes(
   app: FastifyInstance,
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
 ): void {
-  let lookup: Promise<{ keys: ReadonlyMap<string, ChainKey> }> | undefined // shared by concurrent requests
+  let lookup: ReturnType<typeof listKeys> | undefined // shared by concurrent requests
   route(app, signingKeys.list, async () => {
-    lookup ??= readKeys(sql, signer.keyId).finally(() => {
+    lookup ??= listKeys(sql, signer.keyId).finally(() => {
       lookup = undefined
     })
-    return { keys: [...(await lookup).keys.values()].map(toJwk) }
+    return { keys: await lookup }
   })
 }
 
@@ -51,17 +49,3 @@ export function logRoutes(app: FastifyInstance, deps: Log): void {
 }
 
 const note = 'text/plain; charset=utf-8'
-
-function toJwk({ keyId, publicKey, statement, revocation }: ChainKey) {
-  return {
-    kty: 'OKP' as const,
-    crv: 'Ed25519' as const,
-    x: publicBytes(publicKey).toString('base64url'),
-    kid: keyId,
-    use: 'sig' as const,
-    alg: 'EdDSA' as const,
-    pem: publicPem(publicKey),
-    statement,
-    revocation: revocation?.text ?? null,
-  }
-}

@@ -1,7 +1,9 @@
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Sql } from 'postgres'
+import type * as z from 'zod'
 import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/documents/signing-key.ts'
 import { OperatorError } from '../../src/contract/index.ts'
+import type { SigningKey } from '../../src/contract/signing-keys.ts'
 import {
   type ChainKey,
   type KeyChain,
@@ -9,7 +11,7 @@ import {
   proofMessage,
   readKeyChain,
 } from '../../src/evidence/key-chain.ts'
-import { keyIdOf, publicBytes, signingKeyOf } from '../../src/evidence/keys.ts'
+import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
 import { TtlCache } from '../auth/ttl-cache.ts'
 import type { Config } from '../config.ts'
@@ -257,4 +259,23 @@ export async function readKeysToVerify(sql: Sql, trusted: string | null): Promis
   const seed = await findSecret(sql, 'signing')
   const [first = ''] = listIntroduced(await listDocuments(sql))
   return await readKeys(sql, trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first))
+}
+
+/** Returns the published keys, that of `keyId` first. */
+export async function listKeys(sql: Sql, keyId: string): Promise<z.output<typeof SigningKey>[]> {
+  return [...(await readKeys(sql, keyId)).keys.values()].map(toJwk)
+}
+
+function toJwk({ keyId, publicKey, statement, revocation }: ChainKey) {
+  return {
+    kty: 'OKP' as const,
+    crv: 'Ed25519' as const,
+    x: publicBytes(publicKey).toString('base64url'),
+    kid: keyId,
+    use: 'sig' as const,
+    alg: 'EdDSA' as const,
+    pem: publicPem(publicKey),
+    statement,
+    revocation: revocation?.text ?? null,
+  }
 }

@@ -116,7 +116,7 @@ export const errorResponses = {
   Conflict: {
     code: 'conflict',
     description:
-      'The Idempotency-Key was used with another body, or the record that it created was erased and purged since: it is not created again; or another request made or changed the same at the same time. For a receipt: the record has too many events. For a notice: it is published, or was changed at the same time.',
+      'The Idempotency-Key was used with another body, or the record that it created was erased and purged since: it is not created again; or another request made or changed the same at the same time. For a receipt: the record has too many events. For evidence: it does not verify. For a notice: it is published, or was changed at the same time.',
     message: 'The Idempotency-Key was used with another body.',
     headers: [...quotaHeaders, 'Vary'],
   },

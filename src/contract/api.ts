@@ -10,7 +10,7 @@ import { keys } from './keys.ts'
 import { log } from './log.ts'
 import { noticeSubjects } from './notice-subjects.ts'
 import { notices } from './notices.ts'
-import { receipt } from './receipt.ts'
+import { evidence, receipt } from './receipt.ts'
 import { requests } from './requests.ts'
 import { restore } from './restore.ts'
 import { session } from './session.ts'
@@ -21,7 +21,7 @@ import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
 
 export const api = {
-  consents: { ...consents, receipt, createBatch, restore },
+  consents: { ...consents, receipt, evidence, createBatch, restore },
   banner,
   session,
   keys,

@@ -11,7 +11,7 @@ import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
 import { noticeSubjectsDocs } from './notice-subjects.ts'
 import { noticesDocs } from './notices.ts'
-import { receiptDocs } from './receipt.ts'
+import { evidenceDocs, receiptDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
 import { restoreDocs } from './restore.ts'
 import { sessionDocs } from './session.ts'
@@ -25,7 +25,13 @@ import { usageDocs } from './usage.ts'
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
   consents: {
     ...consentsDocs,
-    endpoints: { ...consentsDocs.endpoints, receipt: receiptDocs, createBatch: createBatchDocs, restore: restoreDocs },
+    endpoints: {
+      ...consentsDocs.endpoints,
+      receipt: receiptDocs,
+      evidence: evidenceDocs,
+      createBatch: createBatchDocs,
+      restore: restoreDocs,
+    },
   },
   banner: bannerDocs,
   session: sessionDocs,

@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { ById, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 
@@ -15,6 +16,28 @@ export const receipt = endpoint({
   response: SignedConsentReceipt,
   errors: ['conflict'],
 })
+
+/** A tar archive; `src/evidence/pack.md` has its files. */
+export const evidence = endpoint({
+  summary: 'Get an archive that proves a record without the service',
+  method: 'GET',
+  path: '/api/v1/consents/:id/evidence',
+  statesTime: true,
+  access: 'account',
+  scope: 'read',
+  params: ById,
+  query: NoQuery,
+  status: 200,
+  response: z.unknown(),
+  media: ['application/x-tar'],
+  errors: ['conflict'],
+})
+
+export const evidenceDocs: EndpointDocs = {
+  description:
+    'The record, its history and receipt, its notice with its texts, the entries of the administrators’ log about its site and its actors, and proofs that the log has them. The service verifies all of it, and signs the list of the files. An owner or an API key gets a checkpoint with the record first, if there is none; a reader gets a 503 until there is. No archive is made (409) of what does not verify, or of a notice with texts of more than 16 MiB together. `consentctl verify` checks an archive.',
+  success: 'The archive.',
+}
 
 export const receiptDocs: EndpointDocs = {
   description:

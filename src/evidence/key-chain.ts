@@ -1,8 +1,10 @@
 import { type KeyObject, verify } from 'node:crypto'
+import * as z from 'zod'
 import type { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { KeyRevocation, SigningKeyStatement } from '../contract/documents/signing-key.ts'
+import { parseExactJson } from '../contract/exact-json.ts'
 import { jcs } from './canonical.ts'
-import { keyIdOf, publicKeyOf } from './keys.ts'
+import { keyIdOf, publicKeyOf, publicPem } from './keys.ts'
 import { MerkleTree } from './merkle.ts'
 import { type Claimed, readSigned, type SignedCheckpoint, type SignedFields } from './signed.ts'
 
@@ -158,6 +160,31 @@ export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey
       return [keyId, { publicKey, findProblem }]
     }),
   )
+}
+
+const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
+
+/**
+ * Ed25519 keys of a JWK set (RFC 7517); others are ignored (section 5).
+ * @throws SyntaxError with a message that completes "the file …"
+ */
+export function readKeySet(text: string): Map<string, TrustedKey> {
+  const parsed = KeySet.safeParse(parseExactJson(text))
+  if (!parsed.success) throw new SyntaxError('is not a JWK set')
+  const keys = parsed.data.keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
+  if (keys.length === 0) throw new SyntaxError('has no Ed25519 key')
+  const published = keys.map(({ x, kid, pem, statement, revocation }) => {
+    const bytes = Buffer.from(String(x), 'base64url')
+    const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
+    const key = isCanonical ? publicKeyOf(bytes) : null
+    // Id, PEM and bytes must be of one key.
+    const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
+    if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
+      throw new SyntaxError('has a key whose key_id or PEM does not match it')
+    const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
+    return { publicKey: key, statement: textOf(statement), revocation: textOf(revocation) }
+  })
+  return trustKeys(published)
 }
 
 interface Statement {

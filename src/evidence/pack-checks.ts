@@ -1,103 +1,145 @@
-import { verify } from 'node:crypto'
 import { stateTerms } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { endOfConsent } from '../contract/validity.ts'
-import { sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 import { findDeletion, hashRecord, type Identity } from './chain.ts'
 import { type Bracket, describeDate, findBracket, findDateProblem } from './dates.ts'
+import { type FindKeys, type Sources, verifyDocument } from './document.ts'
 import { verifyAudit } from './history.ts'
-import type { TrustedKey } from './key-chain.ts'
+import { readKeySet } from './key-chain.ts'
 import { leafHash } from './merkle.ts'
 import {
+  consistencyOf,
   type EarlierCheckpoint,
+  isPackFile,
+  listFile,
   listFiles,
-  NotValid,
   type Pack,
   type PackFiles,
   type ProvedEntry,
+  proofOf,
+  readPack,
   requireFile,
+  textFile,
 } from './pack.ts'
-import { consistencyOf, formatSums, isPackFile, listFile, proofOf, sumsFile, textFile } from './pack-names.ts'
-import { isConsistent, isStampOf, rootOfInclusion } from './proofs.ts'
+import { isConsistent, isStampOf, rootOfInclusion, toBytes } from './proofs.ts'
+import { readSigned, toSide } from './signed.ts'
 import { consentStates } from './state.ts'
-import { noteText, signedNote } from './tlog.ts'
-import { tlogProof } from './tlog-proof.ts'
+import { NotValid, notValid, type Verdict } from './verdict.ts'
 
-/** `run` completes "valid; …". @throws NotValid */
-export interface PackCheck {
+export interface PackVerdict extends Verdict {
   readonly file: string
-  readonly type: string
-  run(): string
+}
+
+/**
+ * Stops after a list that does not fit the files, and after an invalid signed document: the other files rely on both.
+ * Default for `findKeys`: the keys in the pack.
+ */
+export async function verifyPack(
+  files: PackFiles,
+  { findKeys = keysIn(files), newest }: Partial<Sources> = {},
+): Promise<PackVerdict[]> {
+  const rows: PackVerdict[] = []
+  try {
+    const list = await verifyDocument(requireFile(files, listFile), { findKeys })
+    if (list.type !== 'evidence_pack') throw new NotValid('is not the list of an evidence pack', listFile)
+    if (list.result === 'not_valid') return [{ file: listFile, ...list }]
+    const sealed = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
+    requireListed(files, sealed.files)
+    const detail = `${list.detail}; all ${sealed.files.length} files that it lists are as they were; later changes are not known`
+    rows.push({ file: listFile, ...list, detail })
+    const pack = readPack(files)
+    const verdicts = new Map<string, Verdict>()
+    // The others are compared with checkpoint.json, so the log only has to extend that one.
+    const signed = [...pack.checkpoints.map(({ file }) => file), ...(pack.receipt ? ['receipt.json'] : [])]
+    for (const file of ['checkpoint.json', ...signed]) {
+      const sources = file === 'checkpoint.json' ? { findKeys, newest } : { findKeys }
+      verdicts.set(file, await verifyDocument(requireFile(files, file), sources))
+    }
+    const wrong = [...verdicts].flatMap(([file, verdict]) => (verdict.result === 'valid' ? [] : [{ file, ...verdict }]))
+    if (wrong.length > 0) return [...rows, ...wrong]
+    for (const check of packChecks(pack, sealed)) rows.push(run(check, verdicts.get(check.file)))
+  } catch (error) {
+    rows.push(refusal(error))
+  }
+  return rows
+}
+
+/** @throws NotValid if the keys of the pack contradict each other */
+function keysIn(files: PackFiles): FindKeys {
+  return async () => {
+    try {
+      return {
+        byId: readKeySet(requireFile(files, 'consent-keys.json').toString()),
+        sourceOf: () => 'the one in the pack itself: compare its id with the operator of the service',
+        none: 'none of those in the pack itself',
+      }
+    } catch (error) {
+      throw error instanceof SyntaxError ? new NotValid(error.message, 'consent-keys.json') : error
+    }
+  }
+}
+
+function run({ file, type, check }: PackCheck, signed: Verdict | undefined): PackVerdict {
+  const row: Verdict = signed ?? { type, result: 'valid', signed_by: null, issued_at: null, detail: '' }
+  try {
+    const seen = check()
+    return { file, ...row, detail: row.detail === '' ? seen : `${row.detail}; ${seen}` }
+  } catch (error) {
+    return refusal(error, type)
+  }
+}
+
+function refusal(error: unknown, type: string | null = null): PackVerdict {
+  if (!(error instanceof NotValid)) throw error
+  return { file: error.file, ...notValid(`it ${error.message}`, type) }
 }
 
 /** Files that require another one. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^(checkpoints\/\d+)\.(consistency\.json|tsr)$/, '$1.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
-  [/^\w+\.tlog-proof$/, 'checkpoint.tlog'],
-  [/^profile-key\.pem$/, listFile],
 ]
 
-/** `readPack` requires the others. */
-const forPeople = ['README.txt', 'index.html']
-
-type Digest = Pick<EvidencePack['files'][number], 'name' | 'sha256'> & { readonly bytes?: number }
-
 /** @throws NotValid */
-export function requireListed(files: PackFiles, list: EvidencePack['files']): void {
-  requireSame(files, list, listFile)
-  requireFile(files, 'profile-key.pem')
-  const sums = { name: listFile, sha256: sha256(requireFile(files, listFile)).toString('hex') }
-  if (requireFile(files, sumsFile).toString('latin1') !== formatSums([...list, sums]))
-    throw new NotValid(sumsFile, `does not have the digests of ${listFile}`)
-}
-
-/** Without `pack.json`; returns the number of files. @throws NotValid */
-export function requireSums(files: PackFiles): number {
-  const text = requireFile(files, sumsFile).toString('latin1')
-  const list = [...text.matchAll(/^([\da-f]{64}) {2}(.+)$/gm)].map(([, sha256 = '', name = '']) => ({ name, sha256 }))
-  requireSame(files, list, sumsFile)
-  if (text !== formatSums(listFiles(files))) throw new NotValid(sumsFile, 'is not written as it should be')
-  return list.length
-}
-
-function requireSame(files: PackFiles, list: readonly Digest[], listName: string): void {
+function requireListed(files: PackFiles, list: EvidencePack['files']): void {
   const actual = new Map(listFiles(files).map(each => [each.name, each]))
   for (const { name, bytes, sha256 } of list) {
     const found = actual.get(name)
-    if (!found) throw new NotValid(name, 'is missing')
-    if (found.bytes !== (bytes ?? found.bytes) || found.sha256 !== sha256)
-      throw new NotValid(name, `was changed: it is not the file that ${listName} lists`)
+    if (!found) throw new NotValid('is missing', name)
+    if (found.bytes !== bytes || found.sha256 !== sha256)
+      throw new NotValid(`was changed: it is not the file that ${listFile} lists`, name)
     actual.delete(name)
   }
-  for (const name of actual.keys()) throw new NotValid(name, `is not listed in ${listName}`)
-  for (const name of forPeople) requireFile(files, name)
+  for (const name of actual.keys()) throw new NotValid(`is not listed in ${listFile}`, name)
+  requireFile(files, 'README.txt')
   for (const { name } of list) {
-    if (!isPackFile(name)) throw new NotValid(name, 'is no file of a pack')
+    need(name, isPackFile(name), 'is no file of a pack')
     for (const [pattern, other] of dependent)
       need(name, !pattern.test(name) || files.has(name.replace(pattern, other)), 'is there without what it is of')
   }
 }
 
-/** All except signed documents. `list`: null without a signed `pack.json`. */
-export function packChecks(
-  pack: Pack,
-  list: Pick<EvidencePack, 'record_id' | 'account_id'> | null,
-  keys: Iterable<TrustedKey>,
-): PackCheck[] {
+interface PackCheck {
+  readonly file: string
+  readonly type: string
+  /** Completes "valid; …". @throws NotValid */
+  check(): string
+}
+
+/** All except signed documents. */
+function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'account_id'>): PackCheck[] {
   const { notice, receipt, checkpoint } = pack
-  const listed = list ?? { record_id: pack.record.id, account_id: checkpoint.account_id }
   return [
-    { file: 'consent-keys.json', type: 'keys', run: () => checkKeys(pack) },
-    { file: 'history.json', type: 'history', run: () => checkHistory(pack, listed.record_id) },
-    { file: 'record.json', type: 'record', run: () => checkRecord(pack, listed.record_id) },
-    ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', run: () => checkReceipt(pack, receipt) }] : []),
+    { file: 'consent-keys.json', type: 'keys', check: () => checkKeys(pack) },
+    { file: 'history.json', type: 'history', check: () => checkHistory(pack, listed.record_id) },
+    { file: 'record.json', type: 'record', check: () => checkRecord(pack, listed.record_id) },
+    ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', check: () => checkReceipt(pack, receipt) }] : []),
     {
       file: 'checkpoint.json',
       type: 'checkpoint',
-      run: () => {
+      check: () => {
         need('checkpoint.json', checkpoint.account_id === listed.account_id, 'is of another account')
         return `of ${checkpoint.tree_size} entries${describeStamp(pack, 'checkpoint.tsr')}`
       },
@@ -105,36 +147,33 @@ export function packChecks(
     ...pack.checkpoints.map(earlier => ({
       file: earlier.file,
       type: 'checkpoint',
-      run: () => checkEarlier(pack, earlier),
+      check: () => checkEarlier(pack, earlier),
     })),
     ...listPlaces(pack).map((place, index, places) => ({
       file: place.file,
       type: 'inclusion_proof',
-      run: () => checkPlace(pack, place, places[index - 1]?.version ?? 0),
+      check: () => checkPlace(pack, place, places[index - 1]?.version ?? 0),
     })),
     ...(notice
       ? [
-          { file: 'notice.json', type: 'account_entry', run: () => checkNotice(pack, notice) },
+          { file: 'notice.json', type: 'account_entry', check: () => checkNotice(pack, notice) },
           ...notice.manifest.texts.map(text => ({
             file: textFile(text),
             type: 'notice_text',
-            run: () => `in ${text.language}: the bytes that were published`,
+            check: () => `in ${text.language}: the bytes that were published`,
           })),
         ]
-      : [{ file: 'history.json', type: 'notice', run: () => checkNoNotice(pack) }]),
-    ...(pack.files.has('checkpoint.tlog')
-      ? [{ file: 'checkpoint.tlog', type: 'tlog_checkpoint', run: () => checkNotes(pack, keys) }]
-      : []),
+      : [{ file: 'history.json', type: 'notice', check: () => checkNoNotice(pack) }]),
     ...pack.administration.map(proved => ({
       file: proved.file,
       type: 'account_entry',
-      run: () => checkAdministration(pack, proved),
+      check: () => checkAdministration(pack, proved),
     })),
   ]
 }
 
 function need(file: string, holds: boolean, problem: string): void {
-  if (!holds) throw new NotValid(file, problem)
+  if (!holds) throw new NotValid(problem, file)
 }
 
 /** The PEM files are for verifying by hand. */
@@ -345,7 +384,7 @@ function findPackBracket({ checkpoints, checkpoint }: Pack, leaf: number): Brack
 
 function requireIncluded(file: string, hash: Buffer, proof: InclusionProof, checkpoint: Pack['checkpoint']): void {
   need(file, proof.tree_size === checkpoint.tree_size, 'is of another tree than checkpoint.json')
-  const path = proof.path.map(node => Buffer.from(node, 'hex'))
+  const path = toBytes(proof.path)
   const root = rootOfInclusion({ leafHash: leafHash(hash), index: proof.leaf_index, size: proof.tree_size, path })
   need(file, root?.toString('hex') === checkpoint.root_hash, 'does not lead to the root of checkpoint.json')
   need(
@@ -368,11 +407,10 @@ function checkEarlier(pack: Pack, { file, checkpoint: earlier, proof }: EarlierC
   const { checkpoint } = pack
   need(file, earlier.account_id === checkpoint.account_id, 'is of another account')
   need(file, file === `checkpoints/${earlier.tree_size}.json`, 'has another size than its name')
-  const toSide = (each: typeof earlier) => ({ size: each.tree_size, root: Buffer.from(each.root_hash, 'hex') })
   const [first, second] = [toSide(earlier), toSide(checkpoint)]
   const isOf = first.size < second.size && proof.first === first.size && proof.second === second.size
   need(consistencyOf(file), isOf, 'is of other checkpoints')
-  const path = proof.path.map(node => Buffer.from(node, 'hex'))
+  const path = toBytes(proof.path)
   need(consistencyOf(file), isConsistent({ first, second, path }), 'does not lead from one checkpoint to the other')
   const stamp = describeStamp(pack, file.replace(/json$/, 'tsr'))
   return `the log only grew from ${first.size} to ${second.size} entries${stamp}`
@@ -418,26 +456,6 @@ function checkNoNotice({ noticeEntry, files }: Pack): string {
   need('notice.json', noticeEntry === null, 'is missing: the record names a notice')
   for (const name of files.keys()) need(name, !/^notice[./]/.test(name), 'belongs to a notice, but the record has none')
   return 'the service tied no published notice to the record when it wrote it'
-}
-
-/** With the C2SP copies. */
-function checkNotes({ files, checkpoint, last, notice }: Pack, keys: Iterable<TrustedKey>): string {
-  const file = 'checkpoint.tlog'
-  const note = requireFile(files, file).toString()
-  const [origin = ''] = note.split('\n', 1)
-  const text = noteText(origin, { size: checkpoint.tree_size, root: Buffer.from(checkpoint.root_hash, 'hex') })
-  const signature = Buffer.from(note.trimEnd().split(' ').at(-1) ?? '', 'base64').subarray(4)
-  const isNote = [...keys].some(
-    ({ publicKey }) =>
-      verify(null, Buffer.from(text), publicKey, signature) && signedNote(text, origin, publicKey, signature) === note,
-  )
-  need(file, isNote, 'is not the note of checkpoint.json by a key of the service')
-  const isOfAccount = /^consentctl\/[\w-]{43}\//.test(origin) && origin.slice(55) === checkpoint.account_id
-  need(file, isOfAccount, 'is of the log of another account')
-  const proofs = { 'record.tlog-proof': last, ...(notice && { 'notice.tlog-proof': notice.proof }) }
-  for (const [name, { leaf_index, path }] of Object.entries(proofs))
-    need(name, requireFile(files, name).toString() === tlogProof(leaf_index, path, note), 'is another proof')
-  return 'signed by a key of the service; it and the .tlog-proof files are as checkpoint.json and the proofs'
 }
 
 function checkAdministration(pack: Pack, proved: ProvedEntry): string {

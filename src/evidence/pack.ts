@@ -6,29 +6,51 @@ import { Instant, Sha256 } from '../contract/documents/fields.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
 import { type AuditEntry, Consent, ConsistencyProof, History, InclusionProof } from '../contract/index.ts'
 import { sha256 } from './bytes.ts'
-import {
-  administrationEntry,
-  betweenProof,
-  consistencyOf,
-  earlierCheckpoint,
-  listFile,
-  listNames,
-  proofOf,
-  sumsFile,
-} from './pack-names.ts'
 import { readCheckpoint, readSigned } from './signed.ts'
+import { NotValid } from './verdict.ts'
 
 /** With `/` after a folder. README.md has the format. */
 export type PackFiles = ReadonlyMap<string, Buffer>
 
-/** Completes "it …", about a file. */
-export class NotValid extends Error {
-  readonly file: string
+export const listFile = 'pack.json'
 
-  constructor(file: string, message: string) {
-    super(message)
-    this.file = file
-  }
+const listed =
+  /^(README\.txt|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.tsr)$/
+
+/** But `pack.json`. */
+export function isPackFile(name: string): boolean {
+  return listed.test(name)
+}
+
+const administrationEntry = /^administration\/(\d+)\.json$/
+const earlierCheckpoint = /^checkpoints\/(\d+)\.json$/
+const betweenProof = /^record-(\d+)\.inclusion\.json$/
+
+/** By the number in each. */
+function listNames(files: PackFiles, pattern: RegExp): string[] {
+  const numberOf = (name: string) => Number(pattern.exec(name)?.[1])
+  return [...files.keys()].filter(name => pattern.test(name)).sort((one, other) => numberOf(one) - numberOf(other))
+}
+
+export function proofOf(file: string): string {
+  return file.replace(/json$/, 'inclusion.json')
+}
+
+/** Of an earlier checkpoint with the pack's. */
+export function consistencyOf(file: string): string {
+  return file.replace(/json$/, 'consistency.json')
+}
+
+/** A second extension for HTML: a browser would run an operator's upload. */
+const extensions: Readonly<Record<string, string>> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/html': 'html.txt',
+  'application/pdf': 'pdf',
+}
+
+export function textFile(text: { readonly language: string; readonly media_type: string }): string {
+  return `notice/${text.language}.${extensions[text.media_type.replace(/;.*$/, '')] ?? 'bin'}`
 }
 
 const AccountEntry = z.looseObject({
@@ -100,7 +122,7 @@ export interface Pack {
 export function readPack(files: PackFiles): Pack {
   const { data, ip_network, notice_entry } = readJson(files, 'history.json', History)
   const [created, ...later] = data
-  if (!created) throw new NotValid('history.json', 'is empty')
+  if (!created) throw new NotValid('is empty', 'history.json')
   return {
     files,
     keys: readKeys(files),
@@ -129,14 +151,14 @@ const Keys = z.array(z.object({ kid: z.string(), pem: z.string() }))
 function readKeys(files: PackFiles): Pack['keys'] {
   const file = 'consent-keys.json'
   const keys = Keys.safeParse(readJson(files, file, KeySet).keys.filter(({ crv }) => crv === 'Ed25519'))
-  if (!keys.success) throw new NotValid(file, 'has a key without id or PEM')
+  if (!keys.success) throw new NotValid('has a key without id or PEM', file)
   return keys.data
 }
 
 /** Only the type and version of its fields. */
 function readReceipt(files: PackFiles): ConsentReceipt {
   const { document } = attempt('receipt.json', () => readSigned(requireFile(files, 'receipt.json')))
-  if (document.type !== 'consent_receipt') throw new NotValid('receipt.json', 'is no consent receipt')
+  if (document.type !== 'consent_receipt') throw new NotValid('is no consent receipt', 'receipt.json')
   return document as unknown as ConsentReceipt
 }
 
@@ -155,7 +177,7 @@ function readNotice(files: PackFiles): Pack['notice'] {
 /** @throws NotValid */
 export function readManifest(files: PackFiles): NoticeManifest {
   const manifest = Manifest.safeParse(readJson(files, 'notice.json', AccountEntry)['after'])
-  if (!manifest.success) throw new NotValid('notice.json', 'has no list of texts')
+  if (!manifest.success) throw new NotValid('has no list of texts', 'notice.json')
   return manifest.data
 }
 
@@ -176,7 +198,7 @@ function readJson<T>(files: PackFiles, file: string, schema: z.ZodType<T>): T {
   const bytes = requireFile(files, file)
   const parsed = schema.safeParse(attempt(file, () => parseExactJson(decode(bytes))))
   if (parsed.success) return parsed.data
-  throw new NotValid(file, `is not of its kind (${parsed.error.issues[0]?.path.join('.') || 'whole'})`)
+  throw new NotValid(`is not of its kind (${parsed.error.issues[0]?.path.join('.') || 'whole'})`, file)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -193,21 +215,21 @@ function attempt<T>(file: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof SyntaxError) throw new NotValid(file, error.message)
+    if (error instanceof SyntaxError) throw new NotValid(error.message, file)
     throw error
   }
 }
 
 export function requireFile(files: PackFiles, file: string): Buffer {
   const bytes = files.get(file)
-  if (!bytes) throw new NotValid(file, 'is missing')
+  if (!bytes) throw new NotValid('is missing', file)
   return bytes
 }
 
-/** For `pack.json`, without itself and `SHA256SUMS`. */
+/** For `pack.json`, without itself. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
-    .filter(([name]) => name !== listFile && name !== sumsFile)
+    .filter(([name]) => name !== listFile)
     .map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: sha256(bytes).toString('hex') }))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }

@@ -69,6 +69,10 @@ export function readCheckpoint(text: string): SignedCheckpoint {
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 
+export function toSide({ tree_size: size, root_hash }: Pick<Checkpoint, 'tree_size' | 'root_hash'>) {
+  return { size, root: Buffer.from(root_hash, 'hex') }
+}
+
 /** After each signature's line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')

@@ -27,3 +27,9 @@ function noteKeyId(name: string, key: KeyObject): Buffer {
   const hash = createHash('sha256').update(`${name}\n`).update(signatureType).update(publicBytes(key))
   return hash.digest().subarray(0, 4)
 }
+
+/** `path`: hexadecimal hashes; `note`: the signed checkpoint. */
+export function tlogProof(index: number, path: readonly string[], note: string): string {
+  const hashes = path.map(hash => `${Buffer.from(hash, 'hex').toString('base64')}\n`)
+  return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes.join('')}\n${note}`
+}

@@ -1,4 +1,5 @@
 import type { DatabaseFinding } from '../contract/index.ts'
+import type { Verdict } from '../evidence/verdict.ts'
 import type { View } from '../output/index.ts'
 import { field, minute, second, stateField } from './field.ts'
 
@@ -24,17 +25,8 @@ export const verificationView: View<VerificationRow> = {
   ],
 }
 
-export interface VerdictRow {
+export interface VerdictRow extends Verdict {
   readonly file: string
-  readonly type: string | null
-  /** `unsigned`: the files match an unsigned list. */
-  readonly result: 'valid' | 'not_valid' | 'unsigned'
-  /** Key id. */
-  readonly signed_by: string | null
-  /** Claimed by the signer. */
-  readonly issued_at: string | null
-  /** The key's source if valid, else the reason. */
-  readonly detail: string
 }
 
 export const verdictView: View<VerdictRow> = {

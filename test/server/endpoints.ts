@@ -117,7 +117,7 @@ async function coverLog(sql: Sql, accountId: string): Promise<void> {
   for await (const _ of coverAccount({ sql, signer: await signer }, accountId));
   await sql`
     insert into timestamp_tokens (account_id, tree_size, position, token, created_at)
-    select account_id, tree_size, 1, 'a token', created_at from checkpoints where account_id = ${accountId}`
+    select account_id, tree_size, 1, sha256(document::bytea), created_at from checkpoints where account_id = ${accountId}`
 }
 
 export function subjectOf({ accountId }: TestAccount): string {

@@ -1,19 +1,14 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { fileAction, isId, nonEmpty } from '../../cli/action.ts'
-import { formatCount, instanceLabel } from '../../cli/messages.ts'
+import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import { log } from '../../contract/log.ts'
-import { signingKeys } from '../../contract/signing-keys.ts'
+import { evidence as endpoint } from '../../contract/receipt.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
-import { collectPack } from '../../packs/collect.ts'
-import type { Collected } from '../../packs/content.ts'
-import { openSigner } from '../../receipts/signer.ts'
-import { verifyPack } from '../verify/pack.ts'
-import { sealPack } from './seal.ts'
+import { verifyPack } from '../../evidence/pack-checks.ts'
+import { readPackArchive } from '../verify/pack-files.ts'
 import { openTarget } from './target.ts'
 
 const Options = z
@@ -36,13 +31,13 @@ export function evidence(command: Command, ctx: Context): void {
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
 record with its history and signed receipt, the notice published before it with its exact texts, the signed
 checkpoint of the log with inclusion proofs for both, the administrators' entries about the site and those who
-changed the record, and the public keys. README.txt explains what each file proves and what it does not, with the
-commands to check it by hand; index.html is for printing.
+changed the record, and the public keys. The instance signs the list of the files. README.txt explains what each
+file proves and what it does not, with the commands to check it by hand.
 
 Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
-log does not have the record yet, a checkpoint is made. If the instance makes none on demand, it waits 5 s and exits
-with 7: run it again after the next checkpoint (every CHECKPOINT_MINUTES). The files contain personal data in clear
-text, and a later purge does not reach them. Only you can read them.
+log does not have the record yet, the instance makes a checkpoint. If it cannot, the exit code is 7: run it again
+after the next checkpoint (every CHECKPOINT_MINUTES). The files contain personal data in clear text, and a later
+purge does not reach them. Only you can read them.
 
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case
@@ -51,15 +46,11 @@ Examples:
     )
     .action(
       fileAction(ctx, Options, async (_, { operands: [id], subject }, path) => {
-        await requireLog(ctx)
-        const signer = await openSigner(ctx)
         const target = await openTarget(path)
         let records = 0
         try {
           for await (const each of id === undefined ? idsOf(ctx, subject ?? '') : [id]) {
-            const files = sealPack(signer, await collect(ctx, each))
-            await requireValid(ctx, each, files)
-            await target.add(id === undefined ? `${each}/` : '', files)
+            await target.add(id === undefined ? `${each}/` : '', await getPack(ctx, each))
             records += 1
           }
           if (records === 0) throw noRecord(ctx)
@@ -72,33 +63,21 @@ Examples:
     )
 }
 
-/** @throws CliError `not_offered` */
-async function requireLog(ctx: Context): Promise<void> {
-  if (!(await ctx.api.supports(log.inclusion)))
-    throw new CliError('not_offered', exit.usage, `${instanceLabel(ctx)} has no log, which would prove anything`, {
-      hint: 'consentctl history ID -o json shows what it knows of a record',
-    })
-  if (!(await ctx.api.supports(signingKeys.list)))
-    throw new CliError('not_offered', exit.usage, `${instanceLabel(ctx)} publishes no keys`, {
-      hint: 'nothing could be verified without them',
-    })
-}
-
-/** @throws CliError `not_in_log` (exit 7) */
-async function collect(ctx: Context, id: string): Promise<Collected> {
-  const pause = async (ms: number) => {
-    await setTimeout(ms, undefined, { signal: ctx.interruption }).catch(() => {})
-    ctx.interruption.throwIfAborted()
-  }
-  const collected = await collectPack({ client: ctx.api, pause }, id)
-  if (collected) return collected
+/** @throws CliError `not_offered`, or `not_valid` (exit 5) */
+async function getPack(ctx: Context, id: string): Promise<PackFiles> {
+  const instance = instanceLabel(ctx)
+  const bytes = await callOptional(ctx.api, endpoint, () => ctx.api.bytes(endpoint, { params: { id } }), {
+    message: `${instance} makes no evidence packs`,
+    hint: 'consentctl history ID -o json shows what it knows of a record',
+  })
+  const files = readPackArchive(bytes, `the response of ${instance}`)
+  const wrong = (await verifyPack(files)).find(({ result }) => result !== 'valid')
+  if (!wrong) return files
   throw new CliError(
-    'not_in_log',
-    exit.temporary,
-    `the log of ${instanceLabel(ctx)} does not have all of the record ${id} yet: nothing was written`,
-    {
-      hint: 'run this again after its next checkpoint, which is made every CHECKPOINT_MINUTES (60 unless it is configured)',
-    },
+    'not_valid',
+    exit.rejected,
+    `${instance} does not prove the record ${id}: of ${wrong.file}, ${wrong.detail}`,
+    { hint: 'tell the operator: consentctl admin verify names what was changed' },
   )
 }
 
@@ -108,16 +87,6 @@ async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string>
       if (!/^[\da-f-]{36}$/.test(id)) throw usageError('the instance returned an id that is not a UUID')
       yield id
     }
-}
-
-/** Before anything is written. @throws CliError `not_valid` (exit 5) */
-async function requireValid(ctx: Context, id: string, files: PackFiles): Promise<void> {
-  const wrong = (await verifyPack('.', files, {})).find(({ result }) => result !== 'valid')
-  if (!wrong) return
-  const message = `${instanceLabel(ctx)} does not prove the record ${id}: of ${wrong.file}, ${wrong.detail}`
-  throw new CliError('not_valid', exit.rejected, message, {
-    hint: 'tell the operator: consentctl admin verify names what was changed',
-  })
 }
 
 function noRecord(ctx: Context): CliError {

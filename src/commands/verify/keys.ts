@@ -1,35 +1,22 @@
 import type { KeyObject } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import * as z from 'zod'
 import { callOptional, quoteForShell } from '../../cli/messages.ts'
 import { NetworkError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
-import { parseExactJson } from '../../contract/exact-json.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
 import { dataError, Resumable, usageError } from '../../errors/errors.ts'
-import { type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
-import { keyIdOf, publicKeyOf, publicPem, readPublicKey } from '../../evidence/keys.ts'
+import type { FindKeys, Keys } from '../../evidence/document.ts'
+import { readKeySet, type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
+import { keyIdOf, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 import { ownKeys } from '../../receipts/keys.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 
-export interface Keys {
-  readonly byId: ReadonlyMap<string, TrustedKey>
-  /** Completes "the key is …". */
-  sourceOf(keyId: string): string
-  /** For an unknown key; completes "it is …". */
-  readonly none: string
-  /** A suffix for `none`. */
-  findElsewhere?(keyId: string): Promise<string>
-}
-
-export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
-
 /** @throws CliError unless all are JWK sets */
 export async function readKeySets({ io }: Pick<Context, 'io'>, files: readonly string[]): Promise<FindKeys> {
-  return await fromFiles(files, async file => readKeySet(await readText(io, file), file))
+  return await fromFiles(files, async file => parseKeySet(await readText(io, file), file))
 }
 
 /** @throws CliError unless all are PEM keys */
@@ -100,14 +87,14 @@ async function publishedKeys(ctx: Context): Promise<Keys> {
     throw new Resumable(error, `start the instance, or ${hint}`)
   })
   return {
-    byId: readKeySet(text, `the response of ${baseUrl.value}`),
+    byId: parseKeySet(text, `the response of ${baseUrl.value}`),
     sourceOf: () => `published by ${baseUrl.value}`,
     none: `none of those published by ${baseUrl.value}`,
   }
 }
 
 /** Without a chain: valid at any time. */
-export function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
+function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }
 
@@ -116,37 +103,16 @@ function both(one: TrustedKey | undefined, other: TrustedKey): TrustedKey {
   return one ? { ...other, findProblem: time => one.findProblem(time) ?? other.findProblem(time) } : other
 }
 
-const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) })
-
-/** Ed25519 keys of a JWK set (RFC 7517); others are ignored (section 5). */
-export function readKeySet(text: string, name: string): Map<string, TrustedKey> {
-  const parsed = KeySet.safeParse(parse(text, name))
-  if (!parsed.success) throw dataError(`${name} is not a JWK set`, 'use a file such as consent-keys.json')
-  const keys = parsed.data.keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
-  if (keys.length === 0) throw dataError(`${name} has no Ed25519 key`)
-  const published = keys.map(({ x, kid, pem, statement, revocation }) => {
-    const bytes = Buffer.from(String(x), 'base64url')
-    const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
-    const key = isCanonical ? publicKeyOf(bytes) : null
-    // Id, PEM and bytes must be of one key.
-    const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
-    if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
-      throw dataError(`${name} has a key whose key_id or PEM does not match it`)
-    const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
-    return { publicKey: key, statement: textOf(statement), revocation: textOf(revocation) }
-  })
-  return trustKeys(published)
-}
-
-function parse(text: string, name: string): unknown {
+function parseKeySet(text: string, name: string): Map<string, TrustedKey> {
   try {
-    return parseExactJson(text)
+    return readKeySet(text)
   } catch (error) {
-    throw dataError(`${name} ${(error as Error).message}`)
+    if (!(error instanceof SyntaxError)) throw error
+    throw dataError(`${name} ${error.message}`, 'use a file such as consent-keys.json')
   }
 }
 
-export function readPem(text: string, name: string): KeyObject {
+function readPem(text: string, name: string): KeyObject {
   try {
     return readPublicKey(text)
   } catch {

@@ -2,16 +2,10 @@ import { callOptional, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { log } from '../../contract/log.ts'
 import { CliError, exit } from '../../errors/errors.ts'
+import type { FindKeys, Newest } from '../../evidence/document.ts'
 import { findCheckpointProblem } from '../../evidence/key-chain.ts'
-import { isConsistent } from '../../evidence/proofs.ts'
-import { readCheckpoint, type SignedCheckpoint } from '../../evidence/signed.ts'
-import type { FindKeys } from './keys.ts'
-
-/** Of the instance's log. */
-export interface Newest extends SignedCheckpoint {
-  /** Why the log does not extend a verified earlier checkpoint of its account; or null. */
-  findGrowthProblem(earlier: SignedCheckpoint): Promise<string | null>
-}
+import { isConsistent, toBytes } from '../../evidence/proofs.ts'
+import { readCheckpoint, type SignedCheckpoint, toSide } from '../../evidence/signed.ts'
 
 /** @throws CliError if the instance has no log, or its response is unusable */
 export async function readNewest(ctx: Context, findKeys: FindKeys, hint: string): Promise<Newest> {
@@ -41,19 +35,11 @@ async function findGrowthProblem(
   earlier: SignedCheckpoint,
   newest: SignedCheckpoint,
 ): Promise<string | null> {
-  const [first, second] = [toSide(earlier), toSide(newest)]
+  const [first, second] = [toSide(earlier.checkpoint), toSide(newest.checkpoint)]
   const since = `since the checkpoint of ${earlier.checkpoint.created_at}`
   if (first.size > second.size) return `the log was shortened ${since}`
   const query = { first: first.size, second: second.size }
   const path = first.size === second.size ? [] : (await ctx.api.call(log.consistency, { query })).path
   const isGrown = isConsistent({ first, second, path: toBytes(path) })
   return isGrown ? null : `the log was changed ${since}`
-}
-
-export function toSide({ checkpoint: { tree_size: size, root_hash } }: SignedCheckpoint) {
-  return { size, root: Buffer.from(root_hash, 'hex') }
-}
-
-export function toBytes(path: readonly string[] = []): Buffer[] {
-  return path.map(node => Buffer.from(node, 'hex'))
 }

@@ -1,8 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CliError, dataError } from '../../errors/errors.ts'
-import type { PackFiles } from '../../evidence/pack.ts'
-import { listFile, sumsFile } from '../../evidence/pack-names.ts'
+import { listFile, type PackFiles } from '../../evidence/pack.ts'
 import { unreadable } from '../../io/input.ts'
 import { readTar } from '../../io/tar.ts'
 
@@ -19,9 +18,11 @@ export async function isPackPath(path: string): Promise<boolean> {
 /** A pack, or a folder of packs. @throws CliError */
 export async function readPacks(path: string): Promise<Packs> {
   const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
-  const files = await (isArchive ? readArchive(path) : readFolder(path)).catch((error: unknown) => {
-    throw error instanceof Error && 'syscall' in error ? unreadable(path, error) : error
-  })
+  const files = await (isArchive ? readFile(path).then(bytes => readPackArchive(bytes, path)) : readFolder(path)).catch(
+    (error: unknown) => {
+      throw error instanceof Error && 'syscall' in error ? unreadable(path, error) : error
+    },
+  )
   const base = path.replace(/(?<=.)\/+$/, '')
   if (isPack([...files.keys()])) return new Map([[base, files]])
   const packs = new Map<string, Map<string, Buffer>>()
@@ -62,13 +63,12 @@ async function requirePacks(path: string): Promise<void> {
   }
 }
 
-/** Packs from the dashboard have no `pack.json`. Other folders may have `SHA256SUMS` too. */
 function isPack(names: readonly string[]): boolean {
-  return names.includes(listFile) || (names.includes(sumsFile) && names.includes('record.json'))
+  return names.includes(listFile)
 }
 
 function notPack(path: string): CliError {
-  return dataError(`${path} is not an evidence pack: it has no ${listFile}, nor ${sumsFile} and record.json`)
+  return dataError(`${path} is not an evidence pack: it has no ${listFile}`)
 }
 
 async function readBounded(path: string): Promise<Buffer> {
@@ -78,14 +78,13 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** By name within the archive's one folder. @throws CliError */
-async function readArchive(path: string): Promise<Map<string, Buffer>> {
-  const bytes = await readFile(path)
+/** By name within the archive's one folder. @throws CliError that begins with `name` */
+export function readPackArchive(bytes: Buffer, name: string): Map<string, Buffer> {
   try {
     return withoutFolder(readTar(bytes))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw dataError(`${path} is not an archive of an evidence pack: it ${error.message}`)
+    throw dataError(`${name} is not an archive of an evidence pack: it ${error.message}`)
   }
 }
 

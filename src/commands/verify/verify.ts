@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
@@ -7,14 +11,14 @@ import type { Context } from '../../context.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
-import { listFile } from '../../evidence/pack-names.ts'
+import { type FindKeys, type Newest, type Sources, verifyDocument } from '../../evidence/document.ts'
+import { listFile } from '../../evidence/pack.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
+import { NotValid, type Verdict } from '../../evidence/verdict.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
-import { findSignedInstead, judge, type Sources } from './judge.ts'
-import { type FindKeys, instanceKeys, readKeySets, readPems } from './keys.ts'
-import { type Newest, readNewest } from './log.ts'
-import type { PackKeys } from './pack.ts'
+import { instanceKeys, readKeySets, readPems } from './keys.ts'
+import { readNewest } from './log.ts'
 
 const Options = z.strictObject({
   operands: z.array(nonEmpty),
@@ -41,10 +45,9 @@ that profile. With both --keys and --public-key, --keys is for the service and -
 with 0 if all are valid, 5 if one is not, else the code for a file that cannot be read. With the manifest of an
 export, the export beside it is verified too.
 
-In the evidence of a record, every file is verified offline with the keys inside. --keys or --live replaces the keys
-of the service, --public-key the key of the author, and then nothing unsigned is accepted. Evidence downloaded in the
-dashboard has no signed list of files: its result is "unsigned". A file can contain several documents, as written by
-"consentctl admin checkpoint --file": FILE#2 is the second.
+In the evidence of a record, every file is verified offline with the keys inside; --keys, --public-key or --live
+replaces them. A file can contain several documents, as written by "consentctl admin checkpoint --file": FILE#2 is
+the second.
 
 A valid signature proves that the holder of the key signed exactly these bytes. Keys from the same place as the
 document prove little, because anyone who can forge one can forge the other: fetch keys early, keep them apart, and
@@ -63,7 +66,7 @@ Examples:
       action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live }) => {
         const sources = await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })
         const only = operands.length === 1 ? await open(ctx, operands[0] ?? '', sources) : null
-        const packs = new Map<string, Inside>()
+        const unproved: string[] = []
         let areValid = true
         let unread: Exit = exit.done
         const skip = async (error: unknown, file: string) => {
@@ -73,7 +76,7 @@ Examples:
         }
         async function* pagesOf(file: string) {
           const source = only ?? (await open(ctx, file, sources))
-          if (source.inside) packs.set(file, source.inside)
+          if (source.hasOwnKeys) unproved.push(file)
           yield* source.pages()
         }
         async function* pages(): AsyncGenerator<readonly VerdictRow[]> {
@@ -92,7 +95,7 @@ Examples:
           single: only?.isSingle ?? false,
           exit: () => (areValid ? unread : exit.rejected),
           footer: async () => {
-            for (const [path, inside] of packs) await ctx.warn(describeInside(path, inside))
+            for (const path of unproved) await ctx.warn(describeInside(path))
           },
         })
       }),
@@ -100,7 +103,8 @@ Examples:
 }
 
 interface KeySources extends Sources {
-  readonly forPacks: PackKeys
+  /** The keys of packs are those inside. */
+  readonly isInside: boolean
 }
 
 /** Only keys named by flags replace those in a pack. */
@@ -119,11 +123,7 @@ async function openKeys(
   const published = instanceKeys(ctx)
   let log: Promise<Newest> | undefined
   const newest = live ? () => (log ??= readNewest(ctx, published, 'verify without --live')) : undefined
-  return {
-    findKeys: isOffline ? byRole(fromSets, fromPems) : published,
-    newest,
-    forPacks: { service: fromSets ?? (live ? published : undefined), profile: fromPems, newest },
-  }
+  return { findKeys: isOffline ? byRole(fromSets, fromPems) : published, newest, isInside: !isOffline && !live }
 }
 
 /** A service's key proves no document of a profile, nor the reverse; a PEM does not state its owner. */
@@ -136,55 +136,43 @@ function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined):
   return signer => (signer === 'service' ? (fromSets ?? fromPems ?? none) : (fromPems ?? none))(signer)
 }
 
-/** Signers whose keys are in the packs. */
-interface Inside {
-  readonly service: boolean
-  readonly profile: boolean
-}
-
-function describeInside(path: string, { service, profile }: Inside): string {
-  const [keys, flags] =
-    service && profile
-      ? ['the keys are those', '--keys and --public-key']
-      : service
-        ? ['the keys of the service are those', '--keys']
-        : ['the key of who wrote it is the one', '--public-key']
-  return `${keys} in ${path} itself, and anyone can make one with keys of their own: only ${flags}, with keys from elsewhere, show who signed`
+function describeInside(path: string): string {
+  return `the keys are those in ${path} itself, and anyone can make one with keys of their own: only --keys, with keys from elsewhere, shows who signed`
 }
 
 interface Source {
   /** A document, printed alone. */
   readonly isSingle: boolean
-  /** Null if all keys are from elsewhere. */
-  readonly inside: Inside | null
+  readonly hasOwnKeys: boolean
   pages(): AsyncGenerator<readonly VerdictRow[]>
 }
 
-async function open(ctx: Context, path: string, { forPacks, ...sources }: KeySources): Promise<Source> {
+async function open(ctx: Context, path: string, { isInside, findKeys, newest }: KeySources): Promise<Source> {
   const { isPackPath, readPacks } = await import('./pack-files.ts')
   if (await isPackPath(path)) {
     const packs = await readPacks(path)
-    const { verifyPack } = await import('./pack.ts')
-    const isSealed = [...packs.values()].some(files => files.has(listFile))
-    const inside = { service: !forPacks.service, profile: !forPacks.profile && isSealed }
+    const { verifyPack } = await import('../../evidence/pack-checks.ts')
     return {
       isSingle: false,
-      inside: inside.service || inside.profile ? inside : null,
+      hasOwnKeys: isInside,
       pages: async function* () {
-        for (const [folder, files] of packs) yield await verifyPack(folder, files, forPacks)
+        for (const [folder, files] of packs) {
+          const rows = await verifyPack(files, isInside ? {} : { findKeys, newest })
+          yield rows.map(row => ({ ...row, file: `${folder}/${row.file}` }))
+        }
       },
     }
   }
   const texts = readDocuments(await readBytes(ctx.io, path, maxMiB).catch(error => explainUnread(path, error)))
   return {
     isSingle: texts.length === 1,
-    inside: null,
+    hasOwnKeys: false,
     pages: async function* () {
+      const sources = { findKeys, newest, compareExport: (sha256: string) => compareExport(path, sha256) }
       for (const [index, bytes] of texts.entries()) {
-        const judged = await judge(path, bytes, sources)
-        const isList = judged.type === 'evidence_pack' && judged.result === 'valid'
-        const row = isList ? { ...judged, detail: `${judged.detail}; ${notCompared}` } : judged
-        yield [texts.length === 1 ? row : { ...row, file: `${path}#${index + 1}` }]
+        const verdict = await verifyDocument(bytes, sources)
+        const file = texts.length === 1 ? path : `${path}#${index + 1}`
+        yield [{ file, ...verdict, detail: verdict.detail + describeOther(path, verdict) }]
       }
     },
   }
@@ -195,11 +183,46 @@ function explainUnread(path: string, error: unknown): never {
   throw signed === null ? error : dataError((error as CliError).message, `consentctl verify ${signed}`)
 }
 
-const notCompared = 'its files are not compared: verify the folder'
+/** Names what to verify instead of an unsigned file, or besides the list of a pack. */
+function describeOther(path: string, { type, result }: Verdict): string {
+  if (type === 'evidence_pack' && result === 'valid') return '; its files are not compared: verify the folder'
+  const signed = type === null ? findSignedInstead(path) : null
+  return signed === null ? '' : `; verify ${signed} instead`
+}
 
 /** Splits concatenated documents; other files stay whole. */
 function readDocuments(bytes: Buffer): Buffer[] {
   const texts = splitDocuments(bytes.toString('latin1'))
   const areDocuments = texts.length > 1 && texts.every(text => text.startsWith('{'))
   return areDocuments ? texts.map(text => Buffer.from(text, 'latin1')) : [bytes]
+}
+
+const manifestSuffix = '.manifest.json'
+
+/** Verifies the export named like the manifest. Returns a suffix for the detail. */
+export async function compareExport(manifest: string, sha256: string): Promise<string> {
+  const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
+  const actual = file && (await hashFile(file))
+  if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
+  if (actual === sha256) return `; ${file} is the export that it is for`
+  throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
+}
+
+/** Hexadecimal; null without a file. */
+async function hashFile(file: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(file), hash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  return hash.digest('hex')
+}
+
+/** The signed counterpart of a file: an export's manifest, or the folder of an evidence pack. */
+function findSignedInstead(file: string): string | null {
+  if (file === '-' || basename(file) === listFile) return null
+  if (existsSync(file + manifestSuffix)) return file + manifestSuffix
+  return existsSync(join(dirname(file), listFile)) ? dirname(file) : null
 }

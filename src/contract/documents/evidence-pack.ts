@@ -6,10 +6,6 @@ export const EvidencePack = z.strictObject({
   type: z.literal('evidence_pack'),
   version: z.literal(1),
   key_id: KeyId,
-  instance: z.string().describe('The base address of the service.'),
-  profile: z.string(),
-  who: z.string().describe('The user of the operating system.'),
-  host: z.string(),
   created_at: Instant,
   account_id: z.uuid().describe('By the checkpoint of the pack.'),
   record_id: z.uuid(),
@@ -22,6 +18,6 @@ export const EvidencePack = z.strictObject({
       }),
     )
     .min(1)
-    .describe('All but this one and SHA256SUMS, by the bytes of their names.'),
+    .describe('All but this one, by the bytes of their names.'),
 })
 export type EvidencePack = z.output<typeof EvidencePack>

@@ -67,7 +67,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
     title: 'Evidence pack',
     schema: EvidencePack,
     issuedAt: 'created_at',
-    signer: 'profile',
+    signer: 'service',
   },
   signing_key: {
     title: 'Signing key',

@@ -3,8 +3,8 @@ import type { Sql } from 'postgres'
 import { beforeAll, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
-import { judge } from '../../../src/commands/verify/judge.ts'
-import { readKeySet } from '../../../src/commands/verify/keys.ts'
+import { verifyDocument } from '../../../src/evidence/document.ts'
+import { readKeySet } from '../../../src/evidence/key-chain.ts'
 import { allowNulls, columnsOf, otherValue } from '../../e2e/tampering/columns.ts'
 import { type Chance, chanceOf } from '../../e2e/tampering/random.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
@@ -16,7 +16,7 @@ const edits = Number(process.env['CONSENTCTL_TEST_SIGNED_EDITS'] ?? 30)
 
 const service = useService()
 let owner: Importer
-let keys: Awaited<ReturnType<typeof readKeySet>>
+let keys: ReturnType<typeof readKeySet>
 const live: string[] = []
 const deleted: string[] = []
 const purged: string[] = []
@@ -55,7 +55,7 @@ beforeAll(async () => {
   deleted.push(...(await make()))
   for (const id of deleted) await owner.remove(id)
   await cover()
-  keys = readKeySet((await service.call('GET', '/.well-known/consent-keys.json')).text, 'keys')
+  keys = readKeySet((await service.call('GET', '/.well-known/consent-keys.json')).text)
   await allowNulls(service.sql)
 })
 
@@ -90,7 +90,7 @@ async function claimsOf(text: string): Promise<unknown> {
     ...claims
   } = JSON.parse(text)
   const kept = { byId: keys, sourceOf: () => 'kept', none: '' }
-  const { result, detail } = await judge('receipt', Buffer.from(text), { findKeys: async () => kept })
+  const { result, detail } = await verifyDocument(Buffer.from(text), { findKeys: async () => kept })
   return { ...claims, isIncluded: inclusion !== null, result, ...(result !== 'valid' && { detail }) }
 }
 

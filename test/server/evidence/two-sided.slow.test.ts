@@ -4,18 +4,15 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findSecret } from '../../../server/db/secrets.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
+import { Collection } from '../../../server/packs/pack.ts'
 import { createQuery } from '../../../server/timestamps/openssl.ts'
 import { insertTimestamp } from '../../../server/timestamps/queries.ts'
-import type { Client } from '../../../src/client/client.ts'
-import { createClient } from '../../../src/client/connect.ts'
-import { sealPack } from '../../../src/commands/evidence/seal.ts'
-import { receipt } from '../../../src/contract/receipt.ts'
-import { keyIdOf, newSigningKey, signingKeyOf } from '../../../src/evidence/keys.ts'
-import { collectPack } from '../../../src/packs/collect.ts'
+import { signingKeyOf } from '../../../src/evidence/keys.ts'
+import { listFiles } from '../../../src/evidence/pack.ts'
 import { hasOpenssl, useAuthority } from '../../support/authority.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { statementOf } from '../../support/key-statements.ts'
@@ -23,6 +20,10 @@ import { useService } from '../../support/service.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
+
+class WithoutReceipt extends Collection {
+  protected override async addReceipt() {}
+}
 
 /** Packs, of which a fifth is of back-dated records. */
 const packs = Number(process.env['CONSENTCTL_TEST_DATED_PACKS'] ?? 30)
@@ -75,7 +76,6 @@ describe.skipIf(!hasOpenssl).each([
   const forgedIds: string[] = []
   let sql: Sql
   let owner: Importer
-  let client: Client
   beforeAll(async () => {
     sql = service.sql
     await sql`truncate accounts, checkpoints, log_entries, key_statements cascade`
@@ -84,16 +84,8 @@ describe.skipIf(!hasOpenssl).each([
     await sql`insert into key_statements (position, document) values (0, ${statement})`
     await openSigner(sql, null)
     owner = await newImporter(service)
-    client = createClient(async () => ({
-      baseUrl: service.url,
-      key: { value: owner.key, source: 'a test' },
-      ...{ userAgent: 'test/1', proxy: null, ca: null, timeout: null, maxWait: 0, pause: async () => {} },
-      ...{ interruption: new AbortController().signal, trace: null },
-    }))
     await write()
   }, 1_800_000)
-  afterAll(() => client.close())
-
   /** Lets 40 days pass with a checkpoint every 4 days, and at the end inserts what is dated back. */
   async function write(): Promise<void> {
     const ids: string[] = []
@@ -146,19 +138,21 @@ describe.skipIf(!hasOpenssl).each([
     }
   }
 
-  /** What somebody makes who wants the pack that the service refuses: a seal of their own, and no receipt. */
-  async function packForged(id: string, change: (files: Map<string, string | Uint8Array>) => void = () => {}) {
-    const text: Client['text'] = async (endpoint, ...rest) => {
-      if (endpoint.path === receipt.path) throw Object.assign(new Error(), { status: 404 })
-      return await client.text(endpoint, ...rest)
+  /** What the service refuses to seal: without a receipt, and signed with its key nevertheless. */
+  async function packForged(id: string, change: (files: Map<string, Buffer>) => void = () => {}) {
+    const signer = await openSigner(sql, null)
+    const reads = {
+      run: async (_: string, id: string, load: (ids: string[]) => Promise<unknown[]>) => (await load([id]))[0],
     }
-    const wrapped = { text, call: client.call, bytes: client.bytes, supports: client.supports }
-    const files = new Map(await collectPack({ client: wrapped, pause: async () => {} }, id))
+    const caller = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
+    const files = (await new WithoutReceipt({ sql, signer, reads } as never, caller, id).read()) ?? new Map()
+    files.set('README.txt', Buffer.from('x'))
     change(files)
-    const key = newSigningKey()
-    const signer = { instance: service.url, profile: 'x', who: 'x', host: 'x', key: { key, id: keyIdOf(key) } }
+    const about = { account_id: owner.accountId, record_id: id, created_at: new Date().toISOString() }
+    const list = { type: 'evidence_pack', version: 1, ...about, files: listFiles(files) }
+    files.set('pack.json', Buffer.from(await signer.sign(list)))
     const path = join(folder.path, `${isStamped}-forged-${forged.length}-${copies++}`)
-    for (const [file, bytes] of sealPack(signer as never, files)) {
+    for (const [file, bytes] of files) {
       mkdirSync(dirname(join(path, file)), { recursive: true })
       writeFileSync(join(path, file), bytes)
     }
@@ -197,7 +191,7 @@ describe.skipIf(!hasOpenssl).each([
       [...files.keys()]
         .flatMap(file => /^checkpoints\/(\d+)\.json$/.exec(file)?.[1] ?? [])
         .sort((a, b) => Number(a) - Number(b))
-    const drop = (files: Map<string, unknown>, size = '') => {
+    const drop = (files: Map<string, Buffer>, size = '') => {
       for (const end of ['json', 'consistency.json', 'tsr']) files.delete(`checkpoints/${size}.${end}`)
     }
     const paths: string[] = []
@@ -206,7 +200,7 @@ describe.skipIf(!hasOpenssl).each([
       for (const size of sizesOf(files)) whole.add(size)
     })
     for (const size of whole) paths.push(await packForged(id, files => drop(files, size)))
-    const dropAll = (files: Map<string, unknown>) => {
+    const dropAll = (files: Map<string, Buffer>) => {
       for (const size of whole) drop(files, size)
     }
     paths.push(await packForged(id, dropAll))

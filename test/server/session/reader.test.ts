@@ -51,7 +51,9 @@ describe('session of a reader', () => {
   it('sees what an owner sees', async () => {
     const own = await newHoldings(service)
     const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]
-    const isOwn = (route: string) => ['session.get', 'caller.get', 'consents.receipt', 'subjects.check'].includes(route) // or names its time
+    const isOwn = (
+      route: string, // or names its time
+    ) => ['session.get', 'caller.get', 'consents.receipt', 'consents.evidence', 'subjects.check'].includes(route)
     for (const of of routes.filter(({ route, endpoint }) => endpoint.method === 'GET' && !isOwn(route))) {
       const [method, path] = requestFor(of, own)
       const [seen, all] = [

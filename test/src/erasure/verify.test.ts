@@ -2,9 +2,9 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { judge } from '../../../src/commands/verify/judge.ts'
 import { formatPage } from '../../../src/erasure/page.ts'
 import { readReceipt } from '../../../src/erasure/receipts.ts'
+import { verifyDocument } from '../../../src/evidence/document.ts'
 import { trustKeys } from '../../../src/evidence/key-chain.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { examples, profileKey, purgeReceipt } from '../evidence/examples.ts'
@@ -109,7 +109,7 @@ describe('the receipt of a purge', () => {
   const said =
     'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
   const verify = (text: string) =>
-    judge('r', Buffer.from(text), { findKeys: async () => trust([createPublicKey(profileKey)]) })
+    verifyDocument(Buffer.from(text), { findKeys: async () => trust([createPublicKey(profileKey)]) })
 
   it('is distinguished from that of the erasure, and has its own time', async () => {
     const text = purgeReceipt(said)

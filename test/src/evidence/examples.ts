@@ -1,4 +1,5 @@
 import { createHash, createHmac, hkdfSync, sign } from 'node:crypto'
+import { formatReadme } from '../../../server/packs/readme.ts'
 import { dueAfter } from '../../../src/contract/deadline.ts'
 import {
   type ConsentReceipt,
@@ -28,16 +29,11 @@ import {
 import { findKeysRoot } from '../../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicKeyOf, publicPem, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
-import { listFiles } from '../../../src/evidence/pack.ts'
-import { formatSums } from '../../../src/evidence/pack-names.ts'
-import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
+import { listFiles, readPack } from '../../../src/evidence/pack.ts'
+import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { consentStates } from '../../../src/evidence/state.ts'
-import { noteText, signedNote, verifierKey } from '../../../src/evidence/tlog.ts'
-import { tlogProof } from '../../../src/evidence/tlog-proof.ts'
-import { contentOf } from '../../../src/packs/content.ts'
-import { formatPackPage } from '../../../src/packs/page.ts'
-import { formatReadme } from '../../../src/packs/readme.ts'
+import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
@@ -482,29 +478,25 @@ const keySet = json({
   ],
 })
 
-/** The evidence of the record before it was deleted: test/fixtures/verifier/example-pack, whose list of files the page has too. */
+/** The evidence of the record before it was deleted: test/fixtures/verifier/example-pack. */
 function packFiles(): Map<string, string> {
   const { ip_network, notice_entry, origin_system, origin_id, origin_evidence, ...shown } = withNotice
   const [first, last] = history as [AuditEntry, AuditEntry]
   const { accepted, preferences, policy_version } = last
   const checkpoint = receipt.inclusion?.checkpoint ?? ''
-  const [onRecord, onNotice, packNote] = [proofOf(record, 2, 2, 3), proofOf(account, 4, 0, 3), noteOf(3)]
   const files = new Map([
     ['checkpoint.json', checkpoint],
-    ['checkpoint.tlog', packNote],
     ['checkpoints/2.consistency.json', json({ first: 2, second: 3, path: pathOf(consistencyRanges(2, 3)) })],
     ['checkpoints/2.json', receipt.inclusion?.previous?.checkpoint ?? ''],
     ['consent-keys.json', keySet],
     ['history.json', json({ data: [first, last], ip_network, notice_entry })],
     ...[serviceKey, earlierKey].map((key): [string, string] => [`keys/${keyIdOf(key)}.pem`, publicPem(key)]),
-    ['notice.inclusion.json', json(onNotice)],
+    ['notice.inclusion.json', json(proofOf(account, 4, 0, 3))],
     ['notice.json', publication],
-    ['notice.tlog-proof', tlogProof(onNotice.leaf_index, onNotice.path, packNote)],
     ['notice/de.txt', noticeText],
-    ['profile-key.pem', publicPem(profileKey)],
     ['receipt.json', signed(receipt, serviceKey)],
     ['record-first.inclusion.json', json(proofOf(record, 1, 1, 3))],
-    ['record.inclusion.json', json(onRecord)],
+    ['record.inclusion.json', json(proofOf(record, 2, 2, 3))],
     [
       'record.json',
       json({
@@ -512,24 +504,21 @@ function packFiles(): Map<string, string> {
         ...{ created_at: first.created_at, updated_at: last.created_at, deleted_at: null },
       }),
     ],
-    ['record.tlog-proof', tlogProof(onRecord.leaf_index, onRecord.path, packNote)],
   ])
-  const origin = { ...about, created_at: receipt.issued_at, isSealed: true }
-  const content = contentOf(files)
-  return files.set('README.txt', formatReadme(content, origin)).set('index.html', formatPackPage(content, origin))
+  const sealing = { createdAt: receipt.issued_at, keyId: keyIdOf(serviceKey) }
+  return files.set('README.txt', formatReadme(readPack(toBytes(files)), sealing))
 }
+
+const toBytes = (files: ReadonlyMap<string, string>) =>
+  new Map([...files].map(([name, text]) => [name, Buffer.from(text)]))
 
 /** A file list and its signature, anew. */
 export function sealed(files: ReadonlyMap<string, string>): Map<string, string> {
-  const bytes = new Map([...files].map(([name, text]) => [name, Buffer.from(text)]))
-  const list = listFiles(bytes)
   const pack: Omit<EvidencePack, 'key_id'> = {
-    ...{ type: 'evidence_pack', version: 1, ...about, created_at: receipt.issued_at },
-    ...{ account_id: account, record_id: record, files: list },
+    ...{ type: 'evidence_pack', version: 1, created_at: receipt.issued_at },
+    ...{ account_id: account, record_id: record, files: listFiles(toBytes(files)) },
   }
-  const text = signed(pack, profileKey)
-  const sums = formatSums([...list, { name: 'pack.json', sha256: sha256(text) }])
-  return new Map(files).set('pack.json', text).set('SHA256SUMS', sums)
+  return new Map(files).set('pack.json', signed(pack, serviceKey))
 }
 
 export const examplePack: ReadonlyMap<string, string> = sealed(packFiles())

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { verifyPack } from '../../../src/commands/verify/pack.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
+import { verifyPack } from '../../../src/evidence/pack-checks.ts'
 import { examplePack, examples } from './examples.ts'
 
 /** A second implementation of the pages in src/evidence: from them alone, with nothing of the program. */
@@ -226,7 +226,7 @@ it('the pack beside the pages is what the program writes, and verifies', async (
   )
   const files = new Map(names.map(name => [name, readFileSync(join(root, name))]))
   expect(new Map(names.map(name => [name, String(files.get(name))]))).toEqual(examplePack)
-  const rows = await verifyPack('example-pack', files, {})
+  const rows = await verifyPack(files)
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
 })
 

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { leafHash } from '../../../src/evidence/merkle.ts'
-import { isConsistent, rootOfInclusion } from '../../../src/evidence/proofs.ts'
-import { consistencyRanges, inclusionRanges, type Range } from '../../../src/evidence/ranges.ts'
+import {
+  consistencyRanges,
+  inclusionRanges,
+  isConsistent,
+  type Range,
+  rootOfInclusion,
+} from '../../../src/evidence/proofs.ts'
 
 /** RFC 9162, word for word: MTH, PATH and SUBPROOF over lists of leaves. */
 const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()

@@ -285,8 +285,8 @@ const rows: Row[] = [
   {
     by: 'evidence pack',
     says: 'these are all files of the pack, with these digests',
-    seen: 'what the service answered, which verified as a whole before it was written',
-    trust: profile,
+    seen: 'all of them, which verified with each other as `verify` would have it when the service signed the list',
+    trust: service,
     test: ['test/server/evidence/pack.slow.test.ts', 'is refused by the program with any one byte changed in any file'],
   },
   {
@@ -304,26 +304,11 @@ const rows: Row[] = [
     test: ['test/server/dashboard/person.slow.test.ts', 'purges the erased records at once'],
   },
   {
-    by: 'dashboard, evidence pack',
-    says: '“Downloaded 20 files, in FILE. Nothing of it was verified here.”',
-    seen: 'the answers of the service as they were, which name a receipt or end as deleted',
-    trust: 'the browser, and the answers of the service',
-    test: ['test/server/dashboard/evidence.slow.test.ts', 'downloads a pack that verifies'],
-  },
-  {
     by: '`requests report`',
     says: 'so many requests were received, answered and late, for these reasons',
     seen: 'the register, as callers with the scope `erase` entered it, and the clock of the service when one was closed; no hash covers it',
     trust: `those who entered it; ${service}`,
     test: ['test/server/requests/commands.slow.test.ts', 'counts kinds, days and late requests with their reasons'],
-  },
-  {
-    by: '`verify`, of a pack',
-    says: '`unsigned`, of `SHA256SUMS`: “nobody signed this list: the 20 files are as it has them, but others may have been left out, and README.txt and index.html made anew; later changes are not known”',
-    seen: 'the digests of the files',
-    trust:
-      'who passed the pack on, for the files that no other one names, for README.txt and index.html, and for entries after a deletion',
-    test: ['test/server/evidence/pack.slow.test.ts', 'is accepted without files that no other one names'],
   },
   {
     by: '`verify`, of a pack',
@@ -344,8 +329,7 @@ const rows: Row[] = [
     by: '`verify`, of a pack',
     says: '`valid`, of each file: it is as it was written, and fits the others as pack.md says',
     seen: 'the files alone, and the keys that were given, or those in the pack where the detail and a warning say so',
-    trust:
-      'those who gave the keys; the service, for what it wrote before its checkpoint; who made the pack, for README.txt and index.html',
+    trust: 'those who gave the keys; the service, for what it wrote before its checkpoint',
     test: ['test/server/evidence/pack.slow.test.ts', 'is refused if it was made anew with %s'],
   },
   {

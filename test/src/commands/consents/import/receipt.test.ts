@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { judge } from '../../../../../src/commands/verify/judge.ts'
 import type { ImportReceipt } from '../../../../../src/contract/documents/import-receipt.ts'
+import { verifyDocument } from '../../../../../src/evidence/document.ts'
 import { trustKeys } from '../../../../../src/evidence/key-chain.ts'
 import { signingKeyOf } from '../../../../../src/evidence/keys.ts'
 import { signDocument } from '../../../../../src/evidence/signed.ts'
@@ -15,7 +15,7 @@ const { signature: _, ...example } = JSON.parse(examples['import receipt'] ?? ''
 async function judged(receipt: ImportReceipt) {
   const byId = trustKeys([{ publicKey: createPublicKey(key), statement: null, revocation: null }])
   const text = Buffer.from(signDocument(receipt, key))
-  const { result, detail } = await judge('import-receipt.json', text, {
+  const { result, detail } = await verifyDocument(text, {
     findKeys: async () => ({
       byId,
       sourceOf: () => 'given',

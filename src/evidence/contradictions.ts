@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
-import { hasOwnStatus } from '../../contract/documents/consent-receipt.ts'
-import { deletedIds, describeDeletion } from '../../contract/documents/deletion-statement.ts'
-import type { ErasureCertificate } from '../../contract/documents/erasure-certificate.ts'
-import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
-import type { ExportManifest } from '../../contract/documents/export-manifest.ts'
-import type { ImportReceipt } from '../../contract/documents/import-receipt.ts'
-import { sameJson } from '../../evidence/canonical.ts'
+import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
+import { hasOwnStatus } from '../contract/documents/consent-receipt.ts'
+import { deletedIds, describeDeletion } from '../contract/documents/deletion-statement.ts'
+import type { ErasureCertificate } from '../contract/documents/erasure-certificate.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ExportManifest } from '../contract/documents/export-manifest.ts'
+import type { ImportReceipt } from '../contract/documents/import-receipt.ts'
+import { sameJson } from './canonical.ts'
 
 /** Compares a document's fields with each other. Completes "it is signed, but contradicts …"; null if all agrees. */
 export function findContradiction(document: { readonly type: string }): string | null {

@@ -1,21 +1,10 @@
-import { describeOrigin } from '../contract/origin.ts'
-import { describeDate, findBracket } from '../evidence/dates.ts'
-import { textFile } from '../evidence/pack-names.ts'
-import { consentStates } from '../evidence/state.ts'
-import type { PackContent } from './content.ts'
-
-export interface PackOrigin {
-  readonly instance: string
-  readonly created_at: string
-  /** Verified, with a signed list of files. */
-  readonly isSealed: boolean
-}
-
-export const unverified =
-  'The page that wrote this in a browser, whose clock told the time, verified nothing, and nobody signed the list of the files. What is said of a file holds only if its check succeeds.'
+import { describeOrigin } from '../../src/contract/origin.ts'
+import { describeDate, findBracket } from '../../src/evidence/dates.ts'
+import type { Pack } from '../../src/evidence/pack.ts'
+import { consentStates } from '../../src/evidence/state.ts'
 
 /** A purged record's purposes, and so its state, are unknown. */
-export function describeAnswers(history: PackContent['history']): string[] {
+export function describeAnswers(history: Pack['history']): string[] {
   const states = history.some(({ action }) => action === 'purged') ? [] : consentStates(history)
   return history.map(({ accepted }, index) => {
     const state = states[index]
@@ -33,7 +22,7 @@ export function describeRecord({
   checkpoints,
   first,
   notice,
-}: PackContent): [name: string, value: string][] {
+}: Pack): [name: string, value: string][] {
   const last = history.at(-1)
   const state =
     last?.action === 'purged' ? 'deleted, and its personal data purged' : record.deleted_at ? 'deleted' : 'live'
@@ -69,8 +58,8 @@ export function describeRecord({
 }
 
 function describeImport(
-  { origin, given_at }: PackContent['record'],
-  history: PackContent['history'],
+  { origin, given_at }: Pack['record'],
+  history: Pack['history'],
 ): [name: string, value: string][] {
   const imported = history.filter(({ action }) => action === 'imported')
   if (!origin || !given_at) return []
@@ -84,7 +73,7 @@ function describeImport(
   ]
 }
 
-function describeNotice({ entry, manifest }: NonNullable<PackContent['notice']>): string {
+function describeNotice({ entry, manifest }: NonNullable<Pack['notice']>): string {
   const languages = manifest.texts.map(({ language }) => language).join(', ')
   return `version ${manifest.policy_version}, published at ${entry.at}, in ${languages || 'no language'}`
 }
@@ -95,7 +84,7 @@ interface FileWords {
   readonly lacks: string
 }
 
-const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: PackOrigin) => boolean })[] = [
+const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[] = [
   {
     name: 'receipt.json',
     isIn: ({ receipt }) => receipt !== null,
@@ -154,12 +143,6 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     lacks: 'anything about what came after that time.',
   },
   {
-    name: 'checkpoint.tlog, *.tlog-proof',
-    isIn: ({ files }) => files.has('checkpoint.tlog'),
-    shows: 'the same as checkpoint.json and the .inclusion.json files, in the formats of public witnesses (c2sp.org).',
-    lacks: 'a witness, unless one has signed it.',
-  },
-  {
     name: 'notice.json, notice.inclusion.json, notice/',
     isIn: ({ notice }) => notice !== null,
     shows:
@@ -178,7 +161,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     shows:
       'who changed settings of the site, and the keys and users that changed the record, when, from what to what; each entry is in the log. Its digest is in "previous" of the next entry.',
     lacks:
-      'entries of other sites, keys and users, and those that are newer than checkpoint.json, which are not in this folder. Of secrets it has only digests; e-mail addresses of users are in clear.',
+      'entries of other sites, keys and users, those that are newer than checkpoint.json, and older ones than the newest 200, which are not in this folder. Of secrets it has only digests; e-mail addresses of users are in clear.',
   },
   {
     name: 'consent-keys.json, keys/',
@@ -187,39 +170,21 @@ const words: readonly (FileWords & { readonly isIn: (pack: PackContent, origin: 
     lacks: 'that they are the keys of the service. Compare their ids with a copy that you got elsewhere.',
   },
   {
-    name: 'pack.json, profile-key.pem, SHA256SUMS',
-    isIn: (_, { isSealed }) => isSealed,
-    shows:
-      'the list of these files, signed by whoever made this folder; nothing in it was changed, added or removed since.',
-    lacks: 'who that was, unless you know the key. Anyone could make another folder with a key of their own.',
-  },
-  {
-    name: 'SHA256SUMS',
-    isIn: (_, { isSealed }) => !isSealed,
-    shows: 'the digests of these files: a copy that was damaged differs from them.',
-    lacks:
-      'that nothing was changed, added or removed on purpose: nobody signed this list, and whoever changes a file can write it anew. To show that later, keep the digest of this list, or of the whole archive, where others cannot change it.',
-  },
-  {
-    name: 'README.txt, index.html',
+    name: 'pack.json',
     isIn: () => true,
-    shows: 'nothing by themselves. They repeat what the other files say.',
+    shows:
+      'the service signed the list of these files, when it had verified them; nothing was changed, added or removed since.',
+    lacks: 'what came after that time.',
+  },
+  {
+    name: 'README.txt',
+    isIn: () => true,
+    shows: 'nothing by itself. It repeats what the other files say.',
     lacks: 'that it is true.',
   },
 ]
 
 /** Only about files in the pack. */
-export function describeFiles(pack: PackContent, origin: PackOrigin): FileWords[] {
-  return words.filter(({ isIn }) => isIn(pack, origin))
-}
-
-export function listTexts({
-  notice,
-}: PackContent): { language: string; mediaType: string; file: string; sha256: string }[] {
-  return (notice?.manifest.texts ?? []).map(text => ({
-    language: text.language,
-    mediaType: text.media_type,
-    file: textFile(text),
-    sha256: text.sha256,
-  }))
+export function describeFiles(pack: Pack): FileWords[] {
+  return words.filter(({ isIn }) => isIn(pack))
 }

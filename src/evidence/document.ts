@@ -1,41 +1,51 @@
-import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
-import { deletedIds, describePurge } from '../../contract/documents/deletion-statement.ts'
-import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
-import { PurgeReceiptStatement } from '../../contract/documents/fields.ts'
-import { type DocumentKind, documents } from '../../contract/documents/index.ts'
-import { describeOrigin } from '../../contract/origin.ts'
-import { describeDate, findDateProblem } from '../../evidence/dates.ts'
-import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from '../../evidence/key-chain.ts'
-import { leafHash } from '../../evidence/merkle.ts'
-import { listFile } from '../../evidence/pack-names.ts'
-import { isConsistent, isStampOf, rootOfInclusion } from '../../evidence/proofs.ts'
-import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint } from '../../evidence/signed.ts'
-import type { VerdictRow } from '../../views/verification.ts'
+import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
+import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { PurgeReceiptStatement } from '../contract/documents/fields.ts'
+import { type DocumentKind, documents } from '../contract/documents/index.ts'
+import { describeOrigin } from '../contract/origin.ts'
 import { findContradiction } from './contradictions.ts'
-import type { FindKeys } from './keys.ts'
-import { type Newest, toBytes, toSide } from './log.ts'
+import { describeDate, findDateProblem } from './dates.ts'
+import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from './key-chain.ts'
+import { leafHash } from './merkle.ts'
+import { isConsistent, isStampOf, rootOfInclusion, toBytes } from './proofs.ts'
+import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint, toSide } from './signed.ts'
+import { NotValid, notValid, type Verdict } from './verdict.ts'
+
+export interface Keys {
+  readonly byId: ReadonlyMap<string, TrustedKey>
+  /** Completes "the key is …". */
+  sourceOf(keyId: string): string
+  /** For an unknown key; completes "it is …". */
+  readonly none: string
+  /** A suffix for `none`. */
+  findElsewhere?(keyId: string): Promise<string>
+}
+
+export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
+
+/** Of an instance's log. */
+export interface Newest extends SignedCheckpoint {
+  /** Why the log does not extend a verified earlier checkpoint of its account; or null. */
+  findGrowthProblem(earlier: SignedCheckpoint): Promise<string | null>
+}
 
 export interface Sources {
   readonly findKeys: FindKeys
   /** The newest checkpoint of the log, which must extend the document's. Without it the log is not requested. */
   readonly newest?: (() => Promise<Newest>) | undefined
+  /** Compares the export of a manifest, if it is there. Returns a suffix for the detail. @throws NotValid */
+  readonly compareExport?: ((sha256: string) => Promise<string>) | undefined
 }
 
 /** Verifies form, signature, type, version and fields. */
-export async function judge(file: string, bytes: Buffer, sources: Sources): Promise<VerdictRow> {
-  const unknown = { file, type: null, signed_by: null, issued_at: null }
+export async function verifyDocument(bytes: Buffer, sources: Sources): Promise<Verdict> {
   let claimed: Claimed
   try {
     claimed = readSigned(bytes)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    const signed = findSignedInstead(file)
-    const instead = signed === null ? '' : `; verify ${signed} instead`
-    return { ...unknown, result: 'not_valid', detail: (describeDamage(bytes) ?? `it ${error.message}`) + instead }
+    return notValid(describeDamage(bytes) ?? `it ${error.message}`)
   }
   const { document } = claimed
   try {
@@ -44,9 +54,8 @@ export async function judge(file: string, bytes: Buffer, sources: Sources): Prom
     requireFields(document, kind)
     const contradiction = findContradiction(document)
     if (contradiction) throw new NotValid(`is signed, but contradicts ${contradiction}`)
-    const about = await requireContent(file, bytes, document, sources)
+    const about = await requireContent(bytes, document, sources)
     return {
-      file,
       type: document.type,
       result: 'valid',
       signed_by: document.key_id,
@@ -54,8 +63,8 @@ export async function judge(file: string, bytes: Buffer, sources: Sources): Prom
       detail: `the key is ${source}${about}`,
     }
   } catch (error) {
-    if (!(error instanceof NotValid)) throw error
-    return { ...unknown, type: document.type, result: 'not_valid', detail: `it ${error.message}` }
+    if (!(error instanceof NotValid) || error.file !== '') throw error // the keys in a pack
+    return notValid(`it ${error.message}`, document.type)
   }
 }
 
@@ -63,9 +72,6 @@ export async function judge(file: string, bytes: Buffer, sources: Sources): Prom
 function readTime(document: Claimed['document'], { issuedAt }: DocumentKind): string {
   return String(Object(document['purge']).finished_at ?? document[issuedAt])
 }
-
-/** The message completes "it …". */
-class NotValid extends Error {}
 
 function requireKind({ type, version }: Claimed['document']): DocumentKind {
   const kind = Object.hasOwn(documents, type) ? documents[type] : undefined
@@ -98,15 +104,10 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
 }
 
 /** Beyond the fields. Returns a suffix for the detail. */
-async function requireContent(
-  file: string,
-  bytes: Buffer,
-  document: Claimed['document'],
-  sources: Sources,
-): Promise<string> {
+async function requireContent(bytes: Buffer, document: Claimed['document'], sources: Sources): Promise<string> {
   const { type } = document
   if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
-  if (type === 'export_manifest') return await requireExport(file, String(document['sha256']))
+  if (type === 'export_manifest') return (await sources.compareExport?.(String(document['sha256']))) ?? ''
   if (type === 'erasure_receipt') return requirePurge(document as unknown as ErasureReceipt)
   if (type !== 'consent_receipt') return ''
   const receipt = document as unknown as ConsentReceipt
@@ -155,7 +156,11 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   const before = inclusion.previous && requireCheckpoint(inclusion.previous, byId)
   if (
     before &&
-    !isConsistent({ first: toSide(before), second: toSide(after), path: toBytes(inclusion.previous?.path) })
+    !isConsistent({
+      first: toSide(before.checkpoint),
+      second: toSide(after.checkpoint),
+      path: toBytes(inclusion.previous?.path),
+    })
   )
     throw new NotValid('is signed, but its checkpoints are not of one log')
   const bracket = { after: after.checkpoint, before: before?.checkpoint ?? null }
@@ -199,36 +204,6 @@ async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']
   const problem = await log.findGrowthProblem(signed)
   if (problem) throw new NotValid(`is signed, but ${problem}`)
   return `; the log only grew since, to that of ${log.checkpoint.created_at}`
-}
-
-const manifestSuffix = '.manifest.json'
-
-/** Verifies the export named like the manifest. Returns a suffix for the detail. */
-async function requireExport(manifest: string, sha256: string): Promise<string> {
-  const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
-  const actual = file && (await hashFile(file))
-  if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
-  if (actual === sha256) return `; ${file} is the export that it is for`
-  throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
-}
-
-/** Hexadecimal; null without a file. */
-async function hashFile(file: string): Promise<string | null> {
-  const hash = createHash('sha256')
-  try {
-    await pipeline(createReadStream(file), hash)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-  return hash.digest('hex')
-}
-
-/** The signed counterpart of a file: an export's manifest, or the folder of an evidence pack. */
-export function findSignedInstead(file: string): string | null {
-  if (file === '-' || basename(file) === listFile) return null
-  if (existsSync(file + manifestSuffix)) return file + manifestSuffix
-  return existsSync(join(dirname(file), listFile)) ? dirname(file) : null
 }
 
 /** By editors, shells and mail. */

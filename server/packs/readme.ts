@@ -1,35 +1,38 @@
-import type { InclusionProof } from '../contract/index.ts'
-import { textFile } from '../evidence/pack-names.ts'
-import { inclusionRanges } from '../evidence/ranges.ts'
-import { visible } from '../output/safe.ts'
-import type { PackContent } from './content.ts'
-import { describeFiles, describeRecord, type PackOrigin, unverified } from './words.ts'
+import type { InclusionProof } from '../../src/contract/index.ts'
+import { type Pack, textFile } from '../../src/evidence/pack.ts'
+import { inclusionRanges } from '../../src/evidence/proofs.ts'
+import { visible } from '../../src/output/safe.ts'
+import { describeAnswers, describeFiles, describeRecord } from './words.ts'
+
+interface Sealing {
+  readonly createdAt: string
+  /** Of `pack.json`. */
+  readonly keyId: string
+}
 
 /** Lines that begin with four blanks are commands; foreign text cannot begin one. */
-export function formatReadme(pack: PackContent, origin: PackOrigin): string {
-  const withAwk = origin.isSealed
-    ? ', and the one with awk\ncompares every file with its digest in pack.json, which is signed'
-    : ''
+export function formatReadme(pack: Pack, { createdAt, keyId }: Sealing): string {
   return [
     'EVIDENCE OF A CONSENT RECORD',
-    `This folder is about one record of consent, as ${visible(origin.instance)} showed it at ${origin.created_at}.\nIt can be checked without that service and without a network.`,
-    ...(origin.isSealed ? [] : [wrap(unverified, '')]),
+    `This folder is about one record of consent, as the service held it at ${createdAt}.\nIt can be checked without that service and without a network.`,
     'WHAT IS SAID',
     describeRecord(pack)
       .map(([name, value]) => `  ${name}: ${visible(value)}`)
       .join('\n'),
+    'EVENTS',
+    describeEvents(pack).map(visible).join('\n'),
     'THE FILES: WHAT EACH SHOWS, AND WHAT IT DOES NOT',
-    ...describeFiles(pack, origin).map(
+    ...describeFiles(pack).map(
       ({ name, shows, lacks }) => `  ${name}\n${wrap(`shows: ${shows}`)}\n${wrap(`does not show: ${lacks}`)}`,
     ),
     'HOW TO CHECK IT',
     `With the program: consentctl verify THIS-FOLDER --keys KEYS, where KEYS is a copy of consent-keys.json that you
 got from the operator of the service early, and not with this folder. Without --keys the keys of this folder are
 used, which anyone could have put here who could make all of it.`,
-    `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first command compares every
-file with its digest in SHA256SUMS, which nobody signed; the next ones verify signatures${withAwk}; each of the last ones
-prints a line if it is so, and nothing if it is not.`,
-    commands(pack, origin)
+    `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first commands verify signatures;
+the one with awk compares every file with its digest in pack.json, which is signed; each of the last ones prints a
+line if it is so, and nothing if it is not.`,
+    commands(pack, keyId)
       .map(line => `    ${line}`)
       .join('\n'),
     `These commands do not compute the hashes of history.json from what it says, nor the order of the leaves; the
@@ -40,26 +43,35 @@ the program's source (src/evidence/README.md).`,
     .concat('\n')
 }
 
+function describeEvents({ history, administration }: Pack): string[] {
+  const answers = describeAnswers(history)
+  const events = history.map(({ version, action, created_at, given_at, changed_by, actor_id, preferences }, index) => {
+    const given = given_at ? `, answered at ${given_at}, as the importer told it` : ''
+    const by = `${changed_by} ${actor_id ?? ''}`.trimEnd()
+    return `  ${version} ${action} at ${created_at} by ${by}${given}: ${answers[index]}, ${JSON.stringify(preferences)}`
+  })
+  const changes = administration.map(
+    ({ entry: { version, action, at, actor } }) =>
+      `  settings, ${version} ${action} at ${at} by ${`${actor.kind} ${actor.id ?? ''}`.trimEnd()}`,
+  )
+  return [...events, ...changes]
+}
+
 /** No line begins with four blanks. */
 function wrap(sentence: string, indent = '   '): string {
   return (sentence.match(/.{1,110}(?= |$)/g) ?? []).map(line => `${indent}${line.trim()}`).join('\n')
 }
 
-function commands(pack: PackContent, { isSealed }: PackOrigin): string[] {
+function commands(pack: Pack, keyId: string): string[] {
   const { checkpoint, receipt, checkpoints, notice, history, first, between, last, administration } = pack
   return [
-    'sha256sum -c SHA256SUMS',
     't=$(mktemp -d)',
-    `signed() { sed '$d' "$1" > "$t/message"; tail -n 1 "$1" | cut -d'"' -f4 | openssl base64 -d -A > "$t/signature"; openssl pkeyutl -verify -pubin -inkey "$2" -rawin -in "$t/message" -sigfile "$t/signature"; }`,
-    ...(isSealed
-      ? [
-          'signed pack.json profile-key.pem',
-          `awk -F'"' '$2 == "name" { name = $4 } $2 == "sha256" { print $4 "  " name }' pack.json | sha256sum -c`,
-        ]
-      : []),
-    `signed checkpoint.json keys/${checkpoint.key_id}.pem`,
-    ...(receipt ? [`signed receipt.json keys/${receipt.key_id}.pem`] : []),
-    ...checkpoints.map(earlier => `signed ${earlier.file} keys/${earlier.checkpoint.key_id}.pem`),
+    `signed() { sed '$d' "$1" > "$t/message"; tail -n 1 "$1" | cut -d'"' -f4 | openssl base64 -d -A > "$t/signature"; openssl pkeyutl -verify -pubin -inkey "keys/$2.pem" -rawin -in "$t/message" -sigfile "$t/signature"; }`,
+    `signed pack.json ${keyId}`,
+    `awk -F'"' '$2 == "name" { name = $4 } $2 == "sha256" { print $4 "  " name }' pack.json | sha256sum -c`,
+    `signed checkpoint.json ${checkpoint.key_id}`,
+    ...(receipt ? [`signed receipt.json ${receipt.key_id}`] : []),
+    ...checkpoints.map(earlier => `signed ${earlier.file} ${earlier.checkpoint.key_id}`),
     'rm -r "$t"',
     `bin() { for byte in $(printf %s "$1" | fold -w 2); do printf "\\\\$(printf %03o "0x$byte")"; done; }`,
     `hash() { for part; do bin "$part"; done | sha256sum | cut -d ' ' -f 1; }`,
