@@ -4,11 +4,11 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Sql } from 'postgres'
 import { Admission } from './admission.ts'
 import type { KeyRow } from './auth/queries.ts'
-import { TtlCache } from './auth/ttl-cache.ts'
 import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
+import { Cache } from './cache.ts'
 import type { Config } from './config.ts'
-import { Policies } from './consents/policies.ts'
+import { newPolicies } from './consents/policies.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
 import { dashboardRoutes, rootRoute } from './dashboard/routes.ts'
 import { Batcher } from './db/batching.ts'
@@ -23,7 +23,7 @@ import { hasLargeRest, installParsers, rejectAmbiguousRequest } from './http/par
 import { isDraining, trackInFlight } from './http/server.ts'
 import { installSocketHandling, rejectSocket } from './http/sockets.ts'
 import type { Geo } from './net/geo.ts'
-import { PublishedNotices } from './notices/published.ts'
+import { newPublishedNotices } from './notices/published.ts'
 import type { Quota } from './quota/quota.ts'
 import { installRoutes } from './routes.ts'
 
@@ -75,10 +75,10 @@ export function createApp(options: AppOptions): FastifyInstance {
     publicSql: sql,
     state: healthyState,
     ...options,
-    keys: new TtlCache<KeyRow>(),
-    tokens: new TtlCache<TokenSite>(),
-    policies: new Policies(),
-    notices: new PublishedNotices(),
+    keys: new Cache<KeyRow>(),
+    tokens: new Cache<TokenSite>(),
+    policies: newPolicies(),
+    notices: newPublishedNotices(),
     reads: new Batcher<string, ConsentJson | undefined>(),
     creates: new Batcher<Draft, Created>(),
     admission: new Admission(admissionLimits.private),

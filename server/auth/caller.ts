@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
 import type { Role, Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
+import type { Cache } from '../cache.ts'
 import { Failure } from '../failure.ts'
 import type { NodeState } from '../health/state.ts'
 import { countHeader } from '../net/headers.ts'
 import { accountOfApiKey, hashOf } from './credential.ts'
 import { findKey, findSessionUser, type KeyRow, recordKeyUse } from './queries.ts'
 import { readSession, sessionToken } from './session.ts'
-import type { TtlCache } from './ttl-cache.ts'
 
 export interface Caller {
   readonly accountId: string
@@ -27,7 +27,7 @@ export interface AuthDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
   readonly state: Pick<NodeState, 'now'>
-  readonly keys: TtlCache<KeyRow>
+  readonly keys: Cache<KeyRow>
   /** Anyone can make up well-formed keys. */
   readonly lookups: Admission
 }

@@ -4,7 +4,7 @@ import { storable } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import { type Caller, unauthorized } from '../auth/caller.ts'
 import { hashOf, siteOfToken } from '../auth/credential.ts'
-import type { TtlCache } from '../auth/ttl-cache.ts'
+import type { Cache } from '../cache.ts'
 import type { Config } from '../config.ts'
 import { Failure } from '../failure.ts'
 import { clientAddress } from '../net/address.ts'
@@ -14,7 +14,7 @@ import type { Connection } from './service.ts'
 
 export interface VisitorDeps {
   readonly sql: Sql
-  readonly tokens: TtlCache<TokenSite>
+  readonly tokens: Cache<TokenSite>
   readonly publicAdmission: Admission
 }
 

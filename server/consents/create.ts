@@ -7,11 +7,12 @@ import { type Failure, noSiteInUse, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { networkOf } from '../net/address.ts'
 import { nowhere, type Place } from '../net/geo.ts'
-import type { HeldNotice, SiteVersion } from '../notices/published.ts'
-import { findFirstAnswers, insertConsents } from './create-queries.ts'
+import { findPublished, type HeldNotice, type SiteVersion } from '../notices/published.ts'
 import type { Deps } from './deps.ts'
 import { claimKey, keyLifetimeMs, replay } from './idempotency.ts'
-import { findExpiry, findNotices, findRejection } from './notice.ts'
+import { findFirstAnswers, insertConsents } from './insert-queries.ts'
+import { findExpiry, findRejection } from './notice.ts'
+import { guessPolicies, readPolicies } from './policies.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './rows.ts'
 
@@ -75,7 +76,7 @@ export async function createRows(
     return drafts.set(index, { draft, claim: key === undefined ? null : claimKey(key, draft) })
   })
   // Records of a second attempt would be out of order.
-  if (drafts.size > 0) await deps.policies.read(deps.sql, caller.accountId, siteIds(drafts))
+  if (drafts.size > 0) await readPolicies(deps, caller.accountId, siteIds(drafts))
   for (const [index, result] of await createMany(deps, caller, drafts, view)) results.set(index, result)
   return rows.map((_, index) => getResult(results, index))
 }
@@ -119,7 +120,7 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
   const { deps, caller } = batch
   const open = openDrafts(batch)
   const undecided = new Map([...open].filter(([, { draft }]) => draft.policy_version === undefined))
-  const policies = await deps.policies.guess(deps.sql, caller.accountId, siteIds(undecided))
+  const policies = await guessPolicies(deps, caller.accountId, siteIds(undecided))
   const versions = new Map<number, SiteVersion>()
   const rejected = new Map<number, Failure>() // after the replay of keys
   for (const [index, { draft }] of open) {
@@ -127,7 +128,7 @@ async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
     if (version === undefined) rejected.set(index, noSiteInUse())
     else versions.set(index, { siteId: draft.site_id, version })
   }
-  const noticeOf = await findNotices(deps, caller.accountId, versions.values())
+  const noticeOf = await findPublished(deps, caller.accountId, versions.values())
   const records = new Map<number, NewRecord>()
   const keys = new Set<string>()
   await forEachYielding(versions, ([index, siteVersion]) => {
@@ -203,7 +204,7 @@ async function rejectUnknownSites(batch: Batch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
   if (open.size === 0) return
-  const current = await deps.policies.read(deps.sql, caller.accountId, siteIds(open))
+  const current = await readPolicies(deps, caller.accountId, siteIds(open))
   for (const [index, { draft }] of open) if (!current.has(draft.site_id)) results.set(index, noSiteInUse())
 }
 

@@ -1,29 +1,42 @@
-import { LRUCache } from 'lru-cache'
 import type { Sql } from 'postgres'
+import { Cache } from '../cache.ts'
 import { findPolicyVersions } from './queries.ts'
 
-const maxSites = 10_000
+/** Current policy versions, without expiry: a record is not written if its version has changed. */
+export type Policies = Cache<number>
 
-/** Caches without expiry: a record is not written if its version has changed. */
-export class Policies {
-  readonly #versions = new LRUCache<string, number>({ max: maxSites })
+export function newPolicies(): Policies {
+  return new Cache<number>(() => Number.POSITIVE_INFINITY)
+}
 
-  /** Returns maybe outdated versions by site id, without other accounts' sites. */
-  async guess(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
-    const guesses = new Map<string, number>()
-    for (const id of siteIds) {
-      const version = this.#versions.get(accountId + id)
-      if (version !== undefined) guesses.set(id, version)
-    }
-    const unknown = siteIds.filter(id => !guesses.has(id))
-    if (unknown.length === 0) return guesses
-    return new Map([...guesses, ...(await this.read(sql, accountId, unknown))])
-  }
+interface PolicyDeps {
+  readonly sql: Sql
+  readonly policies: Policies
+}
 
-  async read(sql: Sql, accountId: string, siteIds: readonly string[]): Promise<Map<string, number>> {
-    const versions = await findPolicyVersions(sql, accountId, siteIds)
-    for (const id of siteIds) this.#versions.delete(accountId + id)
-    for (const [id, version] of versions) this.#versions.set(accountId + id, version)
-    return versions
-  }
+/** Returns maybe outdated versions by site id, without other accounts' sites. */
+export async function guessPolicies(
+  { sql, policies }: PolicyDeps,
+  accountId: string,
+  siteIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const keys = new Map(siteIds.map(id => [accountId + id, id]))
+  const found = await policies.getMany([...keys.keys()], async missing => {
+    const versions = await findPolicyVersions(
+      sql,
+      accountId,
+      missing.map(key => keys.get(key) as string),
+    )
+    return new Map([...versions].map(([id, version]) => [accountId + id, version]))
+  })
+  return new Map([...found].map(([key, version]) => [keys.get(key) as string, version]))
+}
+
+export function readPolicies(
+  deps: PolicyDeps,
+  accountId: string,
+  siteIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  deps.policies.delete(siteIds.map(id => accountId + id))
+  return guessPolicies(deps, accountId, siteIds)
 }

@@ -61,12 +61,6 @@ export function viewColumns(sql: Sql, view: View): Fragment {
 const idColumn = staticFragment(sql => sql`id`)
 const allColumns = staticFragment(sql => sql`*`)
 
-export const intoHistory = staticFragment(
-  sql => sql`insert into consent_history (
-    account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-    created_at, salt, payload_hash, hash, gpc, erased)`,
-)
-
 export const intoLog = staticFragment(sql => sql`insert into log_entries (account_id, consent_id, version, hash)`)
 
 /**
@@ -79,7 +73,9 @@ export function auditAndLog(
   { action, actor, gpc = false, erased = false }: Omit<Entry, 'link'>,
 ): Fragment {
   return sql`audit as (
-      ${intoHistory(sql)}
+      insert into consent_history (
+        account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
+        created_at, salt, payload_hash, hash, gpc, erased)
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean,
         ${erased || null}::boolean

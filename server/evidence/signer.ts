@@ -13,7 +13,7 @@ import {
 } from '../../src/evidence/key-chain.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
 import { type SignedFields, toMessage, withSignature } from '../../src/evidence/signed.ts'
-import { TtlCache } from '../auth/ttl-cache.ts'
+import { Cache } from '../cache.ts'
 import type { Config } from '../config.ts'
 import { findSecret, sharedSecret } from '../db/secrets.ts'
 import { unavailable } from '../failure.ts'
@@ -51,8 +51,8 @@ interface SignerOptions {
 export function signerOf(key: KeyObject, { command = null, findKey }: SignerOptions = {}): Signer {
   const keyId = keyIdOf(key)
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
-  const keys = new TtlCache<ChainKey>()
-  const probes = new TtlCache<Buffer>()
+  const keys = new Cache<ChainKey>()
+  const probes = new Cache<Buffer>()
   const requireValid = async () => {
     if (!findKey) return
     const problem = findSigningProblem(await keys.get(keyId, findKey))

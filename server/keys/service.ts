@@ -11,14 +11,14 @@ import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
-import type { TtlCache } from '../auth/ttl-cache.ts'
+import type { Cache } from '../cache.ts'
 import { Failure } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './queries.ts'
 
 export interface Deps {
   readonly sql: Sql
-  readonly keys: TtlCache<KeyRow>
+  readonly keys: Cache<KeyRow>
 }
 
 const lastInstant = Date.UTC(10_000, 0) - 1

@@ -1,12 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import type { Sql } from 'postgres'
+import { Cache, cacheTtlMs } from '../cache.ts'
 import { findHeld, type HeldNotice, type SiteVersion } from './held-queries.ts'
 
 export type { HeldNotice, SiteVersion } from './held-queries.ts'
-
-const ttlMs = 999
-
-const maxEntries = 10_000
 
 export interface Found {
   /** Null until a checkpoint covers the publication. */
@@ -15,56 +11,28 @@ export interface Found {
   readonly isStrict: boolean
 }
 
-const unheld: Found = { notice: null, isStrict: false }
+export type PublishedNotices = Cache<Found>
 
-/**
- * Caches held notices without expiry, and a version without a notice for 1 s from the start of its lookup; never on a
- * strict site, which would reject consents meanwhile.
- */
-export class PublishedNotices {
-  readonly #held = new LRUCache<string, Found>({ max: maxEntries })
-  readonly #unheld = new LRUCache<string, Found>({
-    max: maxEntries,
-    ttl: ttlMs,
-    ttlResolution: 0,
-    perf: { now: () => performance.now() },
-  })
-  #generation = 0
+/** Caches a version without a notice for a second, except on a strict site, which would reject consents meanwhile. */
+export function newPublishedNotices(): PublishedNotices {
+  return new Cache<Found>(({ notice, isStrict }) => (notice ? Number.POSITIVE_INFINITY : isStrict ? 0 : cacheTtlMs))
+}
 
-  peek(accountId: string, { siteId, version }: SiteVersion): Found | undefined {
-    const key = keyOf(accountId, siteId, version)
-    return this.#held.get(key) ?? this.#unheld.get(key)
-  }
-
-  /** Reads in one statement. Results are in the order of `wanted`. */
-  async find(sql: Sql, accountId: string, wanted: readonly SiteVersion[]): Promise<Found[]> {
-    const found = wanted.map(one => this.peek(accountId, one))
-    if (found.every(one => one !== undefined)) return found
-    const generation = this.#generation
-    const start = performance.now()
-    const unknown = wanted.filter((_, index) => !found[index])
-    const rows = await findHeld(sql, accountId, unknown)
-    const results = new Map(rows.map(row => [keyOf(accountId, row.siteId, row.version), toFound(row)]))
-    for (const [key, result] of results) {
-      if (result.notice) this.#held.set(key, result)
-      else if (!result.isStrict && generation === this.#generation) this.#unheld.set(key, result, { start })
-    }
-    return wanted.map(
-      ({ siteId, version }, index) => found[index] ?? results.get(keyOf(accountId, siteId, version)) ?? unheld,
+/** Returns what was found about a site's version, read in one statement. */
+export async function findPublished(
+  { sql, notices }: { readonly sql: Sql; readonly notices: PublishedNotices },
+  accountId: string,
+  versions: Iterable<SiteVersion>,
+): Promise<(one: SiteVersion) => Found> {
+  const keyOf = ({ siteId, version }: SiteVersion) => `${accountId} ${siteId} ${version}`
+  const wanted = new Map([...versions].map(one => [keyOf(one), one]))
+  const found = await notices.getMany([...wanted.keys()], async missing => {
+    const rows = await findHeld(
+      sql,
+      accountId,
+      missing.map(key => wanted.get(key) as SiteVersion),
     )
-  }
-
-  /** Drops versions without a notice, and running lookups. */
-  clear(): void {
-    this.#generation += 1
-    this.#unheld.clear()
-  }
-}
-
-function keyOf(accountId: string, siteId: string, version: number): string {
-  return `${accountId} ${siteId} ${version}`
-}
-
-function toFound({ notice, isStrict }: { notice: HeldNotice | null; isStrict: boolean }): Found {
-  return { notice, isStrict }
+    return new Map(rows.map(({ notice, isStrict, ...one }) => [keyOf(one), { notice, isStrict }]))
+  })
+  return one => found.get(keyOf(one)) ?? { notice: null, isStrict: false }
 }

@@ -12,8 +12,8 @@ import type {
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
-import type { TtlCache } from '../auth/ttl-cache.ts'
 import type { TokenSite } from '../banner/queries.ts'
+import type { Cache } from '../cache.ts'
 import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { PublishedNotices } from '../notices/published.ts'
@@ -21,7 +21,7 @@ import { insertSite, isNameTaken, listSites, replaceToken, type SiteKey, type Si
 
 export interface Deps {
   readonly sql: Sql
-  readonly tokens: TtlCache<TokenSite>
+  readonly tokens: Cache<TokenSite>
   readonly notices: PublishedNotices
 }
 

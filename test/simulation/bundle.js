@@ -22,7 +22,7 @@ const edges = [
     for: /\/src\/((jobs|io)\/|commands\/consents\/bulk\/[^/]+$)/,
   },
   {
-    of: /\/(create-|held-|import-)?queries\.ts$/,
+    of: /\/(held-|insert-)?queries\.ts$/,
     by: 'edges/queries.ts',
     for: /\/server\/(auth|consents|notices|quota)\//,
   },
@@ -41,10 +41,8 @@ const limits = [
   { file: 'src/client/pages.ts', find: 'largestPage = 100', replace: 'largestPage = 3' },
   { file: 'src/commands/consents/bulk/creates.ts', find: 'minLinesToDetect = 100', replace: 'minLinesToDetect = 4' },
   { file: 'src/commands/consents/bulk/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
-  { file: 'server/auth/ttl-cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
-  { file: 'server/notices/published.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
+  { file: 'server/cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
-  { file: 'server/consents/policies.ts', find: 'maxSites = 10_000', replace: 'maxSites = 10' },
   { file: 'server/consents/create.ts', find: 'itemsPerTurn = 100', replace: 'itemsPerTurn = 2' },
 ]
 
@@ -111,6 +109,7 @@ export async function loadSimulation(faults = []) {
       inject: [join(here, 'edges/globals.ts')],
       define: { 'Math.random': 'simulatedRandom' },
       plugins: [simulated(faults)],
+      ignoreAnnotations: true, // of package.json's sideEffects: some modules would not be initialized
       banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
     })
     return await import(pathToFileURL(outfile))

@@ -4,7 +4,7 @@ import { createConsent } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { importRows } from '../../../server/consents/imports.ts'
 import { originSecretName } from '../../../server/consents/origin.ts'
-import { Policies } from '../../../server/consents/policies.ts'
+import { newPolicies } from '../../../server/consents/policies.ts'
 import type { Created } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
@@ -12,7 +12,7 @@ import { sharedSecret } from '../../../server/db/secrets.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import type { Signer } from '../../../server/evidence/signer.ts'
 import { nowhere } from '../../../server/net/geo.ts'
-import { PublishedNotices } from '../../../server/notices/published.ts'
+import { newPublishedNotices } from '../../../server/notices/published.ts'
 import type { Consent, ConsentDraft } from '../../../src/contract/index.ts'
 import { inTurns } from '../../server/consents/records.ts'
 import { purgeNow } from '../../server/purge/purge.ts'
@@ -34,8 +34,8 @@ export async function populate(
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as Deps['geo'],
     originSecret: await sharedSecret(sql, originSecretName),
-    policies: new Policies(),
-    notices: new PublishedNotices(),
+    policies: newPolicies(),
+    notices: newPublishedNotices(),
     reads: new Batcher(),
     creates: new Batcher(),
   }

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { deleteUser } from '../../../server/accounts/queries.ts'
 import { addUser, listUsers, removeUser } from '../../../server/accounts/users.ts'
-import { TtlCache } from '../../../server/auth/ttl-cache.ts'
+import { Cache } from '../../../server/cache.ts'
 import { newId } from '../../../server/ids.ts'
 import { createKey } from '../../../server/keys/service.ts'
 import { type ApiKey, OperatorError } from '../../../src/contract/index.ts'
@@ -123,7 +123,7 @@ describe('removeUser', () => {
     const { id } = await add({ role: 'owner' })
     await removeUser(service.sql, { email })
     const caller = { kind: 'user', id, accountId: account.accountId } as const
-    await expect(createKey({ sql: service.sql, keys: new TtlCache() }, caller, { name: 'late' })).rejects.toThrow(
+    await expect(createKey({ sql: service.sql, keys: new Cache() }, caller, { name: 'late' })).rejects.toThrow(
       'removed',
     )
   })

@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createConsent, createMany } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { claimKey } from '../../../server/consents/idempotency.ts'
-import { Policies } from '../../../server/consents/policies.ts'
+import { newPolicies, readPolicies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { getConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import { nowhere } from '../../../server/net/geo.ts'
-import { PublishedNotices } from '../../../server/notices/published.ts'
+import { findPublished, newPublishedNotices } from '../../../server/notices/published.ts'
 import type { Consent, ConsentDraft } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
@@ -37,8 +37,8 @@ function newDeps(failing = '\0') {
     config: { ipStorage: 'truncated' },
     geo: { lookup: () => nowhere } as unknown as Deps['geo'],
     originSecret: Buffer.alloc(32),
-    policies: new Policies(),
-    notices: new PublishedNotices(),
+    policies: newPolicies(),
+    notices: newPublishedNotices(),
     reads: new Batcher(),
     creates: new Batcher(),
   }
@@ -107,8 +107,8 @@ describe('createConsent › calls in one turn of the event loop', () => {
 
   it('run as one statement for each caller, who is named in the history', async () => {
     const { deps, statements } = newDeps()
-    await deps.policies.read(deps.sql, owner.accountId, [owner.siteId])
-    await deps.notices.find(deps.sql, owner.accountId, [{ siteId: owner.siteId, version: 1 }])
+    await readPolicies(deps, owner.accountId, [owner.siteId])
+    await findPublished(deps, owner.accountId, [{ siteId: owner.siteId, version: 1 }])
     const before = statements()
     const user = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
     const [one, other] = await Promise.all([

@@ -223,7 +223,7 @@ describe('import › origin', () => {
 
   it('is new to the request that made it, though the connection is lost at the commit and the rows are sent twice', async () => {
     let statements = 0
-    const isImport = ([text]: Parameters<Sql>) => [text].flat().join('').includes('insert into origins')
+    const isImport = ([text]: Parameters<Sql>) => [text].flat().join('').includes('insert into consents as c')
     const sql = new Proxy(service.sql, {
       apply(target, self, args: Parameters<Sql>) {
         const result = Reflect.apply(target, self, args)

@@ -4,12 +4,12 @@ import type { Caller } from '../../../server/auth/caller.ts'
 import { createMany } from '../../../server/consents/create.ts'
 import type { Deps } from '../../../server/consents/deps.ts'
 import { importRows } from '../../../server/consents/imports.ts'
-import { Policies } from '../../../server/consents/policies.ts'
+import { newPolicies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
 import { deleteConsent, restoreConsent, updateConsent } from '../../../server/consents/service.ts'
 import { Batcher } from '../../../server/db/batching.ts'
 import { newId } from '../../../server/ids.ts'
-import { PublishedNotices } from '../../../server/notices/published.ts'
+import { newPublishedNotices } from '../../../server/notices/published.ts'
 import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
 import { consentStates } from '../../../src/evidence/state.ts'
 import { inTurns } from '../consents/records.ts'
@@ -55,8 +55,8 @@ export class Model {
       config: { ipStorage: 'drop' },
       geo: { lookup: () => ({ country: null, region: null }) },
       originSecret: world.originSecret,
-      policies: new Policies(),
-      notices: new PublishedNotices(),
+      policies: newPolicies(),
+      notices: newPublishedNotices(),
       reads: new Batcher(),
       creates: new Batcher<Draft, Created>(),
     }

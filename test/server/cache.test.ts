@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { TtlCache } from '../../../server/auth/ttl-cache.ts'
+import { Cache } from '../../server/cache.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
@@ -19,9 +19,9 @@ function slowLookup() {
   }
 }
 
-describe('TtlCache › get', () => {
+describe('Cache › get', () => {
   it('returns the cached value for less than a second, then looks it up again', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const load = vi.fn(async () => `found ${load.mock.calls.length}`)
     expect(await cache.get('a', load)).toBe('found 1')
     vi.advanceTimersByTime(999)
@@ -31,7 +31,7 @@ describe('TtlCache › get', () => {
   })
 
   it('counts the age of a value from the start of its lookup, because it may be that old', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const { load, answer } = slowLookup()
     const first = cache.get('a', load)
     vi.advanceTimersByTime(900)
@@ -44,14 +44,14 @@ describe('TtlCache › get', () => {
   })
 
   it('keeps the values of different keys apart', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     expect(await cache.get('a', async () => 'one')).toBe('one')
     expect(await cache.get('b', async () => 'two')).toBe('two')
     expect(await cache.get('a', async () => 'three')).toBe('one')
   })
 
   it('evicts the least recently used of more than 10,000 keys', async () => {
-    const cache = new TtlCache<number>()
+    const cache = new Cache<number>()
     for (let index = 0; index <= 10_000; index += 1) await cache.get(String(index), async () => index)
     const load = vi.fn(async () => -1)
     expect(await cache.get('1', load)).toBe(1)
@@ -61,9 +61,9 @@ describe('TtlCache › get', () => {
   })
 })
 
-describe('TtlCache › get › concurrent calls for one key', () => {
+describe('Cache › get › concurrent calls for one key', () => {
   it('share one lookup', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const { load, answer } = slowLookup()
     const all = Array.from({ length: 10 }, () => cache.get('a', load))
     answer(0, 'found')
@@ -72,7 +72,7 @@ describe('TtlCache › get › concurrent calls for one key', () => {
   })
 
   it('do not share a lookup that began a second ago, because its answer may be outdated', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const { load, answer } = slowLookup()
     const early = cache.get('a', load)
     vi.advanceTimersByTime(1000)
@@ -85,15 +85,15 @@ describe('TtlCache › get › concurrent calls for one key', () => {
   })
 })
 
-describe('TtlCache › get › what is not cached', () => {
+describe('Cache › get › what is not cached', () => {
   it('does not cache a miss', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     expect(await cache.get('a', async () => undefined)).toBeUndefined()
     expect(await cache.get('a', async () => 'made since')).toBe('made since')
   })
 
   it('does not cache an error, which rejects all calls that wait for it', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const { load, waiting } = slowLookup()
     const all = Array.from({ length: 3 }, () => cache.get('a', load))
     waiting[0]?.reject(new Error('the database is down'))
@@ -103,7 +103,7 @@ describe('TtlCache › get › what is not cached', () => {
   })
 
   it('rejects when the lookup fails after a second, so that no credential outlives its database', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     await cache.get('a', async () => 'found')
     vi.advanceTimersByTime(1000)
     const failed = cache.get('a', () => Promise.reject(new Error('the database is down')))
@@ -111,16 +111,16 @@ describe('TtlCache › get › what is not cached', () => {
   })
 })
 
-describe('TtlCache › clear', () => {
+describe('Cache › clear', () => {
   it('has every key looked up again', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     for (const key of ['a', 'b']) await cache.get(key, async () => 'old')
     cache.clear()
     for (const key of ['a', 'b']) expect(await cache.get(key, async () => 'new')).toBe('new')
   })
 
   it('neither caches nor shares a lookup that is still running', async () => {
-    const cache = new TtlCache<string>()
+    const cache = new Cache<string>()
     const { load, answer } = slowLookup()
     const before = cache.get('a', load)
     cache.clear()
@@ -135,7 +135,7 @@ describe('TtlCache › clear', () => {
   it.each(['old', undefined])(
     'keeps the value of the next lookup when the running one ends after it with %s',
     async last => {
-      const cache = new TtlCache<string>()
+      const cache = new Cache<string>()
       const { load, answer } = slowLookup()
       const before = cache.get('a', load)
       cache.clear()
@@ -150,7 +150,7 @@ describe('TtlCache › clear', () => {
   )
 })
 
-it('TtlCache › when lookups are slow, never returns what changed more than a second ago or was cleared', async () => {
+it('Cache › when lookups are slow, never returns what changed more than a second ago or was cleared', async () => {
   const steps = fc.array(
     fc.record({
       pause: fc.nat(600),
@@ -162,7 +162,7 @@ it('TtlCache › when lookups are slow, never returns what changed more than a s
   )
   await fc.assert(
     fc.asyncProperty(steps, async given => {
-      const cache = new TtlCache<number>()
+      const cache = new Cache<number>()
       const changes: { at: number; version: number; isCleared: boolean }[] = []
       const reads: Promise<{ found: number | undefined; least: number }>[] = []
       let version = 1
