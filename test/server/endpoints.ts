@@ -254,3 +254,21 @@ export async function readerSession(service: TestService, { accountId }: TestAcc
 export function bearer(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` }
 }
+
+let tables: readonly { name: string }[] | undefined
+
+/** All that the database has of an account, in every table that knows accounts. */
+export async function accountRows(
+  sql: Sql,
+  { accountId }: Pick<TestAccount, 'accountId'>,
+  without: readonly string[] = [],
+): Promise<string[]> {
+  tables ??= await sql<{ name: string }[]>`
+    select table_name as name from information_schema.columns
+    where table_schema = 'public' and column_name = 'account_id'`
+  const rows = tables
+    .filter(({ name }) => !without.includes(name))
+    .map(({ name }) => sql`select ${`${name} `} || t::text as row from ${sql(name)} t where account_id = ${accountId}`)
+  const found = await sql<{ row: string }[]>`${rows.reduce((all, row) => sql`${all} union all ${row}`)} order by 1`
+  return found.map(({ row }) => row)
+}

@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../server/ids.ts'
 import type { Endpoint } from '../../src/contract/index.ts'
 import { readSigned } from '../../src/evidence/signed.ts'
-import { type ServiceResponse, type TestAccount, useService } from '../support/service.ts'
+import { type ServiceResponse, useService } from '../support/service.ts'
 import {
+  accountRows,
   bearer,
   credentialFor,
   endpoints,
@@ -32,7 +33,7 @@ let held: string[]
 beforeAll(async () => {
   owner = await newHoldings(service)
   stranger = await newHoldings(service)
-  held = await holdingsOf(owner)
+  held = await accountRows(service.sql, owner)
   for (const name of ['accounts', 'users', 'logins', 'sites', 'site_tokens', 'api_keys', 'usage', 'consents'])
     expect(held.some(row => row.startsWith(`${name} `))).toBe(true)
 })
@@ -102,7 +103,7 @@ describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
     const foreign = await Promise.all(foreignValues(field).map(ask))
     for (const answer of [...unknown, ...foreign]) expect(answer).toEqual(unknown[0])
     expect(unknown[0]?.status).toBe(expectedStatus(of, place, field, sender))
-    expect(await holdingsOf(owner)).toEqual(held)
+    expect(await accountRows(service.sql, owner)).toEqual(held)
   })
 
   it('accepts the caller’s own values, so that the rejections are about ownership', async () => {
@@ -215,20 +216,4 @@ function unknownValues(place: Place, field: string, of: Route, own: Holdings): s
     return [newId(), '00000000-0000-0000-0000-000000000000', ...others.filter(id => id !== own.siteId)]
   }
   return place === 'body' ? [newId(), 'nobody'] : [newId(), 'nobody', own.siteId]
-}
-
-let tables: readonly { name: string }[] | undefined
-
-/** All that the database has of an account, in every table that knows accounts. */
-async function holdingsOf({ accountId }: TestAccount): Promise<string[]> {
-  const { sql } = service
-  tables ??= await sql<{ name: string }[]>`
-    select table_name as name from information_schema.columns
-    where table_schema = 'public' and column_name = 'account_id'`
-  const rows = tables.map(
-    ({ name }) => sql`select ${`${name} `} || t::text as row from ${sql(name)} t where account_id = ${accountId}`,
-  )
-  const union = rows.reduce((before, row) => sql`${before} union all ${row}`)
-  const found = await sql<{ row: string }[]>`${union} order by 1`
-  return found.map(({ row }) => row)
 }

@@ -99,14 +99,6 @@ describe('POST /api/v1/consents/batch › 200', () => {
     expect(results.map(({ consent }) => consent.policy_version)).toEqual([7, 2])
   })
 
-  it('answers identically for a foreign and an unknown site, and writes nothing', async () => {
-    const stranger = await newOwner(service)
-    const { results } = await batch([row({ site_id: stranger.siteId }), row({ site_id: unknownId })])
-    expect(results[0]).toEqual(results[1])
-    expect(results[0]).toMatchObject({ status: 404, error: { error: 'not_found' } })
-    expect(await countOf(stranger)).toBe(0)
-  })
-
   it('names the user in the history when a session creates the records', async () => {
     const headers = await service.signIn(owner)
     const answer = await service.call('POST', path, { headers, body: { records: [row()] } })

@@ -31,54 +31,6 @@ export const oddTexts: [string, string][] = [
   ['what SQL and shells mind', `'; drop table consents; -- "\\ $1 %s`],
 ]
 
-const oddValues = [null, true, 1, 'true', '', [], {}, 1.5, -1, 2 ** 31, 2 ** 53]
-
-/** Each of the fields with each kind of JSON value that is not its own: `[field, value]`. */
-export function wrongTypes(own: Readonly<Record<string, (value: unknown) => boolean>>): [string, unknown][] {
-  return Object.entries(own).flatMap(([field, isOwn]) =>
-    oddValues.filter(value => !isOwn(value)).map((value): [string, unknown] => [field, value]),
-  )
-}
-
-/** Bodies that JSON or the service does not take, as bytes: `[why, body]`; `member` is a valid first member. */
-export function malformedBodies(member: string): [string, string | Uint8Array][] {
-  const bytes = (...parts: (string | number)[]) =>
-    Buffer.concat(parts.map(part => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
-  const preferences = (value: string) => `{${member},"preferences":{"a":${value}}}`
-  return [
-    ['nothing', ''],
-    ['no JSON', '{'],
-    ['a trailing comma', `{${member},}`],
-    ['a comment', `{${member}/* no */}`],
-    ['something after the end', `{${member}} x`],
-    ['an array', `[{${member}}]`],
-    ['null', 'null'],
-    ['a string', '"x"'],
-    ['a number', '1'],
-    ['a byte order mark', `\uFEFF{${member}}`],
-    ['UTF-16', Buffer.from(`{${member}}`, 'utf16le')],
-    ['invalid UTF-8', bytes(`{${member},"preferences":{"a":"`, 0xff, '"}}')],
-    ['an overlong encoding', bytes(`{${member},"preferences":{"a":"`, 0xc0, 0xaf, '"}}')],
-    ['a surrogate in UTF-8', bytes(`{${member},"preferences":{"a":"`, 0xed, 0xa0, 0x80, '"}}')],
-    ['NUL in a value', preferences('"a\\u0000"')],
-    ['NUL in a key', preferences('{"\\u0000":1}')],
-    ['a lone surrogate in a value', preferences('"\\ud800"')],
-    ['a lone surrogate in a key', preferences('{"\\udfff":1}')],
-    ['a key given twice', `{${member},"accepted":true,"accepted":true}`],
-    ['a key given twice, once escaped', `{${member},"accepted":true,"\\u0061ccepted":false}`],
-    ['a key given twice inside', preferences('[{"b":1,"b":2}]')],
-    ['__proto__', `{${member},"__proto__":{"accepted":true}}`],
-    ['__proto__ inside, escaped', preferences('{"\\u005f_proto__":{}}')],
-    ['a number beyond a double', preferences('1e400')],
-    ['a number too small for a double', preferences('1e-400')],
-    ['an integer beyond 2^53', preferences('9007199254740993')],
-    ['a negative integer beyond 2^53', preferences('[-9007199254740993]')],
-    ['arrays 30,000 deep', preferences('['.repeat(30_000) + ']'.repeat(30_000))],
-    ['objects 10,000 deep', preferences('{"a":'.repeat(10_000) + 1 + '}'.repeat(10_000))],
-    ['brackets that never close', '['.repeat(60_000)],
-  ]
-}
-
 /** Preferences one above each of their limits: 16 KiB, 8 levels, 256 keys in all. */
 export const largePreferences: [string, object][] = [
   ['16,385 bytes', preferencesOfBytes(16_385)],
@@ -103,19 +55,6 @@ export function preferencesOfKeys(keys: number): object {
   const inner = Array.from({ length: keys - half.length - 1 }, (_, index): [string, number] => [`i${index}`, index])
   return { ...Object.fromEntries(half), inner: Object.fromEntries(inner) }
 }
-
-/** Media types that are not JSON, or not certainly. */
-export const otherMediaTypes = [
-  'text/plain',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data; boundary=x',
-  'application/jsonx',
-  'application/merge-patch+json',
-  'application/json, text/plain',
-  'text/html; a=application/json',
-  'json',
-  '',
-]
 
 /** Addresses and what is kept of them. */
 export const networks: [string, string][] = [
@@ -153,10 +92,6 @@ export const fieldsBeyondLimits: [string, unknown][] = [
   ['policy_version', 0],
   ...largePreferences.map(([, value]) => ['preferences', value] as [string, unknown]),
 ]
-
-/** Fields that a body must not have: read-only ones, typos, and names that every object has. */
-export const readOnlyFields =
-  'id country region created_at updated_at deleted_at version account_id acepted constructor toString'.split(' ')
 
 /** Any text that a field keeps. */
 export function anyText(maxLength: number): fc.Arbitrary<string> {

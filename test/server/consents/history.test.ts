@@ -8,7 +8,7 @@ import { verifyAudit } from '../../../src/evidence/history.ts'
 import { useService } from '../../support/service.ts'
 import { purgeNow } from '../purge/purge.ts'
 import { anyPreferences, anyText, networks } from './bodies.ts'
-import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, root } from './records.ts'
+import { instant, newOwner, type Owner, root } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -53,13 +53,6 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
       body: { subject_id: 'visitor' },
     })
     expect(await details(own, body.id)).toMatchObject({ names: [siteName] })
-  })
-
-  it('is a 404 for another account, as without details', async () => {
-    const { id } = await owner.create({ ip_address: '203.0.113.77' })
-    const stranger = await newOwner(service)
-    const answer = await stranger.send('GET', `/${id}/history?details=true`)
-    expect([answer.status, answer.text]).toEqual([404, (await stranger.history(id)).text])
   })
 })
 
@@ -208,20 +201,6 @@ describe('GET /api/v1/consents/{id}/history › verification from the response a
       [2, false, false],
       [3, true, true],
     ])
-  })
-})
-
-describe('GET /api/v1/consents/{id}/history › 400', () => {
-  it('rejects any query parameter, because a history has no pages', async () => {
-    const { id } = await owner.create()
-    expectRefused(await owner.send('GET', `/${id}/history?limit=1`), 'limit')
-  })
-})
-
-describe('GET /api/v1/consents/{id}/history › 404', () => {
-  it('answers identically for a foreign record, an unknown id and a malformed id', async () => {
-    const foreign = await (await newOwner(service)).create()
-    await expectSameNotFound(missingIds(foreign.id), id => owner.history(id))
   })
 })
 

@@ -164,12 +164,6 @@ describe('400', () => {
     expectRefused(await owner.list(`${name}=${text}`), isText ? name : '')
   })
 
-  it.each(['limit', ...names] as const)('takes no %s twice, nor without a value', async name => {
-    const text = encodeURIComponent({ ...candidates, limit: '5' }[name])
-    expectRefused(await owner.list(`${name}=${text}&${name}=${text}`), name)
-    expectRefused(await owner.list(name), name)
-  })
-
   it('takes no from after to, nor the other way round across offsets', async () => {
     const { from, to } = candidates
     expectRefused(await owner.list({ from: to, to: from }), 'from')

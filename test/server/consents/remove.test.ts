@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
-import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
+import { expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -78,14 +78,6 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
     const changed = updated.filter(answer => answer.status === 200)
     expect(updated.filter(answer => answer.status === 404)).toHaveLength(updated.length - changed.length)
     expect(await actionsOf(id)).toEqual(['created', ...changed.map(() => 'updated'), 'deleted'])
-  })
-})
-
-describe('DELETE /api/v1/consents/{id} › 400', () => {
-  it('rejects any query parameter, and deletes nothing', async () => {
-    const created = await owner.create()
-    expectRefused(await owner.send('DELETE', `/${created.id}?purge=true`), 'purge')
-    expect((await owner.get(created.id)).body).toEqual(created)
   })
 })
 

@@ -74,13 +74,6 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     expect(await entriesOf(id)).toHaveLength(1 + states.length)
   })
 
-  it.each(bodies.oddTexts)('stores %s text in preferences exactly as sent', async (_what, text) => {
-    const { id } = await owner.create()
-    const preferences = { [text]: { deep: [text] } }
-    expect((await owner.update(id, { preferences })).body.preferences).toEqual(preferences)
-    expect((await owner.get(id)).body.preferences).toEqual(preferences)
-  })
-
   it('loses none of 32 concurrent updates of one record: its versions have no gaps and its times are in order', async () => {
     const { id } = await owner.create({ preferences: { n: -1 } })
     const numbers = Array.from({ length: 32 }, (_, n) => n)
@@ -116,30 +109,9 @@ describe('PUT /api/v1/consents/{id} › 400', () => {
     expect((await owner.get(created.id)).body).toEqual(created)
   }
 
-  const own = {
-    accepted: (value: unknown) => value === true,
-    preferences: (value: unknown) => JSON.stringify(value) === '{}',
-  }
-  it.each(bodies.wrongTypes(own))('rejects for %s the value %j', async (field, value) => {
-    await refuse({ [field]: value }, value === 2 ** 53 ? '' : field)
-  })
-
   it.each(bodies.largePreferences)('rejects preferences of %s', (_what, preferences) =>
     refuse({ preferences }, 'preferences'),
   )
-
-  it.each([
-    ...bodies.readOnlyFields,
-    ...'site_id consent_id subject_id policy_version ip_address user_agent'.split(' '),
-  ])('names %s, which no update changes', field => refuse({ accepted: true, [field]: 'x' }, field))
-
-  it.each(bodies.malformedBodies('"accepted":true'))('rejects %s as a body', (_why, body) => refuse(body, ''))
-
-  it('rejects a missing body and any query parameter', async () => {
-    const { id } = await owner.create()
-    expectRefused(await owner.send('PUT', `/${id}`))
-    expectRefused(await owner.send('PUT', `/${id}?include_deleted=true`, { body: {} }), 'include_deleted')
-  })
 
   it('is answered before the 404 for an unknown record', async () => {
     expectRefused(await owner.update('x', { acepted: true }), 'acepted')
@@ -166,15 +138,5 @@ describe('PUT /api/v1/consents/{id} › 413', () => {
     const answer = await owner.update(id, '{}'.padEnd(131_073))
     expect(answer.status).toBe(413)
     expect(answer.body.error).toBe('payload_too_large')
-  })
-})
-
-describe('PUT /api/v1/consents/{id} › 415', () => {
-  it.each(bodies.otherMediaTypes)('rejects a body of the type %j', async type => {
-    const created = await owner.create()
-    const answer = await owner.update(created.id, { accepted: true }, { 'content-type': type })
-    expect(answer.status).toBe(415)
-    expect(answer.body.error).toBe('invalid_request')
-    expect((await owner.get(created.id)).body).toEqual(created)
   })
 })

@@ -93,14 +93,3 @@ describe('DELETE /api/v1/keys/:id › 404', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)])
   })
 })
-
-describe('DELETE /api/v1/keys/:id › 403', () => {
-  it('is returned to an API key, for itself and for another', async () => {
-    const { key, id } = await makeKey(service, session)
-    for (const one of [id, account.keyId, newId()]) {
-      const answer = await revoke(one, { authorization: `Bearer ${key}` })
-      expect([answer.status, answer.body.error]).toEqual([403, 'forbidden'])
-    }
-    expect((await service.call('GET', root, { key })).status).toBe(200)
-  })
-})

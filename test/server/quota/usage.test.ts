@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Quota } from '../../../server/quota/quota.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
-import { makeKey } from '../keys/keys.ts'
 
 const service = useService()
 const path = '/api/v1/usage'
@@ -99,12 +98,6 @@ describe('200', () => {
     expect(await usage(account)).toMatchObject({ month: '2027-01', used: 0, remaining: 10 })
   })
 
-  it('is per account', async () => {
-    const [one, other] = [await service.newAccount(), await service.newAccount()]
-    await service.call('GET', '/api/v1/consents', { key: one.key })
-    expect([(await usage(one)).used, (await usage(other)).used]).toEqual([1, 0])
-  })
-
   it('is the same after the leases have ended', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     for (let index = 0; index < 20; index += 1) {
@@ -113,18 +106,6 @@ describe('200', () => {
     await vi.waitFor(async () => expect(await held(account)).toBe(0), { timeout: 5000 })
     await delay(50)
     expect((await usage(account)).used).toBe(20)
-  })
-})
-
-describe('403', () => {
-  it('requires the scope read', async () => {
-    const session = await service.signIn(await service.newAccount())
-    const [reader, writer] = [
-      await makeKey(service, session, { scopes: ['read'] }),
-      await makeKey(service, session, { scopes: ['write', 'erase'] }),
-    ]
-    expect((await service.call('GET', path, { key: reader.key })).status).toBe(200)
-    expect((await service.call('GET', path, { key: writer.key })).status).toBe(403)
   })
 })
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type CallOptions, type Signed, useService } from '../../support/service.ts'
-import { endpoints, type Holdings, newHoldings, requestFor } from '../endpoints.ts'
+import { accountRows, endpoints, type Holdings, newHoldings, requestFor } from '../endpoints.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -23,7 +23,7 @@ const unsafe = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
 describe('session cookie › without the own origin', () => {
   it.each(unsafe)('$route is rejected and changes nothing', async of => {
     const [method, path, { body }] = requestFor(of, account)
-    const before = await everything()
+    const before = await accountRows(service.sql, account)
     const { cookie, origin } = session
     const foreign: Record<string, string>[] = [
       {},
@@ -45,7 +45,7 @@ describe('session cookie › without the own origin', () => {
       const answer = await service.call(method, path, { body, headers: { cookie, ...headers } })
       expect([headers, answer.status, answer.body.reason]).toEqual([headers, 403, 'foreign_origin'])
     }
-    expect(await everything()).toEqual(before)
+    expect(await accountRows(service.sql, account)).toEqual(before)
   })
 
   it.each(routes.filter(({ endpoint }) => endpoint.method === 'GET'))('$route succeeds', async of => {
@@ -129,17 +129,6 @@ describe('session cookie › second credential', () => {
     expect((await service.call('GET', root, { headers })).status).toBe(200)
   })
 })
-
-/** All that a refused request could have changed. */
-async function everything() {
-  const { sql } = service
-  const { accountId } = account
-  return await Promise.all(
-    ['users', 'sites', 'site_tokens', 'api_keys', 'consents', 'consent_history'].map(
-      table => sql`select t::text as row from ${sql(table)} t where account_id = ${accountId} order by 1`,
-    ),
-  )
-}
 
 function usageOf({ accountId }: Holdings) {
   return service.sql`select used::int, held::int from usage where account_id = ${accountId}`

@@ -100,27 +100,6 @@ describe('POST /api/v1/session › 201', () => {
   ])('accepts %s', async (_name, headers) => {
     expect((await signIn({}, headers())).status).toBe(201)
   })
-
-  it('takes nothing of the quota, with any key', async () => {
-    const { email, key, accountId } = await service.newAccount({ monthlyQuota: 0, password })
-    const answer = await signIn({ email }, { authorization: `Bearer ${key}` })
-    expect([answer.status, answer.headers['x-quota-limit']]).toEqual([201, undefined])
-    expect(await service.sql`select from usage where account_id = ${accountId}`).toHaveLength(0)
-  })
-})
-
-describe('POST /api/v1/session › 400', () => {
-  it.each([
-    ['no password', { password: undefined }],
-    ['an empty password', { password: '' }],
-    ['a password that is no text', { password: 12_345_678 }],
-    ['an e-mail in a list', { email: ['a@example.com'] }],
-    ['a field it does not know', { remember: true }],
-  ])('rejects %s', async (_name, credentials) => {
-    const answer = await signIn(credentials)
-    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-    expect(answer.headers['set-cookie']).toBeUndefined()
-  })
 })
 
 describe('POST /api/v1/session › 401', () => {
@@ -199,22 +178,6 @@ describe('POST /api/v1/session › 403', () => {
     expect(answer.headers['set-cookie']).toBeUndefined()
     return answer
   }
-})
-
-describe('POST /api/v1/session › 415', () => {
-  it.each([
-    'text/plain',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'text/plain; a=application/json',
-    'application/jsonp',
-    'application/vnd.api+json',
-  ])('is returned for credentials as %s, which a form of another site could send', async type => {
-    const body = JSON.stringify({ email: account.email, password })
-    const answer = await service.call('POST', path, { body, headers: { 'content-type': type } })
-    expect([answer.status, answer.body.error]).toEqual([415, 'invalid_request'])
-    expect(answer.headers['set-cookie']).toBeUndefined()
-  })
 })
 
 describe('POST /api/v1/session › 429', () => {

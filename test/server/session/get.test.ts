@@ -128,17 +128,3 @@ describe('GET /api/v1/session › 401', () => {
     expect(answer.status).toBe(401)
   }
 })
-
-describe('GET /api/v1/session › 403', () => {
-  it('is returned to an API key, with the reason', async () => {
-    const answer = await service.call('GET', path, { key: account.key })
-    expect([answer.status, answer.body.error]).toEqual([403, 'forbidden'])
-  })
-
-  it('is returned to an API key beside a valid cookie', async () => {
-    const answer = await get(`consent_session=${forge(account)}`, service, {
-      authorization: `Bearer ${account.key}`,
-    })
-    expect(answer.status).toBe(403)
-  })
-})

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { coverAccount } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { useService } from '../../support/service.ts'
-import { endpoints, type Holdings, newHoldings, readerSession, requestFor } from '../endpoints.ts'
+import { accountRows, endpoints, newHoldings, readerSession, requestFor } from '../endpoints.ts'
 
 const service = useService()
 
@@ -20,11 +20,11 @@ describe('session of a reader', () => {
     const session = await readerSession(service, own)
     const log = { sql: service.sql, signer: await openSigner(service.sql, null) }
     for await (const _ of coverAccount(log, own.accountId)); // so that a checkpoint on demand finds no new entry
-    const before = await everything(own)
+    const before = await accountRows(service.sql, own)
     const answers: [string, string][] = []
     for (const of of routes) {
       const [method, path, { body }] = requestFor(of, own)
-      if (of.route === 'session.remove') expect(await everything(own)).toEqual(before)
+      if (of.route === 'session.remove') expect(await accountRows(service.sql, own)).toEqual(before)
       const answer = await service.call(method, path, { body, headers: session })
       answers.push([of.route, `${answer.status} ${answer.body?.error ?? ''}`])
     }
@@ -101,14 +101,3 @@ describe('session of a reader', () => {
     expect((await create()).status).toBe(403)
   })
 })
-
-/** All that a request could have changed. */
-async function everything({ accountId }: Holdings) {
-  const { sql } = service
-  const tables = await sql<{ name: string }[]>`
-    select table_name as name from information_schema.columns
-    where table_schema = 'public' and column_name = 'account_id' order by 1`
-  return await Promise.all(
-    tables.map(({ name }) => sql`select t::text as row from ${sql(name)} t where account_id = ${accountId} order by 1`),
-  )
-}

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newSiteToken } from '../../../server/auth/credential.ts'
-import { newId } from '../../../server/ids.ts'
 import type { NewToken } from '../../../src/contract/index.ts'
 import { type Signed, type TestAccount, useService } from '../../support/service.ts'
 import { dumpDatabase } from '../keys/keys.ts'
@@ -111,51 +110,4 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     const { token } = await rotated()
     expect(await dumpDatabase(service)).not.toContain(token.slice(50))
   })
-
-  it('takes nothing of the quota', async () => {
-    const answer = await rotate()
-    expect(answer.headers['x-quota-limit']).toBeUndefined()
-    expect(await service.sql`select from usage where account_id = ${account.accountId}`).toHaveLength(0)
-  })
 })
-
-describe('POST /api/v1/sites/:id/token › 400', () => {
-  it.each<[string, unknown]>([
-    ['a negative overlap', { overlap_hours: -1 }],
-    ['an overlap of more than 30 days', { overlap_hours: 721 }],
-    ['half an hour', { overlap_hours: 0.5 }],
-    ['an overlap as text', { overlap_hours: '24' }],
-    ['an overlap of null', { overlap_hours: null }],
-    ['a token', { token: 'st-x' }],
-    ['null', null],
-    ['nothing', undefined],
-  ])('rejects %s, and the earlier token keeps working', async (_name, body) => {
-    const answer = await service.call('POST', `${path}/${account.siteId}/token`, { body, headers: session })
-    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-    expect(await tokens()).toEqual([{ expires_at: null }])
-  })
-})
-
-describe('POST /api/v1/sites/:id/token › 404', () => {
-  it('is the same for every id that is not a site of the account', async () => {
-    const other = await service.newAccount()
-    const ids = [other.siteId, newId(), account.keyId, 'no-uuid', '%00']
-    const answers = (await Promise.all(ids.map(id => rotate({ overlap_hours: 0 }, id)))).map(visible)
-    expect(answers[0]?.status).toBe(404)
-    for (const answer of answers) expect(answer).toEqual(answers[0])
-    expect(await statuses(other.siteToken, account.siteToken)).toEqual([201, 201])
-  })
-})
-
-describe('POST /api/v1/sites/:id/token › 403', () => {
-  it('is returned to API keys and site tokens', async () => {
-    const key = await rotate({}, account.siteId, { authorization: `Bearer ${account.key}` })
-    const banner = await rotate({}, account.siteId, { 'x-site-token': account.siteToken })
-    expect([key.status, banner.status]).toEqual([403, 401])
-    expect(await tokens()).toEqual([{ expires_at: null }])
-  })
-})
-
-function tokens() {
-  return service.sql`select expires_at from site_tokens where site_id = ${account.siteId}`
-}

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ConsentDraft, ConsentQuery } from '../../../src/contract/consents.ts'
 import { parseInstant } from '../../../src/contract/instant.ts'
-import { Instant, PolicyVersion, QueryBoolean, queryInteger, text, Uuid } from '../../../src/contract/values.ts'
+import { PolicyVersion, QueryBoolean, queryInteger, text, Uuid } from '../../../src/contract/values.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
@@ -22,20 +22,6 @@ describe('contract values › parseInstant', () => {
     )
   })
 
-  it.each([
-    ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00.000Z'],
-    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00.000Z'],
-    ['2026-01-31T09:30:00.5+02:00', '2026-01-31T07:30:00.500Z'],
-    ['2026-01-31T23:30:00-01:30', '2026-02-01T01:00:00.000Z'],
-    ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
-    ['2000-02-29T00:00:00Z', '2000-02-29T00:00:00.000Z'],
-    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
-    ['2026-01-31T09:30:00-00:00', '2026-01-31T09:30:00.000Z'],
-  ])('parses %s as %s', (given, utc) => {
-    expect(parseInstant(given)).toBe(Date.parse(utc))
-    expect(accepts(Instant, given)).toBe(true)
-  })
-
   it('keeps a fraction finer than a millisecond, so that bounds can be rounded the right way', () => {
     const whole = Date.parse('2026-01-31T09:30:00Z')
     for (const [fraction, floor] of [
@@ -49,39 +35,6 @@ describe('contract values › parseInstant', () => {
       expect(Math.ceil(instant)).toBe(whole + floor + (fraction === '0010' ? 0 : 1))
     }
     expect(parseInstant('2026-01-31T09:30:00.999Z')).toBe(whole + 999)
-  })
-
-  it.each([
-    '2026-01-31',
-    '2026-01-31T09:30:00',
-    '2026-01-31 09:30:00Z',
-    '2026-01-31T09:30Z',
-    '2026-02-29T00:00:00Z',
-    '2026-02-29T00:00:00.000Z',
-    '1900-02-29T00:00:00Z',
-    '2026-04-31T00:00:00Z',
-    '2026-13-01T00:00:00Z',
-    '2026-00-10T00:00:00Z',
-    '2026-01-00T00:00:00Z',
-    '2026-01-31T24:00:00Z',
-    '2026-01-31T24:00:00.000Z',
-    '2026-01-31T23:60:00Z',
-    '2016-12-31T23:59:60Z',
-    '0000-01-01T00:00:00Z',
-    '0000-01-01T00:00:00.000Z',
-    '2026-01-31T09:30:00+24:00',
-    '2026-01-31T09:30:00+01:60',
-    '2026-01-31T09:30:00+0100',
-    '2026-01-31T09:30:00.Z',
-    '2026-01-31T09:30:00.1234567890Z',
-    '+002026-01-31T09:30:00Z',
-    '2026-01-31T09:30:00Z\n',
-    ' 2026-01-31T09:30:00Z',
-    '1769851800',
-    '',
-  ])('%j is none', value => {
-    expect(parseInstant(value)).toBeNull()
-    expect(accepts(Instant, value)).toBe(false)
   })
 })
 
