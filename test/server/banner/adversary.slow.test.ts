@@ -153,31 +153,6 @@ describe('adversary of the public flow', { timeout: 60_000 + 60 * forgeries }, (
     await expectHarmless(bodies, [409])
   })
 
-  it('changes nothing with the tokens of records that are deleted', async () => {
-    const gone = await Promise.all(
-      Array.from({ length: 5 }, async () => {
-        const { body } = await post({ accepted: true })
-        await shop.remove(body.id)
-        return { consent_token: body.consent_token, accepted: false }
-      }),
-    )
-    await expectHarmless(gone, [400])
-  })
-
-  it('gets no further than the limits of an address and of a site in a flood', async () => {
-    const limited = await service.addNode({
-      bannerLimits: { address: { max: 40, seconds: 60 }, site: unlimited },
-      consentTokenSecret: secret,
-    })
-    const before = await snapshot()
-    const headers = { 'x-site-token': shop.siteToken }
-    const flood = Array.from({ length: 100 }, () => ({ ...pick(sent), consent_token: toText(randomBytes(45)) }))
-    const answers = await inTurns(flood, 20, body => limited.call('POST', path, { headers, body }))
-    const count = (wanted: number) => answers.filter(({ status }) => status === wanted).length
-    expect([count(400), count(429)]).toEqual([40, 60])
-    expect(await snapshot()).toEqual(before)
-  })
-
   it('finds no token in the log and in no error', async () => {
     const record = pick(last)
     const texts = [JSON.stringify({ consent_token: record.consent_token, accepted: 1 }), `{"${record.consent_token}`]

@@ -11,7 +11,7 @@ import { schemaProblems } from '../../support/document-schema.ts'
 import { useService } from '../../support/service.ts'
 import { fileDigest, type Importer, newImporter } from './imports.ts'
 import { publishNotice } from './notices.ts'
-import { expectSameNotFound, instant, missingIds, newOwner, type Owner, uuidV7 } from './records.ts'
+import { instant, newOwner, type Owner, uuidV7 } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -314,15 +314,6 @@ describe('GET /api/v1/consents/{id}/receipt › 500', () => {
     const { body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
     expect(body.message).toMatch(`The record ${id} does not verify: version 1: its acceptance`)
     expect(lines.map(line => JSON.parse(line))).toMatchObject([{ level: 50, msg: body.message }])
-  })
-})
-
-describe('GET /api/v1/consents/{id}/receipt › 404', () => {
-  it('answers identically for a foreign, a deleted and an unknown record', async () => {
-    const foreign = await (await newOwner(service)).create()
-    const deleted = await owner.create()
-    await owner.remove(deleted.id)
-    await expectSameNotFound([...missingIds(foreign.id), deleted.id], owner.receipt)
   })
 })
 

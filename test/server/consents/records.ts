@@ -64,20 +64,6 @@ function search(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Ids that name no record of an account: another account's, unknown and malformed ones. */
-export function missingIds(foreign: string): string[] {
-  const noUuids = ['x', 'y'.repeat(300), '%00', `urn:uuid:${foreign}`, `{${foreign}}`, foreign.replaceAll('-', '')]
-  return [foreign, unknownId, ...noUuids]
-}
-
-/** Expects the one 404 that tells nothing about what exists: byte for byte the same for each id. */
-export async function expectSameNotFound(ids: readonly string[], ask: (id: string) => Promise<ServiceResponse>) {
-  const answers = await Promise.all(ids.map(ask))
-  expect(answers.map(answer => answer.status)).toEqual(ids.map(() => 404))
-  expect(answers[0]?.body.error).toBe('not_found')
-  expect(new Set(answers.map(answer => answer.text)).size).toBe(1)
-}
-
 /** Expects a record to hold each of the sent fields unchanged. */
 export function expectKept(record: object | undefined, sent: object): void {
   expect(record).toEqual({ ...record, ...sent })

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
-import { expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
+import { instant, newOwner, type Owner, recordKeys } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -82,16 +82,6 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
 })
 
 describe('DELETE /api/v1/consents/{id} › 404', () => {
-  it('answers identically for a foreign, an unknown, a deleted and a malformed id, and deletes nothing', async () => {
-    const stranger = await newOwner(service)
-    const foreign = await stranger.create()
-    const { id: deleted } = await owner.create()
-    await owner.remove(deleted)
-    await expectSameNotFound([...missingIds(foreign.id), deleted], id => owner.remove(id))
-    expect((await stranger.get(foreign.id)).body).toEqual(foreign)
-    expect(await actionsOf(deleted)).toEqual(['created', 'deleted'])
-  })
-
   it('is the answer of get and update after a deletion', async () => {
     const { id } = await owner.create()
     await owner.remove(id)

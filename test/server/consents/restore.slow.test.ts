@@ -6,7 +6,7 @@ import { useService } from '../../support/service.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
 import { verified } from '../verify/verified.ts'
-import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner } from './records.ts'
+import { instant, newOwner, type Owner } from './records.ts'
 
 const service = useService()
 const folder = useFolder()
@@ -169,24 +169,6 @@ describe('POST /api/v1/consents/{id}/restore › after the purge', () => {
       expect(answer.status).toBe(409)
       expect(answer.body).toMatchObject({ error: 'conflict', reason: 'purged' })
     }
-  })
-})
-
-describe('POST /api/v1/consents/{id}/restore › 400 and 404', () => {
-  it('rejects a body with anything else, and restores nothing', async () => {
-    const { id } = await owner.create()
-    await owner.remove(id)
-    for (const body of [{ despite_erasure: 'true' }, { despite_erasure: null }, { force: true }, [], 'x'])
-      expectRefused(await owner.restore(id, body as object))
-    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
-  })
-
-  it('answers identically for a foreign, an unknown and a malformed id, and restores nothing', async () => {
-    const stranger = await newOwner(service)
-    const foreign = await stranger.create()
-    await stranger.remove(foreign.id)
-    await expectSameNotFound(missingIds(foreign.id), id => owner.restore(id, despite))
-    expect(await actionsOf(foreign.id, stranger)).toEqual(['created', 'deleted'])
   })
 })
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import { useService } from '../../support/service.ts'
 import * as bodies from './bodies.ts'
-import { expectRefused, expectSameNotFound, instant, missingIds, newOwner, type Owner, recordKeys } from './records.ts'
+import { expectRefused, instant, newOwner, type Owner, recordKeys } from './records.ts'
 
 const service = useService()
 let owner: Owner
@@ -115,19 +115,6 @@ describe('PUT /api/v1/consents/{id} › 400', () => {
 
   it('is answered before the 404 for an unknown record', async () => {
     expectRefused(await owner.update('x', { acepted: true }), 'acepted')
-  })
-})
-
-describe('PUT /api/v1/consents/{id} › 404', () => {
-  it('answers identically for a foreign, an unknown, a deleted and a malformed id, and changes nothing', async () => {
-    const stranger = await newOwner(service)
-    const foreign = await stranger.create()
-    const { id: deleted } = await owner.create()
-    const { body } = await owner.remove(deleted)
-    await expectSameNotFound([...missingIds(foreign.id), deleted], id => owner.update(id, { accepted: true }))
-    expect((await stranger.get(foreign.id)).body).toEqual(foreign)
-    expect((await owner.get(deleted, { include_deleted: 'true' })).body).toEqual(body)
-    expect(await entriesOf(deleted)).toHaveLength(2)
   })
 })
 

@@ -228,21 +228,13 @@ it('small groups › what is hidden is at least two groups that have ten persons
 })
 
 describe('stats › 400', () => {
-  it.each([
-    'from=2026-02-30',
-    'from=2026-01-31T00:00:00Z',
-    'from=7d',
-    'to=',
-    'from=2026-02-01&to=2026-01-31',
-    'by=hour',
-    'by=day&by=week',
-    'exact=yes',
-    'site_id=x',
-    'limit=1',
-  ])('%s is rejected', async query => {
-    const owner = await newOwner(service)
-    expect((await ask(owner, `?${query}`)).body).toMatchObject({ error: 'invalid_request' })
-  })
+  it.each(['from=2026-02-30', 'from=2026-01-31T00:00:00Z', 'from=7d', 'from=2026-02-01&to=2026-01-31'])(
+    '%s is rejected',
+    async query => {
+      const owner = await newOwner(service)
+      expect((await ask(owner, `?${query}`)).body).toMatchObject({ error: 'invalid_request' })
+    },
+  )
 })
 
 it('count › 200 › is the length of the list, with each filter', async () => {
