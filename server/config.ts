@@ -130,8 +130,10 @@ function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): 
   try {
     const pems = readFileSync(path, 'utf8').match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? ['']
     return pems.map(pem => (pem.includes('BEGIN PUBLIC KEY') ? readPublicKey(pem) : readSigningKey(pem)))
-  } catch {
-    issues.push({ code: 'custom', input: value, message: `${path} is not an Ed25519 private key in PEM` })
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    const problem = syscall ? `cannot be read: ${code}` : 'is not an Ed25519 private key in PEM'
+    issues.push({ code: 'custom', input: value, message: `${path} ${problem}` })
     return z.NEVER
   }
 }

@@ -21,7 +21,7 @@ export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
   if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
-    throw usageError(`--received: ${text} is in the future`)
+    throw usageError(`the received day ${text} is in the future`)
   return day
 }
 

@@ -1,89 +1,181 @@
-import type { ResponseInfo } from '../client/request.ts'
+import type { Client } from '../client/client.ts'
+import type { Input, ResponseInfo } from '../client/request.ts'
 import { consents } from '../contract/consents.ts'
-import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
-import type { Consent } from '../contract/index.ts'
-import { exit } from '../errors/errors.ts'
-import { exitOf, explain } from '../errors/explain.ts'
+import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { SubjectErased, SubjectErasure } from '../contract/index.ts'
+import { restore } from '../contract/restore.ts'
+import { subjects as subjectEndpoints } from '../contract/subjects.ts'
+import { CliError, exit } from '../errors/errors.ts'
+import { exitOf } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
-import { type Deletion, deleteBySubject } from './by-subject.ts'
-import { type RunningJob, record } from './job.ts'
-import { recordClock, toInstant, toRecord } from './outcome.ts'
-import { showsDeleted, type Target } from './records.ts'
-import { type ErasureRun, mayBeDeleted, restOf } from './state.ts'
+import { countNearMatches } from './near.ts'
+import { type RecordAnswer, recordClock, toInstant, toRecord } from './outcome.ts'
+import { erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
+import { type CallAnswer, type ErasureRun, type ErasureState, mayBeDeleted, restOf } from './state.ts'
+
+export interface Deletion {
+  readonly target: Target
+  readonly record: ErasedRecord | null
+  readonly error: unknown
+}
+
+/** The service's own erasure of several records of a subject, or the deletion of one record. */
+interface DeleteCall {
+  /** Records per call. The own erasure writes one certificate per call. */
+  readonly batchSize: number
+  readonly concurrency: number
+  readonly isCertified: boolean
+  send(run: ErasureRun, batch: readonly Target[], watch: Watch): Promise<Answer>
+}
+
+interface Watch extends Pick<Input, 'onResponse' | 'onLost'> {
+  /** True if the record may have been deleted by an earlier attempt. */
+  mayBeOwn(id: string): boolean
+}
+
+interface Answer extends Pick<CallAnswer, 'certificate' | 'isComplete' | 'unverified'> {
+  readonly records: readonly RecordAnswer[]
+  /** True if a repeated call would also do nothing for the other records. */
+  readonly isStuck: boolean
+}
 
 /**
- * Continues after a failed record, because the outcomes of the others must be reported.
- * @throws CallError if a call for several records fails
+ * Deletes the targets without an outcome. Continues after a record that cannot be deleted, because the outcomes of the
+ * others must be reported. @throws CallError if a call for several records fails
  */
-export function deleteRest(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
-  return job.state.header.deletes_by === 'subject'
-    ? deleteBySubject(toRun(job), isStopped)
-    : deleteByRecord(job, isStopped)
-}
-
-function toRun(job: RunningJob): ErasureRun {
-  const { ctx, state } = job
-  return { api: ctx.api, state, record: event => record(job, event), codeOf: error => explain(error).code }
-}
-
-const concurrency = 8
-
-async function* deleteByRecord(job: RunningJob, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
-  async function* items() {
-    for (const target of restOf(job.state)) {
-      if (isStopped()) return
-      yield target
-    }
+export async function* deleteRest(run: ErasureRun, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
+  const call = (await erasesSubjects(run.api)) ? bySubject : byRecord
+  const queues = run.state.order.subjects.map((): Target[] => [])
+  for (const target of restOf(run.state)) queues[target.subject]?.push(target)
+  async function* batches() {
+    for (const queue of queues)
+      while (queue.length > 0 && !isStopped()) yield { queue, batch: queue.splice(0, call.batchSize) }
   }
-  const run = async (target: Target): Promise<Deletion> => {
-    try {
-      return { target, record: await deleteOne(job, target), error: null }
-    } catch (error) {
-      return { target, record: null, error }
-    }
-  }
-  for await (const outcome of mapInOrder(items(), { concurrency }, run)) yield [outcome]
+  yield* mapInOrder(batches(), call, async ({ queue, batch }) => {
+    const { deletions, untold } = await deleteBatch(run, call, batch)
+    queue.unshift(...untold)
+    return deletions
+  })
 }
 
-async function deleteOne(job: RunningJob, target: Target): Promise<ErasedRecord> {
-  const { api } = job.ctx
-  const { id } = target
+/** Returns as `untold` the targets that must be sent again. */
+async function deleteBatch(
+  run: ErasureRun,
+  { isCertified, send }: DeleteCall,
+  batch: readonly Target[],
+): Promise<{ readonly deletions: readonly Deletion[]; readonly untold: readonly Target[] }> {
+  const { state, record } = run
+  const ids = batch.map(({ id }) => id)
+  const sentBefore = new Set(ids.filter(id => mayBeDeleted(state, id)))
+  const toFailed = (targets: readonly Target[], error: unknown) =>
+    targets.map(target => ({ target, record: null, error }))
   let response: ResponseInfo | undefined
-  let mayBeOwn = mayBeDeleted(job.state, id)
-  await record(job, ['s', [id]])
-  let answered: Consent | null = null
-  let isAbsent = false
+  let isLost = false
+  const mayBeOwn = (id: string) => isLost || sentBefore.has(id)
+  await record(['s', ids, isCertified])
+  let answer: Answer
   try {
-    answered = await api.call(consents.remove, {
-      params: { id },
-      checksId: true,
+    answer = await send(run, batch, {
+      mayBeOwn,
       onResponse: each => {
         response = each
       },
       onLost: () => {
-        mayBeOwn = true
+        isLost = true
       },
     })
-    isAbsent = response?.status === 404 // only a repeated call resolves with 404
   } catch (error) {
-    isAbsent = exitOf(error) === exit.notFound
-    if (!isAbsent) {
-      await record(job, ['f', [id], explain(error).code, mayBeOwn])
-      throw error
-    }
+    await record(['f', ids, isLost, isCertified])
+    if (isCertified) throw error
+    return { deletions: toFailed(batch, error), untold: [] }
   } finally {
-    await recordClock(toRun(job), response)
+    await recordClock(run, response)
   }
-  let deleted_at: string | null = null
-  if (isAbsent && mayBeOwn) deleted_at = await findDeletionTime(job, id)
-  else if (!isAbsent && answered?.id === id) deleted_at = toInstant(answered.deleted_at)
-  const answer = { target, isAbsent, deleted_at, mayBeOwn, requestId: response?.requestId ?? null }
-  const outcome = toRecord(job.state, answer)
-  await record(job, ['d', outcome])
-  return outcome
+  const requestId = response?.requestId ?? null
+  const { certificate, isComplete, unverified, isStuck } = answer
+  const deletions = answer.records.map(each => {
+    const call = { mayBeOwn: mayBeOwn(each.target.id), requestId, isCertified }
+    return { target: each.target, record: toRecord(state, each, call), error: null }
+  })
+  const told = new Set(deletions.map(({ target }) => target))
+  const untold = batch.filter(target => !told.has(target))
+  const records = deletions.map(each => each.record)
+  const untoldIds = untold.map(({ id }) => id)
+  await record(['a', { certificate, isLost, isComplete, records, untold: untoldIds, unverified }, isCertified])
+  if (!isStuck) return { deletions, untold }
+  const error = new CliError('not_deleted', exit.temporary, 'the service could not delete the record')
+  return { deletions: [...deletions, ...toFailed(untold, error)], untold: [] }
 }
 
-async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promise<string | null> {
+const bySubject: DeleteCall = {
+  batchSize: 200,
+  concurrency: 1,
+  isCertified: true,
+  send: async ({ api, state }, batch, { onResponse, onLost }) => {
+    const { ticket, reason, subjects } = state.order
+    const ids = batch.map(({ id }) => id)
+    const subject_id = subjects[batch[0]?.subject ?? 0] ?? ''
+    const body = { subject_id, ids, ticket, ...(reason !== null && { reason }) }
+    const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onResponse, onLost })
+    const { certificate, complete, marked, unverified } = answer
+    const { erased, earlier } = requireToldAsAsked(answer, new Set(ids))
+    const records = batch.flatMap((target): RecordAnswer[] => {
+      const isAbsent = !erased.has(target.id)
+      if (isAbsent && !earlier.has(target.id) && !complete) return []
+      return [{ target, isAbsent, deleted_at: toInstant(erased.get(target.id) ?? earlier.get(target.id) ?? null) }]
+    })
+    return { certificate, isComplete: complete, unverified, records, isStuck: records.length === 0 && marked === 0 }
+  },
+}
+
+/** @throws CliError unexpected_answer (exit 5) if the service names another record */
+function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: ReadonlySet<string>) {
+  const stranger = [...records, ...already_deleted].find(({ id }) => !asked.has(id))
+  if (stranger !== undefined)
+    throw new CliError(
+      'unexpected_answer',
+      exit.rejected,
+      `the service says that it deleted the record ${stranger.id}, which it was not asked to delete`,
+      { hint: 'report this to the operator of the instance' },
+    )
+  return {
+    erased: new Map(records.map(({ id, deleted_at }) => [id, deleted_at])),
+    earlier: new Map(already_deleted.map(({ id, deleted_at }) => [id, deleted_at])),
+  }
+}
+
+const byRecord: DeleteCall = {
+  batchSize: 1,
+  concurrency: 8,
+  isCertified: false,
+  send: async ({ api }, [target], { mayBeOwn, onResponse, onLost }) => {
+    const { id } = target as Target
+    let status: number | undefined
+    const found = await api
+      .call(consents.remove, {
+        params: { id },
+        checksId: true,
+        onResponse: response => {
+          status = response.status
+          onResponse?.(response)
+        },
+        onLost,
+      })
+      .catch((error: unknown) => {
+        if (exitOf(error) !== exit.notFound) throw error
+        status = 404
+        return null
+      })
+    const isAbsent = status === 404 // a repeated call resolves with it
+    let deleted_at: string | null = null
+    if (isAbsent && mayBeOwn(id)) deleted_at = await findDeletionTime(api, id)
+    else if (!isAbsent && found?.id === id) deleted_at = toInstant(found.deleted_at)
+    const records = [{ target: target as Target, isAbsent, deleted_at }]
+    return { certificate: null, isComplete: false, unverified: [], records, isStuck: false }
+  },
+}
+
+async function findDeletionTime(api: ErasureRun['api'], id: string): Promise<string | null> {
   try {
     if (!(await showsDeleted(api, consents.get))) return null
     const found = await api.consents.get({ params: { id }, query: { include_deleted: true } })
@@ -92,4 +184,60 @@ async function findDeletionTime({ ctx: { api } }: RunningJob, id: string): Promi
     if (exitOf(error) === exit.interrupted || exitOf(error) === exit.terminated) throw error
     return null
   }
+}
+
+/** True if the service marks identifiers without live records as erased. */
+export async function marksErased(api: Pick<Client, 'supports'>): Promise<boolean> {
+  return (await erasesSubjects(api)) && (await api.supports(restore))
+}
+
+type OnAnswer = (certificate: string | null, isLost: boolean) => void
+
+/**
+ * Marks the deleted records as erased, so that a restore needs confirmation. Skipped if an erasure of live records has
+ * marked them. @throws CallError
+ * @throws CliError not_marked (exit 7) if the service marks no more, though some are left
+ */
+export async function markErased(
+  api: Pick<Client, 'call' | 'supports'>,
+  { order, marked }: Pick<ErasureState, 'order' | 'marked'>,
+  onAnswer: OnAnswer = () => {},
+): Promise<void> {
+  if (!(await marksErased(api))) return
+  for (const [subject, subject_id] of order.subjects.entries()) {
+    let isComplete = marked.has(subject)
+    while (!isComplete) isComplete = await markSome(api, { subject_id, ids: [], ticket: order.ticket }, onAnswer)
+  }
+}
+
+async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswer: OnAnswer): Promise<boolean> {
+  let certificate: string | null = null
+  let isLost = false
+  const onLost = () => {
+    isLost = true
+  }
+  try {
+    const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onLost })
+    certificate = answer.certificate
+    requireToldAsAsked(answer, new Set())
+    if (answer.complete || answer.marked > 0) return answer.complete
+  } finally {
+    onAnswer(certificate, isLost)
+  }
+  throw new CliError('not_marked', exit.temporary, 'the service could not mark all deleted records as erased')
+}
+
+export interface Verified {
+  readonly verification: ErasureReceipt['verification']
+  /** Null if not known. */
+  readonly near_matches: number | null
+}
+
+/** @throws CliError quota_exceeded (exit 6) if it needs lists */
+export async function verifyErased(api: Client, subjects: readonly string[]): Promise<Verified> {
+  const checked_at = new Date().toISOString()
+  const { live, deleted } = await findHolding(api, subjects)
+  const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
+  const verification = { checked_at, live: live.length, deleted, remaining }
+  return { verification, near_matches: await countNearMatches(api, subjects) }
 }

@@ -1,69 +1,69 @@
 import { join } from 'node:path'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
+import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { CliError, exit } from '../errors/errors.ts'
 import { type HeldJob, type Jobs, jobsOf } from '../jobs/jobs.ts'
+import type { Identity } from '../receipts/signer.ts'
 import { commandForOrigin } from '../settings/settings.ts'
-import type { Target } from './records.ts'
-import { apply, type ErasureEvent, type ErasureState, newState } from './state.ts'
+import { findHolding, findStates, type Target } from './records.ts'
+import { apply, type ErasureEvent, type ErasureOrder, type ErasureRun, type ErasureState, newState } from './state.ts'
 
-/** A receipt without its outcome. It has the identifiers in clear: only the owner may read the file. */
-export const ErasureHeader = z.object({
+/** A request of one person. */
+export interface SubjectRequest extends Omit<ErasureOrder, 'started_at'> {
+  /** Such as `2026-01-31`. */
+  readonly received_at: string | null
+  /** From the register; null to compute it. */
+  readonly due_at?: string | null | undefined
+  /** In the register, which gets the receipt's digest. */
+  readonly request_id?: string | null | undefined
+}
+
+/** With what the receipt says of the preparation. */
+export type Person = SubjectRequest & Pick<ErasureReceipt, 'planned_by' | 'plan_sha256' | 'export_sha256'>
+
+export type PersonState = ErasureState<Person & ErasureOrder>
+
+/** The entries contain the identifiers in clear: only the owner may read the file. */
+const ErasureHeader = z.object({
   version: z.literal(1),
   job: z.string(),
   profile: z.string(),
   base_url: z.string(),
-  subjects: z.array(z.string()).min(1),
-  ticket: z.string(),
-  reason: z.string().nullable(),
-  received_at: z.string().nullable(),
-  shows_subject: z.boolean(),
-  started_at: z.string(),
-  who: z.string(),
-  host: z.string(),
-  planned_by: z.object({ who: z.string(), host: z.string(), created_at: z.string() }).nullable(),
-  plan_sha256: z.string().nullable(),
-  export_sha256: z.string().nullable(),
-  /** `subject`: erased by the service; `record`: one by one. */
-  deletes_by: z.enum(['subject', 'record']),
   /** Null if not known. */
   account_id: z.string().nullable(),
-  /** From the register; null to compute it. */
-  due_at: z.string().nullable(),
-  /** In the register, which gets the receipt's digest. */
-  request_id: z.string().nullable(),
-  /** Of a file's batch. */
-  batch: z.string().optional(),
+  /** The file, or another origin of several people; null for one person. */
+  source: z.string().nullable(),
+  who: z.string(),
+  host: z.string(),
+  shows_subject: z.boolean(),
+  started_at: z.string(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
 
-export type JobState = ErasureState<ErasureHeader>
+/** p: a person. P: plan complete, deleting may begin. e: an event of the person with this index. r: has the receipt. */
+export type ErasureEntry =
+  | readonly ['p', person: Person]
+  | readonly ['P']
+  | readonly ['e', index: number, event: ErasureEvent]
+  | readonly ['r', index: number]
 
-export interface RunningJob {
+export interface ErasureJob {
   readonly ctx: Context
-  readonly state: JobState
-  readonly held: HeldJob<ErasureHeader, ErasureEvent>
+  readonly held: HeldJob<ErasureHeader, ErasureEntry>
+  readonly people: readonly PersonState[]
+  /** People whose receipt is on disk and in the register. */
+  readonly done: Set<PersonState>
 }
 
-/** On disk before it is acted on. */
-export async function record({ state, held }: RunningJob, event: ErasureEvent): Promise<void> {
-  await held.append(event)
-  apply(state, event)
-}
-
-/** Deletion starts after `P`; a job killed before is discarded. */
-export async function recordPlan(job: RunningJob, targets: readonly Target[]): Promise<void> {
-  await Promise.all(targets.map(target => record(job, ['p', target])))
-  await record(job, ['P'])
-}
-
-export function erasureJobs({ settings, host }: Pick<Context, 'settings' | 'host'>): Jobs<ErasureHeader, ErasureEvent> {
-  return jobsOf<ErasureHeader, ErasureEvent>({
+export function erasureJobs({ settings, host }: Pick<Context, 'settings' | 'host'>): Jobs<ErasureHeader, ErasureEntry> {
+  return jobsOf<ErasureHeader, ErasureEntry>({
     folder: join(settings.stateFolder, 'erasures'),
     header: ErasureHeader,
     host,
     elsewhere: header => commandForOrigin(settings, header, resumeCommandOf(header)),
     hints: {
-      damaged: 'consentctl subject find shows what is left; consentctl subject erase erases it',
+      damaged: 'consentctl subject receipts shows who was erased; erase the others with consentctl subject erase',
       unwritable: 'set CONSENTCTL_STATE_DIR to a folder that can be written',
     },
   })
@@ -73,19 +73,121 @@ export function resumeCommandOf({ job }: Pick<ErasureHeader, 'job'>): string {
   return `consentctl subject resume ${job}`
 }
 
-/** Without a receipt, and not held by a process. */
-export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<ErasureHeader[]> {
-  const jobs = erasureJobs(ctx)
-  const headers: ErasureHeader[] = []
-  for (const job of await jobs.list()) {
-    const header = await jobs.readHeader(job).catch(() => null) // held by another process, or just finished
-    if (header?.profile === ctx.settings.profile.value) headers.push(header)
-  }
-  return headers
+export interface PlannedPerson {
+  readonly person: Person
+  readonly targets: readonly Target[]
 }
 
-export async function readState(held: RunningJob['held']): Promise<JobState> {
-  const state = newState(held.header)
-  for (const run of held.earlierRuns) for await (const event of run()) apply(state, event)
-  return state
+/** The whole plan is on disk before anything is deleted; a job that is killed before is discarded. */
+export async function createJob(
+  ctx: Context,
+  header: ErasureHeader,
+  planned: readonly PlannedPerson[],
+): Promise<ErasureJob> {
+  const held = await erasureJobs(ctx).create(header)
+  const reader = newReader(header)
+  try {
+    const append = async (entry: ErasureEntry) => {
+      reader.read(entry)
+      await held.append(entry)
+    }
+    for (const [index, { person, targets }] of planned.entries())
+      await Promise.all([append(['p', person]), ...targets.map(target => append(['e', index, ['t', target]]))])
+    await append(['P'])
+  } catch (error) {
+    await held.close(true)
+    throw error
+  }
+  return { ctx, held, ...reader }
+}
+
+function newReader({ started_at }: ErasureHeader) {
+  const people: PersonState[] = []
+  const done = new Set<PersonState>()
+  let isPlanned = false
+  const read = (entry: ErasureEntry) => {
+    const person = people[Number(entry[1])]
+    if (entry[0] === 'p') people.push(newState({ ...entry[1], started_at }))
+    else if (entry[0] === 'P') isPlanned = true
+    else if (person && entry[0] === 'e') apply(person, entry[2])
+    else if (person) done.add(person)
+  }
+  return { people, done, read, isPlanned: () => isPlanned }
+}
+
+/** @throws CliError not_begun (exit 7) if its plan is not complete; the job is then removed */
+export async function resumeJob(ctx: Context, job: string): Promise<ErasureJob> {
+  const held = await erasureJobs(ctx).resume(job)
+  const reader = newReader(held.header)
+  for (const run of held.earlierRuns) for await (const entry of run()) reader.read(entry)
+  if (reader.isPlanned()) return { ctx, held, ...reader }
+  await held.close(true)
+  throw new CliError('not_begun', exit.temporary, `the job ${job} was killed before anything was deleted`, {
+    hint: 'run consentctl subject erase again',
+  })
+}
+
+export function runOf({ ctx, held, people }: ErasureJob, state: PersonState): ErasureRun {
+  const index = people.indexOf(state)
+  return {
+    api: ctx.api,
+    state,
+    record: async event => {
+      await held.append(['e', index, event])
+      apply(state, event)
+    },
+  }
+}
+
+export async function recordDone({ held, people, done }: ErasureJob, state: PersonState): Promise<void> {
+  await held.append(['r', people.indexOf(state)])
+  done.add(state)
+}
+
+interface UnfinishedJob extends ErasureHeader {
+  readonly people: readonly Person[]
+}
+
+/** Not held by a process. */
+export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<UnfinishedJob[]> {
+  const jobs = erasureJobs(ctx)
+  const unfinished: UnfinishedJob[] = []
+  for (const job of await jobs.list()) {
+    const header = await jobs.readHeader(job).catch(() => null) // held by another process, or just finished
+    if (header?.profile !== ctx.settings.profile.value) continue
+    const people: Person[] = []
+    for (const run of await jobs.runs(job))
+      for await (const [kind, person] of run()) if (kind === 'p') people.push(person)
+    unfinished.push({ ...header, people })
+  }
+  return unfinished
+}
+
+/**
+ * A resumed job needs its account: another account's key sees all its records as gone. If the instance names no
+ * account, the key must see one of the records. @throws CliError other_account (exit 10)
+ */
+export async function requireSameAccount(
+  { ctx, held, people, done }: ErasureJob,
+  { account_id }: Identity,
+): Promise<void> {
+  const { header } = held
+  const isKnown = header.account_id !== null && account_id !== null
+  const state = people.find(each => !done.has(each) && each.targets.size > 0)
+  const isSame = isKnown ? header.account_id === account_id : !state || (await seesAny(ctx.api, state))
+  if (isSame) return
+  const why = isKnown
+    ? `the key is of the account ${account_id}, and the job of ${header.account_id}`
+    : 'the key sees none of the job’s records, live or deleted'
+  throw new CliError('other_account', exit.changed, `${why}: nothing was done`, {
+    hint: 'resume it with a key of the account that it was started with',
+  })
+}
+
+/** Live records first: that takes fewer requests. */
+async function seesAny(api: Context['api'], { order, targets }: PersonState): Promise<boolean> {
+  const { live } = await findHolding(api, order.subjects)
+  if (live.some(({ id }) => targets.has(id))) return true
+  for (const id of targets.keys()) if ((await findStates(api, [id])).get(id) !== 'unknown') return true
+  return false
 }

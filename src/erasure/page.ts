@@ -1,15 +1,16 @@
+import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
 import { markdownTable, markdownText } from '../output/markdown.ts'
 import { sha256 } from '../receipts/store.ts'
 import type { StoredReceipt } from './receipts.ts'
-import { describeOnPage, describeVerification, phrases, purgePhrases } from './sentences.ts'
+import { describeOnPage, describeVerification, type Told } from './sentences.ts'
 
 /** GitHub's Markdown; foreign text is escaped. */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
     `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
-    describeOnPage(receipt, { ...purgePhrases, ...phrases }),
+    describeReceipt(receipt),
     ...(receipt.purge ? ['## What was purged', markdownTable(['', ''], purgeRows(receipt.purge))] : []),
     '## What was asked',
     markdownTable(['', ''], requestRows(receipt)),
@@ -21,6 +22,19 @@ export function formatPage({ receipt, bytes }: StoredReceipt): string {
     formatProof(receipt, sha256(bytes)),
   ]
   return `${sections.join('\n\n')}\n`
+}
+
+/** With the sentence of a purge. The dashboard has no purge receipts. */
+export function describeReceipt(receipt: Told): string {
+  const { purge } = receipt
+  if (!purge) return describeOnPage(receipt)
+  const ids = deletedIds(receipt)
+  const certified = describePurge(ids, purge.certificates)
+  const said = certified
+    ? `P${certified.slice(1)}.`
+    : `Personal data of ${ids.length} ${ids.length === 1 ? 'record' : 'records'} was purged by ${purge.finished_at}, as stated by the signer: its certificates do not name each record.`
+  const repeats = `Apart from the purge, this page repeats receipt ${purge.receipt.number}, of the erasure, and is of its time.`
+  return [said, repeats, describeOnPage(receipt)].join(' ').trim()
 }
 
 function requestRows(receipt: ErasureReceipt): Cells[] {
@@ -46,7 +60,6 @@ function purgeRows({ who, host, finished_at, receipt }: NonNullable<ErasureRecei
 function workRows(receipt: ErasureReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
   const offset = receipt.clock_offset_seconds
-  const isPurge = receipt.purge !== undefined
   return [
     ['By', `${who} on ${host}, profile ${profile}`],
     ['Service', instance],
@@ -56,10 +69,8 @@ function workRows(receipt: ErasureReceipt): Cells[] {
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
-    ['Verified', `${verification.checked_at}: ${describeVerification({ ...verification, isPurge })}`],
-    ...(receipt.statement !== null && phrases.deleted.holds(receipt)
-      ? [['Statement', receipt.statement] as Cells]
-      : []),
+    ['Verified', `${verification.checked_at}: ${describeVerification(verification, receipt.purge !== undefined)}`],
+    ...(receipt.statement === null || receipt.purge ? [] : [['Statement', receipt.statement] as Cells]),
   ]
 }
 

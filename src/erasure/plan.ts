@@ -5,8 +5,8 @@ import { CliError, dataError, exit } from '../errors/errors.ts'
 import type { Operator } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
 import { describeDifferences, sortedJson } from './differences.ts'
+import type { SubjectRequest } from './job.ts'
 import { readOperand } from './receipts.ts'
-import type { SubjectRequest } from './request.ts'
 
 const PlannedRecord = z.strictObject({
   id: z.string(),

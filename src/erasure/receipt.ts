@@ -1,40 +1,36 @@
-import type { Client } from '../client/client.ts'
 import { dueAfter } from '../contract/deadline.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { signDocument } from '../evidence/signed.ts'
-import type { JobState } from './job.ts'
-import { countNearMatches } from './near.ts'
-import { appendReceipt, findReceiptOfJob, type StoredReceipt } from './receipts.ts'
-import { askForErasable, listHolding } from './records.ts'
-import type { ErasureRequest } from './request.ts'
-import { toOutcome } from './result.ts'
+import type { Signer } from '../receipts/signer.ts'
+import type { Verified } from './deletion.ts'
+import type { ErasureHeader, PersonState } from './job.ts'
+import { toOutcome } from './outcome.ts'
+import { appendReceipt, findReceiptsOfJob, type StoredReceipt } from './receipts.ts'
 
-type Verification = ErasureReceipt['verification']
-
-export interface Verified {
-  readonly verification: Verification
-  /** Null if not known. */
-  readonly near_matches: number | null
-}
-
-/** @throws CliError quota_exceeded (exit 6) if it needs lists */
-export async function verifyErased(api: Client, { subjects, deletes_by }: JobState['header']): Promise<Verified> {
-  const checked_at = new Date().toISOString()
-  const ask = deletes_by === 'subject' ? askForErasable : listHolding
-  const { live, deleted } = await ask(api, subjects)
-  const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
-  const verification = { checked_at, live: live.length, deleted, remaining }
-  return { verification, near_matches: await countNearMatches(api, subjects) }
+/**
+ * Returns the receipt that an earlier run of the job has made for the person, by ticket and records: each person of a
+ * job has others, and the signing key may have been replaced.
+ */
+export async function findMadeReceipt(
+  store: Signer['store'],
+  { job }: ErasureHeader,
+  { order, targets }: PersonState,
+): Promise<StoredReceipt | null> {
+  const ofJob = await findReceiptsOfJob(store, job)
+  const isOfPerson = ({ receipt: { ticket, records } }: StoredReceipt) =>
+    ticket === order.ticket && records.length === targets.size && records.every(({ id }) => targets.has(id))
+  return ofJob.find(isOfPerson) ?? null
 }
 
 /** Idempotent: returns an earlier run's receipt. */
 export async function makeReceipt(
-  { store, key, account_id, api_key_id }: Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>,
-  state: JobState,
+  { store, key, account_id, api_key_id }: Signer,
+  header: ErasureHeader,
+  state: PersonState,
   { verification, near_matches }: Verified,
 ): Promise<StoredReceipt> {
-  const { header } = state
-  const made = await findReceiptOfJob(store, header.job)
+  const { order } = state
+  const made = await findMadeReceipt(store, header, state)
   if (made) return made
   const finished_at = new Date().toISOString()
   const { result, statement, counts, sites, records, unverified } = toOutcome(state, verification)
@@ -49,24 +45,24 @@ export async function makeReceipt(
       profile: header.profile,
       who: header.who,
       host: header.host,
-      ticket: header.ticket,
-      reason: header.reason,
-      received_at: header.received_at,
-      due_at: header.due_at ?? (header.received_at === null ? null : dueAfter(header.received_at)),
+      ticket: order.ticket,
+      reason: order.reason,
+      received_at: order.received_at,
+      due_at: order.due_at ?? (order.received_at === null ? null : dueAfter(order.received_at)),
       started_at: header.started_at,
       finished_at,
       clock_offset_seconds: state.clockOffset,
-      subject_hmacs: header.subjects.map(subject => key.hmacOf(subject)),
-      subjects: header.shows_subject ? header.subjects : null,
+      subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
+      subjects: header.shows_subject ? [...order.subjects] : null,
       result,
       statement,
       counts,
       sites,
       records,
       unverified,
-      planned_by: header.planned_by,
-      plan_sha256: header.plan_sha256,
-      export_sha256: header.export_sha256,
+      planned_by: order.planned_by,
+      plan_sha256: order.plan_sha256,
+      export_sha256: order.export_sha256,
       answers_lost: state.lostAnswers,
       verification,
       certificates: state.certificates,

@@ -54,33 +54,31 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
     })
 }
 
-/** Of the erasure, not its purge. @throws CliError if none matches and one is unreadable */
-export async function findReceiptOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt | null> {
+/** Newest first. @throws CliError if none matches and one is unreadable */
+async function findMatching(
+  store: ReceiptStore,
+  isWanted: (receipt: ErasureReceipt) => boolean,
+): Promise<StoredReceipt[]> {
+  const all: StoredReceipt[] = []
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
     if (found instanceof CliError) unread ??= found
-    else if (found.receipt.job === job && !isOfPurge(found)) return found
+    else if (isWanted(found.receipt)) all.push(found)
   }
-  if (unread) throw unread
-  return null
+  if (unread && all.length === 0) throw unread
+  return all
 }
 
-function isOfPurge({ receipt }: StoredReceipt): boolean {
-  return receipt.purge !== undefined
+/** Of the erasures, not of their purges. Newest first. @throws CliError if none matches and one is unreadable */
+export function findReceiptsOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt[]> {
+  return findMatching(store, each => each.job === job && !each.purge)
 }
 
 const receiptNumber = /^[1-9]\d{0,14}$/
 
 /** Newest first. @throws CliError if none matches and one is unreadable */
-export async function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
-  const all: StoredReceipt[] = []
-  let unread: CliError | null = null
-  for await (const found of allReceipts(store)) {
-    if (found instanceof CliError) unread ??= found
-    else if (found.receipt.ticket === ticket) all.push(found)
-  }
-  if (unread && all.length === 0) throw unread
-  return all
+export function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
+  return findMatching(store, each => each.ticket === ticket)
 }
 
 /** `wanted`: number, job id, `last`, or a ticket (its newest). @throws CliError not_found (exit 3) */
@@ -88,8 +86,8 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
   if (isUuid(wanted)) {
-    const found = await findReceiptOfJob(store, wanted.toLowerCase())
-    if (found) return found
+    const [newest] = await findReceiptsOfJob(store, wanted.toLowerCase())
+    if (newest) return newest
     throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
   }
   if (wanted !== 'last' && !receiptNumber.test(wanted)) {

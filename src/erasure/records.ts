@@ -60,14 +60,14 @@ export function toTargets(subjects: readonly string[], records: readonly Consent
 }
 
 export function showsDeleted(
-  api: Client,
+  api: Pick<Client, 'supports'>,
   endpoint: typeof consents.get | typeof consents.list = consents.list,
 ): Promise<boolean> {
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
 /** In one call, without quota. */
-export function erasesSubjects(api: Client): Promise<boolean> {
+export function erasesSubjects(api: Pick<Client, 'supports'>): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }
 
@@ -117,8 +117,12 @@ export async function findSubjectHmac(
   return (await api.call(subjectEndpoints.erase, { body })).subject_hmac
 }
 
-/** @throws CliError quota_exceeded (exit 6) */
-export async function listHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
+/** Without quota where the service can preview its own erasure. @throws CliError quota_exceeded (exit 6) otherwise */
+export async function findHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
+  return (await erasesSubjects(api)) ? await askForErasable(api, subjects) : await listHolding(api, subjects)
+}
+
+async function listHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
   const isShown = await showsDeleted(api)
   const live: Target[] = []
   let deleted = 0

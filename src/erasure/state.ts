@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import type { ErasedRecord } from '../contract/documents/erasure-receipt.ts'
 import type { Target } from './records.ts'
 
-export interface ServiceAnswer {
+export interface CallAnswer {
   readonly certificate: string | null
   /** An earlier attempt may have been carried out. */
   readonly isLost: boolean
@@ -16,32 +16,27 @@ export interface ServiceAnswer {
 }
 
 /**
- * Write-ahead entries. p: planned record. P: plan complete, deleting may begin. s: records about to be deleted. d: one
- * record's outcome. a: response for several. f: their deletion failed with this code. c: seconds that the local clock
- * is ahead.
+ * Write-ahead entries. t: target. s: records about to be deleted; `isCertified` by a call that has a certificate. a: its
+ * answer. f: it failed. c: seconds that the local clock is ahead.
  */
 export type ErasureEvent =
-  | readonly ['p', target: Target]
-  | readonly ['P']
-  | readonly ['s', ids: readonly string[]]
-  | readonly ['d', record: ErasedRecord]
-  | readonly ['a', answer: ServiceAnswer]
-  | readonly ['f', ids: readonly string[], code: string, maybeDone: boolean]
+  | readonly ['t', target: Target]
+  | readonly ['s', ids: readonly string[], isCertified: boolean]
+  | readonly ['a', answer: CallAnswer, isCertified: boolean]
+  | readonly ['f', ids: readonly string[], maybeDone: boolean, isCertified: boolean]
   | readonly ['c', seconds: number]
 
 export interface ErasureOrder {
+  /** Without duplicates. */
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null
   readonly started_at: string
-  /** `subject`: erased by the service; `record`: one by one. */
-  readonly deletes_by: 'subject' | 'record'
 }
 
 export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
-  readonly header: Order
+  readonly order: Order
   readonly targets: Map<string, Target>
-  isPlanned: boolean
   /** Deletion may have been sent; no outcome yet. */
   readonly sent: Set<string>
   /** Possibly deleted: the deletion failed or had no response. */
@@ -57,18 +52,16 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
 }
 
 export interface ErasureRun {
-  readonly api: Pick<Client, 'call' | 'supports'>
+  readonly api: Pick<Client, 'call' | 'supports' | 'consents'>
   readonly state: ErasureState
   /** On disk first, then applied. */
   readonly record: (event: ErasureEvent) => Promise<void>
-  readonly codeOf: (error: unknown) => string
 }
 
-export function newState<Order extends ErasureOrder>(header: Order): ErasureState<Order> {
+export function newState<Order extends ErasureOrder>(order: Order): ErasureState<Order> {
   return {
-    header,
+    order,
     targets: new Map(),
-    isPlanned: false,
     sent: new Set(),
     lost: new Set(),
     done: new Map(),
@@ -81,37 +74,28 @@ export function newState<Order extends ErasureOrder>(header: Order): ErasureStat
 }
 
 export function apply(state: ErasureState, event: ErasureEvent): void {
-  const isBySubject = state.header.deletes_by === 'subject'
   switch (event[0]) {
-    case 'p':
+    case 't':
       state.targets.set(event[1].id, event[1])
       break
-    case 'P':
-      state.isPlanned = true
-      break
     case 's':
-      for (const id of event[1]) {
-        if (state.sent.has(id)) state.lost.add(id) // killed before the outcome
-        state.sent.add(id)
-      }
-      if (isBySubject) state.lostAnswers += 1
-      break
-    case 'd':
-      state.done.set(event[1].id, event[1])
+      for (const id of event[1]) addSent(state, id)
+      if (event[2]) state.lostAnswers += 1
       break
     case 'a':
       applyAnswer(state, event[1])
+      if (event[2] && !event[1].isLost) state.lostAnswers -= 1
       break
     case 'f':
-      for (const id of event[1]) forgetSent(state, id, event[3])
-      if (isBySubject && !event[3]) state.lostAnswers -= 1
+      for (const id of event[1]) forgetSent(state, id, event[2])
+      if (event[3] && !event[2]) state.lostAnswers -= 1
       break
     case 'c':
       state.clockOffset = event[1]
   }
 }
 
-function applyAnswer(state: ErasureState, answer: ServiceAnswer): void {
+function applyAnswer(state: ErasureState, answer: CallAnswer): void {
   const { certificate, isLost, isComplete, records, untold, unverified } = answer
   for (const record of records) {
     state.done.set(record.id, record)
@@ -126,7 +110,11 @@ function applyAnswer(state: ErasureState, answer: ServiceAnswer): void {
   }
   for (const id of unverified) state.unverified.add(id)
   if (certificate !== null) state.certificates.push(certificate)
-  if (!isLost) state.lostAnswers -= 1
+}
+
+function addSent({ sent, lost }: ErasureState, id: string): void {
+  if (sent.has(id)) lost.add(id) // killed before the outcome
+  sent.add(id)
 }
 
 function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean): void {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import { hasOwnStatus } from '../contract/documents/consent-receipt.ts'
-import { deletedIds, describeDeletion } from '../contract/documents/deletion-statement.ts'
+import { deletedIds, describeDeletion, erasureResult } from '../contract/documents/deletion-statement.ts'
 import type { ErasureCertificate } from '../contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
@@ -54,6 +54,7 @@ function findInErasureReceipt(receipt: ErasureReceipt): string | null {
   })
   const isOnce = new Set(records.map(({ id }) => id)).size === records.length
   if (!isSum || !isOnce || !areOnce(sites)) return 'itself on its counts'
+  if (!fitsVerification(receipt)) return 'itself on what remained'
   const deleted = new Set(deletedIds(receipt))
   if (!unverified.every(id => deleted.has(id))) return 'itself on what did not verify'
   const isOfNone = deleted.size === new Set(unverified).size
@@ -61,6 +62,15 @@ function findInErasureReceipt(receipt: ErasureReceipt): string | null {
   if (!fitsCertificates(receipt, deleted)) return 'its certificates'
   if (receipt.purge && receipt.purge.receipt.number >= receipt.number) return 'itself on the receipt that it repeats'
   return findInChain(receipt)
+}
+
+/** The result and the records must be what was found live and deleted. */
+function fitsVerification({ result, records, verification }: ErasureReceipt): boolean {
+  const { live, deleted, remaining } = verification
+  const listed = new Set(remaining.map(({ id }) => id))
+  if (live !== remaining.length || listed.size !== live) return false
+  if (!records.every(record => (record.result === 'remaining') === listed.has(record.id))) return false
+  return result === erasureResult({ found: records.length, live, deleted })
 }
 
 const Certificate = z.object({ account_id: z.string(), unverified: z.array(z.string()).default([]) })

@@ -71,13 +71,12 @@ const namesIn = (...path: string[]) => {
   }
 }
 const receipts = () => namesIn('receipts', 'default').filter(name => name.endsWith('.json'))
-const kinds = ['erasures', 'erasure-batches']
-const jobs = () => kinds.flatMap(kind => namesIn(kind).filter(name => name.endsWith('.job')))
+const jobs = () => namesIn('erasures').filter(name => name.endsWith('.job'))
 
 /** Returns a text that changes when a run writes a job or a receipt. */
 function progress(): string {
-  const sizes = kinds.flatMap(kind =>
-    namesIn(kind).map(name => `${name} ${statSync(stateOf(kind, name), { throwIfNoEntry: false })?.size}`),
+  const sizes = namesIn('erasures').map(
+    name => `${name} ${statSync(stateOf('erasures', name), { throwIfNoEntry: false })?.size}`,
   )
   return [...sizes, ...receipts()].join()
 }

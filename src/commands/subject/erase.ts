@@ -2,14 +2,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
-import {
-  addConfirmFlags,
-  confirmOptionsFromZero,
-  mustPrompt,
-  promptToConfirm,
-  requireConfirmedCount,
-} from '../../cli/confirm.ts'
-import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
+import { addConfirmFlags, confirmOptionsFromZero, mustPrompt } from '../../cli/confirm.ts'
+import { formatCount, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import {
   addAlsoFlag,
@@ -19,39 +13,22 @@ import {
   readsStdin,
   requestOption,
   Subject,
-  tellSites,
 } from '../../cli/subjects.ts'
-import { receivedDay } from '../../cli/time.ts'
+import { receivedDay, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
-import { markErased } from '../../erasure/by-subject.ts'
-import { abandonExport, type ExportFiles, openExport, writeExport } from '../../erasure/export.ts'
-import { type ErasureHeader, erasureJobs, recordPlan, unfinishedJobs } from '../../erasure/job.ts'
-import { makePlan, type PlanFile, readPlan, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
-import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
-import { askForErasable, countBySite, liveRecords, type Target, toTargets } from '../../erasure/records.ts'
-import { type ErasureRequest, openRequest, type SubjectRequest } from '../../erasure/request.ts'
-import { newState } from '../../erasure/state.ts'
-import { usageError } from '../../errors/errors.ts'
+import { abandonExport, openExport } from '../../erasure/export.ts'
+import { type SubjectRequest, unfinishedJobs } from '../../erasure/job.ts'
+import { makePlan, readPlan } from '../../erasure/plan.ts'
+import { liveRecords, toTargets } from '../../erasure/records.ts'
+import { exit, usageError } from '../../errors/errors.ts'
 import { openOutFile } from '../../io/new-file.ts'
-import { declinedError, prompt } from '../../io/prompt.ts'
-import { requireAppendable } from '../../receipts/chain.ts'
-import { findOperator, identify } from '../../receipts/signer.ts'
+import { findOperator } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
-import { consentView } from '../../views/consent.ts'
-import { type ErasureRow, erasureView, personView } from '../../views/subject.ts'
-import {
-  type Found,
-  findRecords,
-  type Order,
-  requireEraseScope,
-  toHeader,
-  toPlanner,
-  toSubjectRequest,
-  warnOfNear,
-} from './found.ts'
-import { rejectOnlyNear, tellLeftOut } from './near.ts'
-import { explainQuota, runJob, tellReceipt } from './run.ts'
+import { erasureView, personView } from '../../views/subject.ts'
+import { requireSameInstance } from './instance.ts'
+import { explainQuota } from './run.ts'
+import { rehearse, startErasure, toSubjectRequest, warnOfNear } from './start.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
@@ -94,19 +71,10 @@ export function erase(command: Command, ctx: Context): void {
       action(
         ctx,
         Options,
-        ({ file, repeatSince }) => ((file ?? repeatSince) === undefined ? erasureView : personView),
-        run,
+        options => (isOfOne(options) ? erasureView : personView),
+        (_, options) => run(ctx, options),
       ),
     )
-
-  async function run(_: Context, options: Options): Promise<Output<unknown>> {
-    const { file, repeatSince } = options
-    if ((file ?? repeatSince) === undefined) return await runErase(ctx, options)
-    requireSeveral(options)
-    const { eraseFile, repeatErasures } = await import('./batch.ts')
-    if (file !== undefined) return await eraseFile(ctx, file, options)
-    return await repeatErasures(ctx, repeatSince as string, options)
-  }
 }
 
 const help = `
@@ -145,45 +113,87 @@ Examples:
   $ consentctl subject erase maria@example.com --ticket DSR-7 --plan-out plan.json
   $ consentctl subject erase --apply plan.json --confirm 3`
 
-async function runErase(ctx: Context, options: Options): Promise<Output<unknown>> {
+const isOfOne = ({ file, repeatSince }: Options) => (file ?? repeatSince) === undefined
+
+const common = ['yes', 'confirm', 'dryRun', 'showSubject'] as const
+
+/** The options of each way to name the people. */
+const entrances = {
+  operands: [
+    ...common,
+    'operands',
+    'also',
+    'request',
+    'ticket',
+    'received',
+    'reason',
+    'onePerson',
+    'exportFirst',
+    'planOut',
+  ],
+  apply: [...common, 'apply', 'exportFirst'],
+  file: [...common, 'file', 'reason'],
+  repeatSince: [...common, 'repeatSince', 'reason'],
+} as const satisfies Readonly<Record<string, readonly (keyof Options)[]>>
+
+/** @throws CliError (usage) for an option of another entrance */
+function requireOneEntrance(options: Options): void {
+  const { apply, file, repeatSince, planOut, dryRun } = options
+  const entrance = file ? 'file' : repeatSince ? 'repeatSince' : apply ? 'apply' : 'operands'
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && String(value) !== '')
+  const stray = given.find(([name]) => !(entrances[entrance] as readonly string[]).includes(name))
+  if (stray) throw usageError(`${toFlag(stray[0])} cannot be used with ${toFlag(entrance)}`)
+  if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which never deletes')
+}
+
+function toFlag(name: string): string {
+  return name === 'operands' ? 'an identifier' : `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+}
+
+async function run(ctx: Context, options: Options): Promise<Output<unknown>> {
+  const { file, apply, repeatSince, planOut, exportFirst, operands, also } = options
+  requireOneEntrance(options)
   requireDistinctFiles(ctx, options)
-  const given = options.apply === undefined ? null : await readPlan(requireLoneApply(options, options.apply))
-  const asked = given?.plan ?? (await readRequest(ctx, options))
-  const isRehearsal = options.dryRun !== undefined || options.planOut !== undefined
-  const stdinInUse = readsStdin(options.operands, options.also)
+  const isRehearsal = options.dryRun !== undefined || planOut !== undefined
+  const stdinInUse = file === '-' || readsStdin(operands, also)
   const asks = !isRehearsal && mustPrompt(ctx, options, { action: 'erase', stdinInUse })
+  if (file !== undefined) return await eraseFile(ctx, file, { ...options, asks })
+  if (repeatSince !== undefined) return await repeatErasures(ctx, repeatSince, { ...options, asks })
+  const given = apply === undefined ? null : await readPlan(apply)
+  const asked = given?.plan ?? (await readRequest(ctx, options))
   await warnOfUnfinished(ctx, asked.subjects)
-  if (given) requireSameInstance(ctx, given)
-  if (options.planOut) return await writePlan(ctx, asked, options.planOut)
-  const files = options.exportFirst ? await openExport(options.exportFirst, '--export-first') : null
-  const order = { asked, given, files }
+  if (given) requireSameInstance(ctx, given.plan.instance, 'plan')
+  if (planOut !== undefined) return await writePlan(ctx, asked, planOut)
+  const files = exportFirst === undefined ? null : await openExport(exportFirst, '--export-first')
   try {
-    if (isRehearsal) return await rehearse(ctx, await findRecords(ctx, order))
-    return await eraseReviewed(ctx, options, order, asks)
+    return await startErasure(ctx, { people: [asked], source: null, given, files }, { ...options, asks })
   } finally {
     if (files) await abandonExport(files)
   }
 }
 
-async function eraseReviewed(ctx: Context, options: Options, order: Order, asks: boolean): Promise<Output<unknown>> {
-  const { asked, given, files } = order
-  const key = await identify(ctx.api)
-  const request = await openRequest(ctx, asked, options, key)
-  const found = await findRecords(ctx, order)
-  await requireEraseScope(ctx, key, [found])
-  requireConfirmedCount(options, found.targets.length, 'record', 'erased')
-  const isNothing = found.targets.length === 0
-  if (isNothing && !asks && options.confirm === undefined) rejectOnlyNear(ctx, { ...asked, isLine: false }, found.near)
-  if (!isNothing && !asks) await tellLeftOut(ctx, found.near, 'erased')
-  await review(ctx, asked.subjects, found, asks)
-  const export_sha256 = files && (await exportFirst(ctx, request, files, found))
-  const plan = found.records && (given ?? makePlan(asked, request, found.records))
-  const header = toHeader(request, found, {
-    planned_by: given && toPlanner(given),
-    plan_sha256: plan?.sha256 ?? null,
-    export_sha256,
-  })
-  return await startJob(ctx, request, header, found)
+type Asking = Options & { readonly asks: boolean }
+
+async function eraseFile(ctx: Context, file: string, options: Asking): Promise<Output<unknown>> {
+  const { readPeople } = await import('./people.ts')
+  const people = await readPeople(ctx, file, options.reason ?? null)
+  return await startErasure(ctx, { people, source: file, given: null, files: null }, options)
+}
+
+/** Only those whose records are live again. */
+async function repeatErasures(ctx: Context, time: string, options: Asking): Promise<Output<unknown>> {
+  const { findRepeated } = await import('./repeat.ts')
+  const since = new Date(startInstant(time, new Date())).toISOString()
+  const { people, isPartial } = await findRepeated(ctx, since, options.reason ?? null)
+  const source = `the receipts since ${since}`
+  if (people.length === 0)
+    await ctx.say(`no record of a receipt since ${since} is live${isPartial ? ', but for those left out' : ''}`)
+  const output =
+    people.length === 0
+      ? (many(personView, pagesOf([])) as Output<unknown>)
+      : await startErasure(ctx, { people, source, given: null, files: null }, options)
+  const code = () => output.exit?.() ?? exit.done
+  return { ...output, exit: () => (isPartial && code() === exit.done ? exit.partial : code()) }
 }
 
 /** A duplicate name would only fail after the erasure. */
@@ -194,51 +204,8 @@ function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Op
   throw usageError('two output files have the same name', 'choose another one for --out')
 }
 
-/** @throws CliError (usage) for a flag that the plan sets */
-function requireLoneApply(options: Options, apply: string): string {
-  const { operands, also, request, ticket, reason, received, planOut } = options
-  requireNoDryRunPlan(options)
-  const others = {
-    id: operands[0],
-    '--also': also,
-    '--request': request,
-    '--ticket': ticket,
-    '--reason': reason,
-    '--received': received,
-    '--plan-out': planOut,
-  }
-  for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw usageError(`${name} cannot be used with --apply: the plan sets it`)
-  return apply
-}
-
-/** @throws CliError (usage) for flags about one person */
-function requireSeveral(options: Options): void {
-  const { operands, also, request, ticket, received, exportFirst, planOut, apply, onePerson, file } = options
-  const source = file === undefined ? '--repeat-since' : '--file'
-  const others = {
-    id: operands[0],
-    '--also': also,
-    '--request': request,
-    '--ticket': ticket,
-    '--received': received,
-    '--export-first': exportFirst,
-    '--plan-out': planOut,
-    '--apply': apply,
-    '--one-person': onePerson,
-    '--repeat-since': file && options.repeatSince,
-  }
-  for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw usageError(`${name} cannot be used with ${source}, which covers several people`)
-}
-
-function requireNoDryRunPlan({ planOut, dryRun }: Options): void {
-  if (planOut && dryRun) throw usageError('--dry-run cannot be used with --plan-out, which never deletes')
-}
-
 async function readRequest(ctx: Context, options: Options): Promise<SubjectRequest> {
   const { operands, also, ticket, reason = null, received, dryRun } = options
-  requireNoDryRunPlan(options)
   if (options.request === undefined && operands.length > 0 && ticket === undefined && !dryRun)
     throw usageError('--ticket is missing', 'name the request that this answers: the receipt contains it')
   if (options.request !== undefined && (ticket ?? received) !== undefined)
@@ -262,29 +229,12 @@ async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options
 
 /** With two jobs, each would prove only a part. */
 async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
-  for (const { job, ticket, subjects: others } of await unfinishedJobs(ctx)) {
-    if (!others.some(each => subjects.includes(each))) continue
+  for (const { job, people } of await unfinishedJobs(ctx)) {
+    const same = people.find(person => person.subjects.some(each => subjects.includes(each)))
+    if (!same) continue
     const command = subjectCommand(ctx, 'resume', job)
-    await ctx.warn(`an erasure of this person (${ticket}) is not finished: ${command}`)
+    await ctx.warn(`an erasure of this person (${same.ticket}) is not finished: ${command}`)
   }
-}
-
-function requireSameInstance({ settings }: Context, { plan }: PlanFile): void {
-  const here = requireBaseUrl(settings)
-  if (here === plan.instance) return
-  throw usageError(`the plan is for ${plan.instance}, not for ${here}`, `--base-url ${plan.instance}`)
-}
-
-const planned = { result: 'planned', deleted_at: null, request_id: null } as const
-
-function toRows(targets: readonly Target[]): ErasureRow[] {
-  return targets.map(({ id, site_id }) => ({ id, site_id, ...planned }))
-}
-
-async function rehearse(ctx: Context, { targets }: Pick<Found, 'targets'>): Promise<Output<unknown>> {
-  await tellSites(ctx, countBySite(targets), instanceLabel(ctx))
-  await ctx.say('nothing was deleted')
-  return many(erasureView, pagesOf(toRows(targets))) as Output<unknown>
 }
 
 async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Promise<Output<unknown>> {
@@ -295,77 +245,11 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
     await warnOfNear(ctx, { ...asked, isLine: false })
     await file.write(makePlan(asked, by, records).text)
     await file.commit()
-    const output = await rehearse(ctx, { targets: toTargets(asked.subjects, records) })
+    const output = await rehearse(ctx, { source: null }, [{ asked, targets: toTargets(asked.subjects, records) }])
     const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(records.length))
     await ctx.say(`wrote ${path}; to carry it out: ${command}`)
     return output
   } finally {
     await file.abandon(false)
   }
-}
-
-/** @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt */
-async function review(
-  ctx: Context,
-  subjects: readonly string[],
-  { records, targets }: Found,
-  asks: boolean,
-): Promise<void> {
-  const where = instanceLabel(ctx)
-  const sites = countBySite(targets)
-  if (targets.length === 0) return await confirmNothing(ctx, asks)
-  if (!asks) return await tellSites(ctx, sites, where)
-  const counts = new Map([...sites].map(([site, count]) => [site ?? '(none)', count]))
-  const question = { action: 'erase', noun: 'record', where, counts }
-  if (records === null) {
-    await promptToConfirm(ctx, erasureView, toRows(targets), question)
-    requireAsPlanned(targets, (await askForErasable(ctx.api, subjects)).live)
-  } else {
-    await promptToConfirm(ctx, consentView, records, question)
-    requireAsPlanned(records.map(toPlanned), (await liveRecords(ctx.api, subjects)).map(toPlanned))
-  }
-}
-
-/** A mistyped identifier matches nothing either, and a receipt is permanent. */
-async function confirmNothing(ctx: Context, asks: boolean): Promise<void> {
-  await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
-  if (!asks) return
-  const answer = await prompt(ctx.io, 'Make a receipt that nothing is held? [y/N] ', ctx.interruption)
-  if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
-}
-
-async function exportFirst(
-  { api, say }: Context,
-  request: ErasureRequest,
-  files: ExportFiles,
-  { records }: Found,
-): Promise<string> {
-  const { sha256 } = await writeExport(api, request, files, pagesOf(records ?? []))
-  await say(`wrote ${files.path} and ${files.path}.manifest.json`)
-  return sha256
-}
-
-/** The plan is on disk before anything is deleted. */
-async function startJob(
-  ctx: Context,
-  request: ErasureRequest,
-  header: ErasureHeader,
-  { targets }: Found,
-): Promise<Output<unknown>> {
-  const state = newState(header)
-  await requireAppendable(request.store)
-  if (targets.length === 0 && header.request_id === null) {
-    await markErased(ctx.api, state)
-    const verified = await verifyErased(ctx.api, header)
-    const code = await tellReceipt(ctx, await makeReceipt(request, state, verified))
-    return many(erasureView, pagesOf([]), { exit: () => code }) as Output<unknown>
-  }
-  const job = { ctx, state, held: await erasureJobs(ctx).create(header) }
-  try {
-    await recordPlan(job, targets)
-  } catch (error) {
-    await job.held.close(true)
-    throw error
-  }
-  return runJob(job, request)
 }

@@ -2,12 +2,12 @@ import { readPerson, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
-import type { SubjectRequest } from '../../erasure/request.ts'
-import { CliError, dataError } from '../../errors/errors.ts'
+import type { SubjectRequest } from '../../erasure/job.ts'
+import { CliError, dataError, exit } from '../../errors/errors.ts'
 import { openTable, type Table } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
-import { toSubjectRequest } from './found.ts'
+import { toSubjectRequest } from './start.ts'
 
 const Ticket = text(1, 100)
 const Reason = text(1, 500)
@@ -52,7 +52,7 @@ export async function readPeople(ctx: Context, file: string, reason: string | nu
 }
 
 async function openHeader(line: Line): Promise<Table> {
-  const table = await openTable(line, undefined, name => fieldOf(name) !== null)
+  const table = await openTable(line, undefined, name => fieldOf(name) !== null).catch(rejectLine(line.number))
   const unknown = table.header.find(name => fieldOf(name) === null)
   if (unknown !== undefined) throw dataError(`line ${line.number}: unknown column "${unknown}"`, `use ${columnNames}`)
   const fields = table.header.map(fieldOf)
@@ -112,17 +112,37 @@ function requireDistinctPeople(people: readonly SubjectRequest[]): void {
 async function toRequest(ctx: Context, row: Row, common: string | null): Promise<SubjectRequest> {
   const { number, ticket, received, identifiers } = row
   const reason = row.reason === '' ? common : row.reason
-  try {
-    if (identifiers.length > 0) {
-      const received_at = received === '' ? null : receivedDay(received)
-      return { subjects: [...new Set(identifiers)], ticket, reason, received_at }
-    }
-    const { subjects, request } = await readPerson(ctx, [], { request: ticket })
-    if (request) return toSubjectRequest(request, subjects, reason)
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    const { code, exit, message, hint } = error
-    throw new CliError(code, exit, `line ${number}: ${message}`, { hint, cause: error })
+  if (identifiers.length > 0) {
+    const received_at = received === '' ? null : await readDay(received).catch(rejectLine(number))
+    return { subjects: [...new Set(identifiers)], ticket, reason, received_at }
   }
-  throw dataError(`line ${number} has no identifier and no register request`)
+  return await readRegistered(ctx, ticket, reason).catch(rejectLine(number))
+}
+
+async function readDay(text: string): Promise<string> {
+  return receivedDay(text)
+}
+
+async function readRegistered(ctx: Context, ticket: string, reason: string | null): Promise<SubjectRequest> {
+  const { subjects, request } = await readPerson(ctx, [], { request: ticket })
+  if (request) return toSubjectRequest(request, subjects, reason)
+  throw dataError('no identifier and no register request')
+}
+
+/** A mistake in the file is invalid data, not a wrong command. */
+function rejectLine(number: number): (error: unknown) => never {
+  return error => {
+    if (!(error instanceof CliError)) throw error
+    const { code, message, hint } = error
+    const isUsage = code === 'usage'
+    throw new CliError(
+      isUsage ? 'invalid_data' : code,
+      isUsage ? exit.rejected : error.exit,
+      `line ${number}: ${message}`,
+      {
+        hint,
+        cause: error,
+      },
+    )
+  }
 }

@@ -16,13 +16,12 @@ import { findPurged } from '../../erasure/purge.ts'
 import { orderPurge, previewPurge } from '../../erasure/purge-calls.ts'
 import { findPurgeReceipt, makePurgeReceipt } from '../../erasure/purge-receipt.ts'
 import { findReceiptOrFile, type StoredReceipt } from '../../erasure/receipts.ts'
-import { purgeSentences } from '../../erasure/sentences.ts'
+import { describePurged } from '../../erasure/sentences.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
-import { choose } from '../../receipts/sentence.ts'
 import { openSigner } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { type PurgeRow, purgeView } from '../../views/subject.ts'
-import { publishedKeys, requireSameInstance } from './receipt-instance.ts'
+import { publishedKeys, requireSameInstance } from './instance.ts'
 
 const Options = z.strictObject({
   ...confirmOptionsFromZero,
@@ -57,7 +56,7 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
   const asks = !dryRun && mustPrompt(ctx, confirmation, { action: 'purge' })
   const stored = await findReceiptOrFile(locateReceipts(ctx), wanted)
   const { receipt } = stored
-  requireSameInstance(ctx, receipt)
+  requireSameInstance(ctx, receipt.instance, 'receipt')
   const signer = await openSigner(ctx)
   requireSameAccount(receipt.account_id, signer.account_id)
   if (receipt.key_id !== signer.key.id)
@@ -108,10 +107,10 @@ async function purgeAll(
   if (isWhole) {
     const made =
       (await findPurgeReceipt(signer.store, stored)) ?? (await makePurgeReceipt(signer, stored, certificates))
-    await ctx.say(purgeSentences[choose(purgeSentences, seen)].text(seen))
+    await ctx.say(describePurged(seen).text)
     await ctx.say(`receipt ${made.receipt.number}: ${made.path}`)
   } else if (ids.length === 0) await ctx.say('the receipt has no record that was deleted: nothing was purged')
-  else await ctx.warn(`${purgeSentences[choose(purgeSentences, seen)].text(seen)}; no receipt was made`)
+  else await ctx.warn(`${describePurged(seen).text}; no receipt was made`)
   const code = isWhole || ids.length === 0 ? exit.done : exit.partial
   return many(purgeView, pagesOf(rows), { mutates: true, exit: () => code }) as Output<unknown>
 }

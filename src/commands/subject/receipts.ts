@@ -6,7 +6,6 @@ import { countedList, type Output, rejectOutputFlags } from '../../cli/output.ts
 import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
-import { unfinishedBatches } from '../../erasure/batch.ts'
 import { unfinishedJobs } from '../../erasure/job.ts'
 import { formatPage } from '../../erasure/page.ts'
 import { allReceipts, findReceipt, findReceiptsOfTicket, type StoredReceipt } from '../../erasure/receipts.ts'
@@ -17,6 +16,7 @@ import { withoutEntities } from '../../output/markdown.ts'
 import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { type ReceiptRow, receiptView } from '../../views/subject.ts'
+import { formatPeople } from './run.ts'
 
 const Options = z.strictObject({
   operands: z.array(nonEmpty).max(1).default([]),
@@ -129,12 +129,13 @@ function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: 
 }
 
 async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promise<void> {
-  for (const { job, ticket } of await unfinishedJobs(ctx)) {
+  for (const { job, source, people } of await unfinishedJobs(ctx)) {
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
-    await ctx.warn(`${ticket} is not finished and ${missing}: ${subjectCommand(ctx, 'resume', job)}`)
+    const what = source === null ? people[0]?.ticket : `the erasure of ${source} (${formatPeople(people.length)})`
+    await ctx.warn(
+      `${what} is not finished${source === null ? ` and ${missing}` : ''}: ${subjectCommand(ctx, 'resume', job)}`,
+    )
   }
-  for (const { job, file, people } of await unfinishedBatches(ctx))
-    await ctx.warn(`the erasure of ${file} (${people} people) is not finished: ${subjectCommand(ctx, 'resume', job)}`)
 }
 
 function describeUnchecked(unchecked: number, unknown: number, keyFile: string): string {

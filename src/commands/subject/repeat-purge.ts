@@ -2,8 +2,8 @@ import { subjectCommand } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { deletedIds } from '../../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { SubjectRequest } from '../../erasure/job.ts'
 import { previewPurge } from '../../erasure/purge-calls.ts'
-import type { SubjectRequest } from '../../erasure/request.ts'
 import { explain } from '../../errors/explain.ts'
 
 /** Purges that a restored backup may have undone; receipts are added newest first. */

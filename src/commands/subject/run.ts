@@ -1,20 +1,20 @@
 import { endsAll, isInterrupted, overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
 import { many, type Output } from '../../cli/output.ts'
+import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
-import { type Deletion, markErased } from '../../erasure/by-subject.ts'
-import { deleteRest } from '../../erasure/deletion.ts'
-import type { RunningJob } from '../../erasure/job.ts'
-import { makeReceipt, verifyErased } from '../../erasure/receipt.ts'
+import { type Deletion, deleteRest, markErased, verifyErased } from '../../erasure/deletion.ts'
+import { type ErasureJob, type PersonState, recordDone, runOf } from '../../erasure/job.ts'
+import { findMadeReceipt, makeReceipt } from '../../erasure/receipt.ts'
 import type { StoredReceipt } from '../../erasure/receipts.ts'
-import type { ErasureRequest } from '../../erasure/request.ts'
 import { describeOnTerminal } from '../../erasure/sentences.ts'
 import { mayBeDeleted, restOf } from '../../erasure/state.ts'
 import { CliError, type Exit, exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
-import { type ErasureRow, erasureView } from '../../views/subject.ts'
-import { registerReceipt, tellRegistration } from './registration.ts'
+import type { Signer } from '../../receipts/signer.ts'
+import { type ReceiptStore, sha256 } from '../../receipts/store.ts'
+import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
 
 interface Progress {
   readonly failures: Exit[]
@@ -22,62 +22,130 @@ interface Progress {
   fatal: unknown
   exit: Exit
   stored: StoredReceipt | null
-  /** The register needs no more changes. */
-  isRegistered: boolean
 }
 
-type Signing = Pick<ErasureRequest, 'store' | 'key' | 'account_id' | 'api_key_id'>
+/** `signer`: null if all receipts are made, and only the register is left to change. */
+export interface Signing {
+  readonly store: ReceiptStore
+  readonly signer: Signer | null
+}
 
 const rowsPerPage = 100
 
 /**
- * Yields a row for each record, those of earlier runs first. The job file stays until the receipt is on disk and in the
- * register.
+ * Yields a row for each record of one person, those of earlier runs first, or for each of several people. The job file
+ * stays until all receipts are on disk and in the register.
  */
-export function runJob(job: RunningJob, signing: Signing): Output<unknown> {
-  const { pages, outcome } = beginRun(job, signing)
-  return many(erasureView, pages, { mutates: true, exit: () => outcome.exit }) as Output<unknown>
+export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
+  const { ctx, held, people, done } = job
+  const codes: Exit[] = []
+  const isOne = isOfOne(job)
+  async function* pages(): AsyncGenerator<readonly (ErasureRow | PersonRow)[]> {
+    try {
+      for (const state of people.filter(each => !done.has(each))) {
+        const progress: Progress = { failures: [], fatal: null, exit: exit.done, stored: null }
+        const rows = erasePerson(job, state, signing, progress)
+        if (isOne) yield* rows
+        else {
+          for await (const _ of rows);
+          yield [toPersonRow(job, state, progress)]
+        }
+        codes.push(progress.exit)
+        if (endsRun(progress.exit)) break
+      }
+    } finally {
+      await held.close(done.size === people.length)
+    }
+    const left = people.length - done.size
+    if (!isOne && left > 0)
+      await ctx.warn(`${left} of ${formatPeople(people.length)} not finished; to resume: ${resumeCommand(job)}`)
+  }
+  const code = () =>
+    overallExit(
+      done.size,
+      codes.filter(each => each !== exit.done),
+    )
+  return many<unknown>(isOne ? erasureView : personView, pages(), { mutates: true, exit: code }) as Output<unknown>
 }
 
-/** `outcome` is valid once all pages are read. */
-export function beginRun(job: RunningJob, signing: Signing) {
-  const outcome: Progress = { failures: [], fatal: null, exit: exit.done, stored: null, isRegistered: false }
-  return { pages: run(job, signing, outcome), outcome }
+export function formatPeople(count: number): string {
+  return count === 1 ? '1 person' : `${count} people`
 }
 
-async function* run(job: RunningJob, signing: Signing, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
-  const { ctx, state, held } = job
-  let unregistered: Awaited<ReturnType<typeof registerReceipt>> = null
+function isOfOne({ held }: ErasureJob): boolean {
+  return held.header.source === null
+}
+
+function resumeCommand({ ctx, held }: ErasureJob): string {
+  return subjectCommand(ctx, 'resume', held.header.job)
+}
+
+function toPersonRow({ held }: ErasureJob, { order, targets }: PersonState, { stored }: Progress): PersonRow {
+  const { result = 'failed', number = null } = stored?.receipt ?? {}
+  return { ticket: order.ticket, records: targets.size, result, receipt: number, job: held.header.job }
+}
+
+/** True if the others would probably fail too. */
+function endsRun(code: Exit): boolean {
+  return endsAll(code) || [exit.usage, exit.temporary, exit.unknown, exit.failure].some(each => each === code)
+}
+
+async function* erasePerson(
+  job: ErasureJob,
+  state: PersonState,
+  signing: Signing,
+  progress: Progress,
+): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx, held } = job
+  let isMade = false
   try {
-    if (state.done.size > 0) yield [...state.done.values()]
-    yield* deletePages(job, progress)
     ctx.interruption.throwIfAborted()
-    if (progress.fatal !== null) throw progress.fatal
-    if (progress.failures.length === 0) {
-      await markErased(ctx.api, state)
-      const verified = await verifyErased(ctx.api, state.header).catch(explainQuota)
-      await held.requireHeld()
-      progress.stored = await makeReceipt(signing, state, verified)
-      unregistered = await registerReceipt(ctx, state.header, progress.stored)
-      progress.isRegistered = unregistered === null
-    } else progress.exit = overallExit(state.done.size, progress.failures)
+    await held.requireHeld()
+    progress.stored = held.earlierRuns.length > 0 ? await findMadeReceipt(signing.store, held.header, state) : null
+    isMade = progress.stored !== null
+    if (progress.stored) yield progress.stored.receipt.records
+    else yield* makeErased(job, state, signing, progress)
   } catch (error) {
     progress.exit = exitOf(error)
-    if (!isInterrupted(progress.exit)) await report(ctx, error)
-  } finally {
-    await held.close(progress.isRegistered)
+    if (!isInterrupted(progress.exit)) await report(ctx, error, isOfOne(job) ? undefined : state.order.ticket)
   }
-  const { stored } = progress
-  if (!stored) return await tellUnfinished(job, progress.exit)
-  progress.exit = await tellReceipt(ctx, stored)
-  await tellRegistration(ctx, state.header, unregistered)
+  if (!progress.stored) return await tellUnfinished(job, state, progress.exit)
+  const failed = await registerReceipt(ctx, state, progress.stored)
+  if (!failed) await recordDone(job, state)
+  progress.exit = await tellReceipt(ctx, progress.stored)
+  if (failed && isMade && progress.exit === exit.done) progress.exit = exitOf(failed.error)
+  await tellRegistration(job, state, failed)
 }
 
-async function* deletePages(job: RunningJob, progress: Progress): AsyncGenerator<readonly ErasureRow[]> {
+/** Sets `stored`, unless records could not be deleted. */
+async function* makeErased(
+  job: ErasureJob,
+  state: PersonState,
+  { signer }: Signing,
+  progress: Progress,
+): AsyncGenerator<readonly ErasureRow[]> {
+  const { ctx, held } = job
+  if (state.done.size > 0) yield [...state.done.values()]
+  yield* deletePages(job, state, progress)
+  ctx.interruption.throwIfAborted()
+  if (progress.fatal !== null) throw progress.fatal
+  progress.exit = overallExit(state.done.size, progress.failures)
+  if (progress.failures.length > 0 || !signer) return
+  await markErased(ctx.api, state)
+  const verified = await verifyErased(ctx.api, state.order.subjects).catch(explainQuota)
+  await held.requireHeld()
+  progress.stored = await makeReceipt(signer, held.header, state, verified)
+}
+
+async function* deletePages(
+  job: ErasureJob,
+  state: PersonState,
+  progress: Progress,
+): AsyncGenerator<readonly ErasureRow[]> {
   const { ctx } = job
   let rows: ErasureRow[] = []
   const isStopped = () => progress.fatal !== null || ctx.interruption.aborted
-  for await (const deletions of deleteRest(job, isStopped)) {
+  for await (const deletions of deleteRest(runOf(job, state), isStopped)) {
     for (const deletion of deletions) {
       if (deletion.record) rows.push(deletion.record)
       else if (!(await isFatal(ctx, progress, deletion))) rows.push(toFailedRow(deletion))
@@ -118,10 +186,9 @@ export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt
   return exit.partial
 }
 
-async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<void> {
-  const { targets, done, header } = state
+async function tellUnfinished(job: ErasureJob, state: PersonState, code: Exit): Promise<void> {
+  const { targets, done, order } = state
   const left = targets.size - done.size
-  const command = subjectCommand(ctx, 'resume', header.job)
   const isUnknown = restOf(state).some(({ id }) => mayBeDeleted(state, id))
   const erased = isUnknown ? 'may not be erased yet' : 'not erased yet'
   const areErased = [...done.values()].every(({ result }) => result === 'deleted' || result === 'already_gone')
@@ -129,7 +196,38 @@ async function tellUnfinished({ ctx, state }: RunningJob, code: Exit): Promise<v
     left > 0
       ? `${left} of ${formatCount(targets.size)} ${erased}, so no receipt was made`
       : `${formatCount(targets.size)} ${areErased ? 'erased' : 'processed'}, and the receipt is not made yet`
-  await ctx.warn(`${isInterrupted(code) ? 'interrupted: ' : ''}${what}; to resume: ${command}`)
+  const told = `${isInterrupted(code) ? 'interrupted: ' : ''}${what}`
+  await job.ctx.warn(isOfOne(job) ? `${told}; to resume: ${resumeCommand(job)}` : `${order.ticket}: ${told}`)
+}
+
+/** Returns an error instead of throwing it: the erasure is done. */
+async function registerReceipt(
+  { api }: Context,
+  { order: { request_id } }: PersonState,
+  { bytes }: StoredReceipt,
+): Promise<{ readonly error: unknown } | null> {
+  if (!request_id) return null
+  try {
+    await changeRequest(api, request_id, { receipt: { type: 'erasure_receipt', sha256: sha256(bytes) } })
+    return null
+  } catch (error) {
+    return { error }
+  }
+}
+
+async function tellRegistration(
+  job: ErasureJob,
+  { order: { request_id, ticket } }: PersonState,
+  failed: { readonly error: unknown } | null,
+): Promise<void> {
+  const { ctx } = job
+  if (failed) {
+    await report(ctx, failed.error)
+    await ctx.warn(
+      `the erasure is done, but its receipt’s digest could not be added to the register; to add it: ${resumeCommand(job)}`,
+    )
+  } else if (request_id)
+    await ctx.say(`the register has the digest of the receipt; once the person has the answer: ${closeCommand(ticket)}`)
 }
 
 export function explainQuota(error: unknown): never {

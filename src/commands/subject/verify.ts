@@ -11,9 +11,9 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import { subjects } from '../../contract/subjects.ts'
 import { findPurged } from '../../erasure/purge.ts'
 import { askForPurged } from '../../erasure/purge-calls.ts'
-import { findReceiptOrFile, loadReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
+import { findReceiptOrFile, findReceiptsOfJob, loadReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
-import { certificateSentences, type LiveSeen, liveSentences, purgeSentences } from '../../erasure/sentences.ts'
+import { describeLive, describePurged } from '../../erasure/sentences.ts'
 import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { readPublicKey } from '../../evidence/keys.ts'
@@ -21,11 +21,10 @@ import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { listNumbers, readHead, receiptPath } from '../../receipts/chain.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts'
-import { choose } from '../../receipts/sentence.ts'
 import { type Identity, identify } from '../../receipts/signer.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { checkView } from '../../views/program.ts'
-import { publishedKeys, requireSameInstance } from './receipt-instance.ts'
+import { publishedKeys, requireSameInstance } from './instance.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
@@ -81,17 +80,34 @@ async function runChecks(
   const found = stored
   const chain = await tried('chain', () => checkChain(store, found, keys, key))
   const checks = [form, checkSignature(found, keys), chain]
-  if (subject !== undefined) checks.push(checkSubject(found, subject, key))
+  const about = subject === undefined ? null : isAbout(found.receipt, subject, key)
+  if (subject !== undefined) checks.push(checkSubject(about))
   let identity: Promise<Identity> | undefined
-  const scope = { subject, identify: () => (identity ??= identify(ctx.api)) }
+  // The records of another person say nothing about this receipt.
+  const scope = { subject: about === false ? undefined : subject, identify: () => (identity ??= identify(ctx.api)) }
   if (live && found.receipt.certificates.length > 0)
     checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, scope)))
   if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, scope)))
   if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
   const output = checksOutput(ctx, checks) as Output<unknown>
-  if (!live || purged || found.receipt.records.length === 0) return output
-  const command = subjectCommand(ctx, 'verify', wanted, '--purged')
-  return { ...output, footer: () => ctx.say(`to see if their personal data is purged: ${command}`) }
+  const footer = async () => {
+    await tellOthers(ctx, store, found)
+    if (!live || purged || found.receipt.records.length === 0) return
+    const command = subjectCommand(ctx, 'verify', wanted, '--purged')
+    await ctx.say(`to see if their personal data is purged: ${command}`)
+  }
+  return { ...output, footer }
+}
+
+/** A file of several people has a receipt for each. */
+async function tellOthers(ctx: Context, store: ReceiptStore, { receipt }: StoredReceipt): Promise<void> {
+  const others = await findReceiptsOfJob(store, receipt.job).catch(() => [])
+  const numbers = others.map(each => each.receipt.number).filter(number => number !== receipt.number)
+  if (numbers.length === 0) return
+  const more = numbers.length > 5 ? ` and ${numbers.length - 5} more` : ''
+  await ctx.warn(
+    `only receipt ${receipt.number} was checked; its job also made ${numbers.slice(0, 5).join(', ')}${more}`,
+  )
 }
 
 async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyObject[]> {
@@ -134,11 +150,11 @@ async function checkChain(
   return ok('chain', `${formatCount(count, 'receipt')}, each signed and following the one before`)
 }
 
-function checkSubject({ receipt }: StoredReceipt, subject: string, key: ReceiptKey | null): Checked {
-  const about = isAbout(receipt, subject, key)
+function checkSubject(about: boolean | null): Checked {
   if (about === null) return skip('subject', 'only the private key that signed it can tell')
   if (about) return ok('subject', 'the receipt is about this data subject')
-  return fail('subject', exit.rejected, 'the receipt is about another data subject', null)
+  const remedy = 'find their receipt: consentctl subject receipts --subject ID'
+  return fail('subject', exit.rejected, 'the receipt is about another data subject', remedy)
 }
 
 interface LiveScope {
@@ -152,18 +168,20 @@ async function checkCertificates(
   receipt: ErasureReceipt,
   { subject, identify }: LiveScope,
 ): Promise<Checked> {
-  requireSameInstance(ctx, receipt)
+  requireSameInstance(ctx, receipt.instance, 'receipt')
   const { account_id } = await identify()
   const byId = await publishedKeys(ctx)
   const subjectHmac = await findSubjectHmac(ctx.api, receipt, { subject, account_id })
   const fault = findCertificateFault(receipt, byId, subjectHmac)
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
-  return ok('certificates', certificateSentences.named.text({ count: receipt.certificates.length }))
+  const count = receipt.certificates.length
+  const text = `${count} of the service, each signed by a key that it publishes, for the records of this receipt by id`
+  return ok('certificates', text)
 }
 
 /** Each record must be certified as purged; writes the certificates. */
 async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string | undefined): Promise<Checked> {
-  requireSameInstance(ctx, receipt)
+  requireSameInstance(ctx, receipt.instance, 'receipt')
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')
   if (!(await ctx.api.supports(subjects.certifyPurge)))
     return fail('purged', exit.changed, 'the instance certifies no purges, so it is not known what is gone', null)
@@ -175,9 +193,8 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
       await file.write(certificates.join(''))
       await file.commit()
     }
-    const name = choose(purgeSentences, seen)
-    const text = purgeSentences[name].text(seen)
-    return name === 'purged' ? ok('purged', text) : fail('purged', exit.changed, text, null)
+    const { state, text } = describePurged(seen)
+    return state === 'purged' ? ok('purged', text) : fail('purged', exit.changed, text, null)
   } finally {
     await file?.abandon(false)
   }
@@ -185,7 +202,7 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
 
 /** Each record must be shown as deleted, and `subject` must have no live one. */
 async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
-  requireSameInstance(ctx, receipt)
+  requireSameInstance(ctx, receipt.instance, 'receipt')
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)
     return skip('live', 'it lists no records: name the data subject with --subject')
@@ -193,18 +210,15 @@ async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, ident
   const listed = subject === undefined ? [] : (await liveRecords(ctx.api, [subject])).map(({ id }) => id)
   const states = await findStates(ctx.api, ids)
   const inState = (wanted: RecordState) => ids.filter(id => states.get(id) === wanted)
-  const seen: LiveSeen = {
+  const { state, text } = describeLive({
     receipt,
     account_id,
     isSubjectListed: subject !== undefined,
     live: [...new Set([...inState('live'), ...listed])],
     deleted: inState('deleted'),
     unknown: inState('unknown'),
-  }
-  const name = choose(liveSentences, seen)
-  const text = liveSentences[name].text(seen)
-  if (name === 'gone') return ok('live', text)
+  })
+  if (state === 'gone') return ok('live', text)
   const again = 'run consentctl subject erase again; after a restored backup with --repeat-since TIME'
-  const remedy = name === 'live' ? again : 'use a key of the account of the receipt'
-  return fail('live', exit.changed, text, remedy)
+  return fail('live', exit.changed, text, state === 'live' ? again : 'use a key of the account of the receipt')
 }

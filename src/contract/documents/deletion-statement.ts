@@ -1,4 +1,5 @@
 import { parseInstant } from '../instant.ts'
+import type { ErasureReceipt } from './erasure-receipt.ts'
 
 /** `purgeAfterDays`: null is never, undefined unknown. */
 export function describeDeletion(purgeAfterDays: number | null | undefined): string {
@@ -13,6 +14,21 @@ export function deletedIds({
   readonly records: readonly { readonly id: string; readonly result: string }[]
 }): string[] {
   return records.filter(({ result }) => result === 'deleted').map(({ id }) => id)
+}
+
+interface ErasureSeen {
+  /** Live, before the deletion. */
+  readonly found: number
+  readonly live: number
+  /** Null if not shown. */
+  readonly deleted: number | null
+}
+
+/** The `result` of an erasure receipt. */
+export function erasureResult({ found, live, deleted }: ErasureSeen): ErasureReceipt['result'] {
+  if (live > 0) return 'remaining'
+  if (found > 0) return 'erased'
+  return (deleted ?? 0) > 0 ? 'nothing_live' : 'no_data_held'
 }
 
 /** States the purge of these records with the time of the last; null unless the certificates name each. */

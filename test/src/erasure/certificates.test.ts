@@ -19,7 +19,7 @@ async function eraseCertified(certified: object = {}, records = 3) {
     const { code, stdout } = await folders.run('verify', 'last', '--live', ...more, '-o', 'json')
     const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
     const of = (name: string) => rows.find(({ check }) => check === name)
-    return { code, live: of('live'), certificates: of('certificates') }
+    return { code, live: of('live'), subject: of('subject'), certificates: of('certificates') }
   }
   return { instance, verify }
 }
@@ -35,6 +35,16 @@ describe('subject verify --live', () => {
     expect(await verify('--subject', maria)).toMatchObject({ code: 10, live: { result: 'fail' } })
     instance.records.clear()
     expect(await verify('--subject', maria)).toMatchObject({ code: 0, live: { result: 'ok' } })
+  })
+
+  it('when the receipt is about another person, says so and does not check whether they have records', async () => {
+    const { instance, verify } = await eraseCertified()
+    instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: 'li' }))
+    expect(await verify('--subject', 'li')).toMatchObject({
+      code: 5,
+      subject: { result: 'fail', detail: 'the receipt is about another data subject' },
+      live: { result: 'ok', detail: '3 records of it: shown as deleted' },
+    })
   })
 
   const named = (...numbers: number[]) => ({

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
 import type { ErasedRecord } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { SubjectErasure } from '../../../src/contract/index.ts'
-import { markErased } from '../../../src/erasure/by-subject.ts'
+import { markErased } from '../../../src/erasure/deletion.ts'
 import type { Target } from '../../../src/erasure/records.ts'
 import { apply, newState } from '../../../src/erasure/state.ts'
 import { consent, fails, useCli, uuid } from '../support.ts'
@@ -376,7 +376,7 @@ function marking(answer: (subject: string, calls: number, onLost: () => void) =>
     return { records: [], already_deleted: [], ...answer(body.subject_id, calls.length, onLost) }
   }
   const subjects = ['first', 'second']
-  const state = newState({ subjects, ticket: 'T', reason: null, started_at: '', deletes_by: 'subject' })
+  const state = newState({ subjects, ticket: 'T', reason: null, started_at: '' })
   return { api: { call: call as Client['call'], supports: async () => true }, state, calls }
 }
 
@@ -399,9 +399,9 @@ it('a record that a later answer verifies is no longer one that did not verify',
   const { state } = marking(() => ({}))
   const record = { id: uuid(1) } as ErasedRecord
   const answer = { certificate: null, isLost: false, isComplete: true, records: [record], untold: [] }
-  apply(state, ['a', { ...answer, unverified: [record.id] }])
+  apply(state, ['a', { ...answer, unverified: [record.id] }, true])
   expect([...state.unverified]).toEqual([record.id])
-  apply(state, ['a', { ...answer, unverified: [] }])
+  apply(state, ['a', { ...answer, unverified: [] }, true])
   expect([...state.unverified]).toEqual([])
 })
 
@@ -410,9 +410,9 @@ describe('a mark of deleted records', () => {
     const { api, state, calls } = marking((_, count) => ({ complete: count > 2, marked: 200, certificate: null }))
     for (const subject of [0, 1]) {
       const target = { id: uuid(subject), site_id: uuid(900), subject }
-      apply(state, ['p', target as Target])
+      apply(state, ['t', target as Target])
       const answer = { certificate: null, isLost: false, records: [], untold: [target.id], unverified: [] }
-      apply(state, ['a', { ...answer, isComplete: subject === 1 }])
+      apply(state, ['a', { ...answer, isComplete: subject === 1 }, true])
     }
     await markErased(api, state)
     expect(calls).toEqual(['first', 'first', 'first'])

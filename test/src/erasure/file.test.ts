@@ -24,5 +24,10 @@ it('subject erase --file works with the routes of the specification alone, unles
   expect(erased.code, erased.stderr).toBe(0)
   expect(erased.stdout).toMatch(/^DSR-1\t3\terased\t1\t.*\nDSR-2\t1\terased\t2\t.*\n$/)
   expect([...instance.records.keys()]).toEqual([uuid(901)])
+  const verified = await folders.run('verify', 'last', '--subject', 'other')
+  expect(verified).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('only receipt 2 was checked; its job also made 1'),
+  })
   expect(folders.journals()).toEqual([])
 })

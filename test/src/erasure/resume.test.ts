@@ -2,19 +2,18 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
-import { type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
-import type { ErasureEvent } from '../../../src/erasure/state.ts'
+import { type ErasureEntry, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
 import { type consent, useCli, uuid } from '../support.ts'
 import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
 
-/** Leaves the journal of a process that was killed after these events. */
+/** Leaves the job of a process that was killed after these entries. */
 async function leaveKilledJob(
   folders: ReturnType<typeof freshFolders>,
   job: string,
-  events: readonly ErasureEvent[],
-  { profile = 'default', deletes_by = 'record' }: Partial<Pick<ErasureHeader, 'profile' | 'deletes_by'>> = {},
+  entries: readonly ErasureEntry[],
+  { profile = 'default' }: Partial<Pick<ErasureHeader, 'profile'>> = {},
 ): Promise<void> {
   const host = { pid: 2 ** 22 + 1, kill: () => {} }
   const journals = erasureJobs({ settings: { stateFolder: folders.state }, host } as unknown as Context)
@@ -23,28 +22,28 @@ async function leaveKilledJob(
     job,
     profile,
     base_url: cli.instance.url,
-    subjects: [maria],
-    ticket: 'T',
-    reason: null,
-    received_at: null,
-    shows_subject: false,
-    started_at: '2026-11-21T00:00:00.000Z',
+    account_id: null,
+    source: null,
     who: 'me',
     host: 'here',
-    planned_by: null,
-    plan_sha256: '0'.repeat(64),
-    export_sha256: null,
-    deletes_by,
-    account_id: null,
-    due_at: null,
-    request_id: null,
+    shows_subject: false,
+    started_at: '2026-11-21T00:00:00.000Z',
   }
   const journal = await journals.create(header)
-  for (const event of events) await journal.append(event)
+  await journal.append(...entries)
   await journal.close(false)
 }
 
-const planned: ErasureEvent[] = [1, 2, 3].map(index => ['p', { id: uuid(index), site_id: uuid(900), subject: 0 }])
+const planned: ErasureEntry[] = [
+  [
+    'p',
+    {
+      ...{ subjects: [maria], ticket: 'T', reason: null, received_at: null },
+      ...{ planned_by: null, plan_sha256: '0'.repeat(64), export_sha256: null },
+    },
+  ],
+  ...[1, 2, 3].map((n): ErasureEntry => ['e', 0, ['t', { id: uuid(n), site_id: uuid(900), subject: 0 }]]),
+]
 
 it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
@@ -61,7 +60,7 @@ it('subject resume records "unknown" of a record that is gone, if it was about t
   const folders = freshFolders(cli)
   instance.records.delete(uuid(1))
   instance.records.delete(uuid(2))
-  await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['s', [uuid(1)]]])
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['e', 0, ['s', [uuid(1)], false]]])
   expect(await folders.run('resume', uuid(77))).toMatchObject({ code: 0 })
   const { records, started_at } = await lastReceipt(folders)
   expect(records.map(({ result }: { result: string }) => result)).toEqual(['unknown', 'already_gone', 'deleted'])
@@ -78,8 +77,7 @@ it('subject resume learns from the service which records the killed process had 
   const other = instance.records.get(uuid(3)) as ReturnType<typeof consent>
   instance.records.delete(other.id)
   erasure.deleted.set(other.id, { ...other, deleted_at: '2026-11-21T00:00:02.000Z' })
-  const events: ErasureEvent[] = [...planned, ['P'], ['s', [uuid(1), uuid(2)]]]
-  await leaveKilledJob(folders, uuid(77), events, { deletes_by: 'subject' })
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['e', 0, ['s', [uuid(1), uuid(2)], true]]])
   expect(await folders.run('resume', uuid(77))).toMatchObject({ code: 0 })
   const { records, answers_lost } = await lastReceipt(folders)
   const results = records.map(({ result, deleted_at }: Record<string, string>) => [result, deleted_at])

@@ -196,6 +196,28 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     /what did not verify is not of its deleted records/,
   ],
   [
+    'an erasure receipt that counts a live record which it does not name',
+    () => changed('erasure receipt', ({ verification }) => ({ verification: { ...verification, live: 1 } })),
+    /contradicts itself on what remained/,
+    /its verification contradicts itself/,
+  ],
+  [
+    'an erasure receipt that says of a live record that it was deleted',
+    () =>
+      changed('erasure receipt', ({ verification, records: [{ id, site_id }] }) => ({
+        result: 'remaining',
+        verification: { ...verification, live: 1, remaining: [{ id, site_id }] },
+      })),
+    /contradicts itself on what remained/,
+    /a record contradicts its verification/,
+  ],
+  ...['remaining', 'no_data_held', 'nothing_live'].map((result): [string, () => string, RegExp, RegExp] => [
+    `an erasure receipt with the result ${result} although its records are erased`,
+    () => changed('erasure receipt', () => ({ result })),
+    /contradicts itself on what remained/,
+    /its result contradicts its verification/,
+  ]),
+  [
     'a certificate with another sum',
     () => changed('erasure certificate', () => ({ remaining: 1 })),
     /contradicts itself on its counts/,

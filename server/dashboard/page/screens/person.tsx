@@ -30,9 +30,9 @@ export function Person() {
   }
   const finding = useAction(async () => find(readIdentifiers(text)))
   if (erasure) {
-    const { subjects } = erasure.state.header
+    const { subjects } = erasure.state.order
     return (
-      <Screen title="Person" command={eraseCommand(erasure.state.header)}>
+      <Screen title="Person" command={eraseCommand(erasure.state.order)}>
         <ErasureView erasure={erasure} onClosed={() => find(subjects)} />
       </Screen>
     )

@@ -46,8 +46,8 @@ export function EraseForm({ subjects, live, deleted, near, request }: EraseFormP
     await requireUsable(asked)
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
-    const started = { started_at: new Date().toISOString(), deletes_by: 'subject' as const }
-    startErasure({ ...asked, due_at, account_id, ...started }, toTargets(subjects, present))
+    const started_at = new Date().toISOString()
+    startErasure({ ...asked, due_at, account_id, started_at }, toTargets(subjects, present))
   })
   return (
     <>

@@ -27,7 +27,7 @@ interface ErasureViewProps {
 
 export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
   const { phase, state, certificates, outcome, error, purging } = erasure
-  const { subjects, ticket, reason, received_at, due_at } = state.header
+  const { subjects, ticket, reason, received_at, due_at } = state.order
   const close = () => {
     if (!mayLeave()) return
     closeErasure()
@@ -47,10 +47,10 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
           Reason: <Text of={reason} />,
           Received: received_at ?? 'not given',
           'Due (GDPR Art. 12(3))': due_at ?? 'not known',
-          Started: <Time at={state.header.started_at} />,
+          Started: <Time at={state.order.started_at} />,
           'Clock of this machine': state.clockOffset !== null && describeOffset(state.clockOffset),
           Finished: outcome && <Time at={outcome.finished_at} />,
-          'Verified then': outcome && describeVerification({ ...outcome.verification, isPurge: false }),
+          'Verified then': outcome && describeVerification(outcome.verification),
         }}
       />
       <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />

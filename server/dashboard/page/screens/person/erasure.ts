@@ -1,12 +1,17 @@
 import { ApiError } from '../../../../../src/client/errors.ts'
 import type { ErasureReceipt } from '../../../../../src/contract/documents/erasure-receipt.ts'
 import { erasedRecordsLimit } from '../../../../../src/contract/subjects.ts'
-import { deleteBySubject, markErased } from '../../../../../src/erasure/by-subject.ts'
-import { findNearMatches } from '../../../../../src/erasure/near.ts'
+import { deleteRest, markErased, verifyErased } from '../../../../../src/erasure/deletion.ts'
+import { type ErasureOutcome, toOutcome } from '../../../../../src/erasure/outcome.ts'
 import type { Ask } from '../../../../../src/erasure/purge-calls.ts'
-import { askForErasable, type Target } from '../../../../../src/erasure/records.ts'
-import { type ErasureOutcome, toOutcome } from '../../../../../src/erasure/result.ts'
-import { apply, type ErasureOrder, type ErasureState, newState } from '../../../../../src/erasure/state.ts'
+import type { Target } from '../../../../../src/erasure/records.ts'
+import {
+  apply,
+  type ErasureEvent,
+  type ErasureOrder,
+  type ErasureState,
+  newState,
+} from '../../../../../src/erasure/state.ts'
 import { warnOfLoss } from '../../leaving.ts'
 import { download } from '../../parts/file.ts'
 import { client } from '../../session.ts'
@@ -73,8 +78,7 @@ function lossOf({ phase, certificates, purging }: Erasure): string | null {
 export function startErasure(order: Order, targets: readonly Target[]): void {
   if (current.get()) return
   const state = newState(order)
-  for (const target of targets) apply(state, ['p', target])
-  apply(state, ['P'])
+  for (const target of targets) apply(state, ['t', target])
   set({ phase: 'stopped', state, error: undefined, outcome: null, certificates: [], purging: null })
   continueErasure()
 }
@@ -98,14 +102,9 @@ export function closeErasure(): void {
 }
 
 async function carryOut(state: ErasureState<Order>): Promise<void> {
-  const { subjects, account_id } = state.header
-  const run = {
-    api: client,
-    state,
-    record: async (event: Parameters<typeof apply>[1]) => apply(state, event),
-    codeOf: (error: unknown) => (error instanceof ApiError ? error.code : 'no_answer'),
-  }
-  for await (const deletions of deleteBySubject(run, () => false)) {
+  const { subjects, account_id } = state.order
+  const run = { api: client, state, record: async (event: ErasureEvent) => apply(state, event) }
+  for await (const deletions of deleteRest(run, () => false)) {
     change({ certificates: withTexts(state.certificates, 'erasure') })
     for (const { error } of deletions) if (error !== null) throw error
   }
@@ -114,14 +113,10 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
     if (isLost) state.lostAnswers += 1
     if (certificate !== null) change({ certificates: withTexts([certificate], 'erasure') })
   })
-  const checked_at = new Date().toISOString()
-  const { live, deleted } = await askForErasable(client, subjects)
-  const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
-  const verification = { checked_at, live: live.length, deleted, remaining }
-  const near_matches = (await findNearMatches(client, subjects))?.length ?? null
+  const verified = await verifyErased(client, subjects)
   const outcome = {
-    ...toOutcome(state, verification),
-    ...{ verification, near_matches, account_id, finished_at: new Date().toISOString() },
+    ...toOutcome(state, verified.verification),
+    ...{ ...verified, account_id, finished_at: new Date().toISOString() },
   }
   change({ phase: 'done', outcome })
 }

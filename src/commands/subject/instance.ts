@@ -1,15 +1,15 @@
 import type { Context } from '../../context.ts'
-import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { TrustedKey } from '../../evidence/key-chain.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { instanceKeys } from '../verify/keys.ts'
 
-export function requireSameInstance({ settings }: Context, { instance }: ErasureReceipt): void {
+/** @throws CliError (usage) */
+export function requireSameInstance({ settings }: Context, instance: string, noun: 'receipt' | 'plan'): void {
   const here = requireBaseUrl(settings)
   if (here === instance) return
-  throw usageError(`the receipt is from ${instance}, not from ${here}`, `--base-url ${instance}`)
+  throw usageError(`the ${noun} is from ${instance}, not from ${here}`, `--base-url ${instance}`)
 }
 
 export async function publishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {

@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto'
+import { type ConfirmOptions, promptToConfirm, requireConfirmedCount } from '../../cli/confirm.ts'
+import { formatCount, instanceLabel, quoteForShell } from '../../cli/messages.ts'
+import { many, type Output, pagesOf } from '../../cli/output.ts'
+import { tellSites } from '../../cli/subjects.ts'
+import type { Context } from '../../context.ts'
+import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
+import { marksErased } from '../../erasure/deletion.ts'
+import { type ExportFiles, writeExport } from '../../erasure/export.ts'
+import { createJob, type SubjectRequest } from '../../erasure/job.ts'
+import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
+import { makePlan, type PlanFile, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
+import {
+  askForErasable,
+  countBySite,
+  erasesSubjects,
+  liveRecords,
+  type Target,
+  toTargets,
+} from '../../erasure/records.ts'
+import { exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
+import { declinedError, prompt } from '../../io/prompt.ts'
+import { requireAppendable } from '../../receipts/chain.ts'
+import { identify, openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
+import { consentView } from '../../views/consent.ts'
+import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
+import { type Asked, adviceToInclude, rejectOnlyNear, tellLeftOut, tellNearMatches } from './near.ts'
+import { formatPeople, quotaError, runJob } from './run.ts'
+
+export interface Order {
+  readonly people: readonly SubjectRequest[]
+  /** The file, or another origin of several people; null for one person. */
+  readonly source: string | null
+  /** The plan to carry out. */
+  readonly given: PlanFile | null
+  /** Written before the deletion. */
+  readonly files: ExportFiles | null
+}
+
+interface StartOptions extends ConfirmOptions {
+  readonly dryRun?: true | undefined
+  readonly showSubject?: true | undefined
+  /** True if a prompt is needed. */
+  readonly asks: boolean
+}
+
+interface Found {
+  /** Null if the quota is used up: the service's own erasure returns only ids. */
+  readonly records: readonly Consent[] | null
+  readonly targets: readonly Target[]
+}
+
+interface Planned extends Found {
+  readonly asked: SubjectRequest
+  /** Never erased. */
+  readonly near: readonly NearMatch[]
+}
+
+/** One plan and one confirmation for all people, and then one job. */
+export async function startErasure(ctx: Context, order: Order, options: StartOptions): Promise<Output<unknown>> {
+  const { dryRun, confirm, asks, showSubject = false } = options
+  const { people, source, given, files } = order
+  const key = dryRun ? null : await identify(ctx.api)
+  const signer = key && (await openSigner(ctx, undefined, key))
+  const plans: Planned[] = []
+  for (const asked of people) {
+    const near = await warnOfNear(ctx, { ...asked, isLine: source !== null })
+    plans.push({ asked, near, ...(await findRecords(ctx, asked, order)) })
+  }
+  const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
+  if (!key || !signer) return await rehearse(ctx, order, plans)
+  if (total > 0 || (await marksErased(ctx.api))) requireScope(ctx, key, 'erase')
+  await requireAppendable(signer.store)
+  requireConfirmedCount({ confirm }, total, 'record', 'erased')
+  if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(ctx, order, plans)
+  const near = plans.flatMap(each => each.near)
+  if (total > 0 && !asks) await tellLeftOut(ctx, near, 'erased')
+  await review(ctx, order, plans, asks)
+  const export_sha256 = files && (await exportFirst(ctx, signer, files, plans))
+  const { who, host, profile, instance, account_id } = signer
+  const header = {
+    version: 1 as const,
+    ...{ job: randomUUID(), profile, base_url: instance, account_id, source, who, host },
+    shows_subject: showSubject,
+    started_at: new Date().toISOString(),
+  }
+  const planned = plans.map(({ asked, records, targets }) => {
+    const plan = records && (given ?? makePlan(asked, signer, records))
+    return { person: toPerson(asked, { given, plan, export_sha256 }), targets }
+  })
+  return runJob(await createJob(ctx, header, planned), { store: signer.store, signer })
+}
+
+/** The confirmed total does not include a person with only near matches. @throws CliError `near_matches` (exit 5) */
+function rejectMistyped(ctx: Context, { source }: Order, plans: readonly Planned[]): void {
+  for (const { asked, targets, near } of plans)
+    if (targets.length === 0) rejectOnlyNear(ctx, { ...asked, isLine: source !== null }, near)
+}
+
+function toPerson(
+  { subjects, ticket, reason, received_at, due_at, request_id }: SubjectRequest,
+  { given, plan, export_sha256 }: { given: PlanFile | null; plan: PlanFile | null; export_sha256: string | null },
+) {
+  const planned_by = given && { who: given.plan.who, host: given.plan.host, created_at: given.plan.created_at }
+  const asked = { subjects, ticket, reason, received_at, due_at, request_id }
+  return { ...asked, planned_by, plan_sha256: plan?.sha256 ?? null, export_sha256 }
+}
+
+/**
+ * @throws CliError `quota_exceeded` (exit 6) if the records are needed, or the service cannot list their ids; `changed`
+ * (exit 10) if they differ from the plan
+ */
+async function findRecords(ctx: Context, { subjects }: SubjectRequest, { given, files }: Order): Promise<Found> {
+  try {
+    const records = await liveRecords(ctx.api, subjects)
+    if (given) requireAsPlanned(given.plan.records, records.map(toPlanned))
+    return { records, targets: toTargets(subjects, records) }
+  } catch (error) {
+    if (exitOf(error) !== exit.quota) throw error
+    if (given || files || !(await erasesSubjects(ctx.api))) throw quotaError(error)
+    await ctx.say('the quota is used up: erasing on the server instead (not limited)')
+    return { records: null, targets: (await askForErasable(ctx.api, subjects)).live }
+  }
+}
+
+export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
+  const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
+  await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
+  return near
+}
+
+/** @throws CliError (usage) unless an erasure would answer the request */
+export function toSubjectRequest(
+  { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
+  subjects: readonly string[],
+  reason: string | null,
+): SubjectRequest {
+  if (kind === 'access' || kind === 'rectification')
+    throw usageError(
+      `${ticket} is a request for ${kind}, not for erasure`,
+      `if it is for both: consentctl requests update ${quoteForShell(ticket)} --kind erasure`,
+    )
+  return { subjects, ticket, reason, received_at: received_on, due_at: due_on, request_id: id }
+}
+
+export async function rehearse(
+  ctx: Context,
+  { source }: Pick<Order, 'source'>,
+  plans: readonly Pick<Planned, 'asked' | 'targets'>[],
+): Promise<Output<unknown>> {
+  if (source !== null) {
+    await ctx.say(`${describe(ctx, plans)}: nothing was deleted`)
+    return many(personView, pagesOf(plans.map(toPersonRow))) as Output<unknown>
+  }
+  const targets = plans.flatMap(each => each.targets)
+  await tellSites(ctx, countBySite(targets), instanceLabel(ctx))
+  await ctx.say('nothing was deleted')
+  return many(erasureView, pagesOf(toRows(targets))) as Output<unknown>
+}
+
+function describe(ctx: Context, plans: readonly Pick<Planned, 'targets'>[]): string {
+  const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
+  return `${formatPeople(plans.length)}, ${formatCount(total)} on ${instanceLabel(ctx)}`
+}
+
+function toPersonRow({ asked: { ticket }, targets }: Pick<Planned, 'asked' | 'targets'>): PersonRow {
+  return { ticket, records: targets.length, result: 'planned', receipt: null, job: null }
+}
+
+function toRows(targets: readonly Target[]): ErasureRow[] {
+  const planned = { result: 'planned', deleted_at: null, request_id: null } as const
+  return targets.map(({ id, site_id }) => ({ id, site_id, ...planned }))
+}
+
+/** @throws CliError `declined` (exit 9), `changed` (exit 10) if records changed during the prompt */
+async function review(ctx: Context, { source }: Order, plans: readonly Planned[], asks: boolean): Promise<void> {
+  const where = instanceLabel(ctx)
+  const targets = plans.flatMap(each => each.targets)
+  const counts = countBySite(targets)
+  if (source !== null) await ctx.say(describe(ctx, plans))
+  else if (targets.length === 0)
+    await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
+  else if (!asks) await tellSites(ctx, counts, where)
+  if (!asks) return
+  if (targets.length === 0) return await confirmNothing(ctx, plans.length)
+  const question = { action: 'erase', noun: 'record', where }
+  const [{ records } = { records: null }] = plans
+  if (source !== null)
+    await promptToConfirm(ctx, personView, plans.map(toPersonRow), { ...question, total: targets.length })
+  else {
+    const sites = new Map([...counts].map(([site, count]) => [site ?? '(none)', count]))
+    if (records) await promptToConfirm(ctx, consentView, records, { ...question, counts: sites })
+    else await promptToConfirm(ctx, erasureView, toRows(targets), { ...question, counts: sites })
+  }
+  for (const { asked, records, targets } of plans)
+    if (records) requireAsPlanned(records.map(toPlanned), (await liveRecords(ctx.api, asked.subjects)).map(toPlanned))
+    else requireAsPlanned(targets, (await askForErasable(ctx.api, asked.subjects)).live)
+}
+
+/** A mistyped identifier matches nothing either, and a receipt is permanent. */
+async function confirmNothing(ctx: Context, people: number): Promise<void> {
+  const receipts = people === 1 ? 'a receipt' : `${people} receipts`
+  const answer = await prompt(ctx.io, `Make ${receipts} that nothing is held? [y/N] `, ctx.interruption)
+  if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
+}
+
+async function exportFirst(
+  { api, say }: Context,
+  signer: Signer,
+  files: ExportFiles,
+  plans: readonly Planned[],
+): Promise<string> {
+  const subjects = plans.flatMap(({ asked }) => asked.subjects)
+  const records = plans.flatMap(each => each.records ?? [])
+  const { sha256 } = await writeExport(api, { ...signer, subjects }, files, pagesOf(records))
+  await say(`wrote ${files.path} and ${files.path}.manifest.json`)
+  return sha256
+}
