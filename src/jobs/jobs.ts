@@ -1,4 +1,4 @@
-import { type FileHandle, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
@@ -53,7 +53,10 @@ export interface Jobs<Header, Entry> {
   /** Like `readHeader`, but also while another process holds the job. */
   peekHeader(job: string): Promise<Header>
   runs(job: string): Promise<Run<Entry>[]>
-  create(header: Header): Promise<HeldJob<Header, Entry>>
+  /** `input`: a private file of the same folder that becomes the job's own, and is removed with it. */
+  create(header: Header, input?: string): Promise<HeldJob<Header, Entry>>
+  /** Returns the path of the job's own input. */
+  inputOf(job: string): string
   /** @throws CliError busy (exit 7) while another process holds it */
   resume(job: string): Promise<HeldJob<Header, Entry>>
 }
@@ -83,9 +86,10 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     const name = number === 1 ? `${job}.job` : `${job}.job.${number}`
     return { path: join(kind.folder, name), number, ifDamaged: kind.hints.damaged }
   }
+  const inputOf = (job: string) => ({ path: join(kind.folder, `${job}.input`), number: 0 })
   /** @throws CliError busy if the job is gone */
   const filesOf = async (job: string): Promise<RunFile[]> => {
-    const numbers = (await stored(kind.folder)).filter(file => file.job === job).map(({ number }) => number)
+    const numbers = (await stored(kind.folder)).flatMap(file => (file.job === job ? (file.number ?? []) : []))
     if (!numbers.includes(1)) throw busy()
     return numbers.sort((a, b) => a - b).map(number => fileOf(job, number))
   }
@@ -135,7 +139,7 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
         const isWritten = await append([]).then(succeeded, failed)
         try {
           const isHeld = await requireHeld().then(succeeded, failed)
-          if (isHeld && isDone) await remove(await filesOf(header.job), kind.folder)
+          if (isHeld && isDone) await remove([...(await filesOf(header.job)), inputOf(header.job)], kind.folder)
           else if (isHeld && isWritten) await write(ended).catch(() => {}) // else it is free when the process has ended
         } finally {
           heldFiles.delete(run.path)
@@ -160,9 +164,11 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     },
     peekHeader,
     runs: async job => (await filesOf(job)).map(toRun),
-    create: async header => {
+    inputOf: job => inputOf(job).path,
+    create: async (header, input) => {
       await explained(makeFolder(kind.folder).then(() => removeStale(kind.folder)))
       await removeLeftOver(kind.folder)
+      if (input !== undefined) await explained(move(input, inputOf(header.job).path))
       return await start(header, [])
     },
     resume: async job => {
@@ -214,8 +220,14 @@ async function makeFile({ path }: RunFile, head: Head): Promise<FileHandle> {
   }
 }
 
+async function move(from: string, to: string): Promise<void> {
+  const file = await open(from, 'r+')
+  await file.sync().finally(() => file.close())
+  await rename(from, to)
+}
+
 /** The job is gone when its first file is. */
-async function remove(files: readonly RunFile[], folder: string): Promise<void> {
+async function remove(files: readonly Pick<RunFile, 'path' | 'number'>[], folder: string): Promise<void> {
   for (const { path, number } of files) {
     await rm(path, { force: true })
     if (number === 1) await syncFolder(folder)
@@ -233,11 +245,15 @@ async function removeStale(folder: string): Promise<void> {
   }
 }
 
-/** A process that was killed when it removed a job leaves later runs of it. */
+/** A process that was killed when it made or removed a job leaves its input, or later runs. An input is made first. */
 async function removeLeftOver(folder: string): Promise<void> {
   const files = await stored(folder)
   const jobs = new Set(files.flatMap(({ job, number }) => (number === 1 ? job : [])))
-  for (const { name, job } of files) if (!jobs.has(job)) await rm(join(folder, name), { force: true })
+  for (const { name, job, number } of files) {
+    const path = join(folder, name)
+    const isNew = number === null && Date.now() - ((await stat(path).catch(() => null))?.ctimeMs ?? 0) < staleMs
+    if (!jobs.has(job) && !isNew) await rm(path, { force: true })
+  }
 }
 
 async function changeOf(path: string): Promise<number> {
@@ -263,14 +279,15 @@ async function requireIdle(run: RunFile | undefined, host: Pick<Host, 'pid' | 'k
   )
 }
 
+/** `number`: of a run; null of the input. */
 async function stored(folder: string) {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
   })
   return names.flatMap(name => {
-    const [, job, number = '1'] = /^([\da-f-]{36})\.job(?:\.(\d+))?$/.exec(name) ?? []
-    return job === undefined ? [] : [{ name, job, number: Number(number) }]
+    const [, job, kind, number = '1'] = /^([\da-f-]{36})\.(job|input)(?:\.(\d+))?$/.exec(name) ?? []
+    return job === undefined ? [] : [{ name, job, number: kind === 'job' ? Number(number) : null }]
   })
 }
 

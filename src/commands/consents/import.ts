@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { type Command, Option } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
@@ -223,8 +225,7 @@ async function askInstance(
 }
 
 async function discard({ path }: Prepared): Promise<void> {
-  const { removePrepared } = await import('./import/prepare/prepare.ts')
-  if (path !== null) await removePrepared(path)
+  if (path !== null) await rm(dirname(path), { recursive: true, force: true })
 }
 
 async function prepareFiles(
@@ -233,9 +234,9 @@ async function prepareFiles(
   map: ImportMap,
   onDecided?: () => void,
 ): Promise<Prepared> {
-  const [{ prepare }, { preparedFolder, preparedInUse }, { openRefusedRows }] = await Promise.all([
+  const [{ prepare }, { jobsFolder }, { openRefusedRows }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
-    import('./import/prepared-rows.ts'),
+    import('./bulk/job.ts'),
     import('./import/refused-rows.ts'),
   ])
   limitHeapGrowth()
@@ -243,8 +244,7 @@ async function prepareFiles(
   let prepared: Prepared | undefined
   try {
     prepared = await prepare(options.operands, map, {
-      folder: preparedFolder(ctx.settings),
-      inUse: await preparedInUse(ctx),
+      folder: jobsFolder(ctx),
       policyVersion: options.policyVersion,
       timezone: options.timezone,
       unguard: options.csvUnguard ?? false,

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type * as z from 'zod'
 import { type confirmOptions, mustPrompt, requireConfirmedCount } from '../../cli/confirm.ts'
 import { requestRow } from '../../cli/dry-run.ts'
@@ -6,13 +8,14 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { usageError } from '../../errors/errors.ts'
+import { makeWorkFolder } from '../../jobs/work-folder.ts'
 import { type LineResult, lineView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { type CommonChange, changeOf, updates } from './bulk/changes.ts'
+import { jobsFolder } from './bulk/job.ts'
 import { formatOf, formatOfIds, type LineFormat } from './bulk/lines.ts'
 import { type LineJobOptions, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
 import { runLineJob } from './bulk/run.ts'
-import { writeSnapshot } from './bulk/snapshot.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { findWhere, parseWhere, planWhere } from './where.ts'
 
@@ -59,8 +62,11 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
     await ctx.warn(`no record to change on ${instanceLabel(ctx)}; nothing was sent`)
     return many(lineView, pagesOf([]))
   }
-  const snapshot = await writeSnapshot(ctx, ids)
-  return runLineJob(ctx, { ...lineOptions, file: snapshot, format: 'ids', snapshot }, operation)
+  // A change can make a record stop matching, so that the selection cannot be repeated.
+  const workFolder = await makeWorkFolder(jobsFolder(ctx), ctx.host)
+  const found = join(workFolder, 'ids')
+  await writeFile(found, ids.map(id => `${id}\n`).join(''), { mode: 0o600 })
+  return runLineJob(ctx, { ...lineOptions, file: found, format: 'ids', workFolder }, operation)
 }
 
 /** @throws CliError `changed` (exit 10), after the last page */

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -41,7 +42,7 @@ function openJobs(...args: Parameters<typeof countingJobs>): CountingJobs {
     held.push(await job)
     return await job
   }
-  return { ...jobs, create: header => kept(jobs.create(header)), resume: job => kept(jobs.resume(job)) }
+  return { ...jobs, create: (...given) => kept(jobs.create(...given)), resume: job => kept(jobs.resume(job)) }
 }
 
 const newJob = (jobs: CountingJobs) => jobs.create({ job: randomUUID(), note: 'hello' })
@@ -70,6 +71,41 @@ const codeOf = (work: Promise<unknown>) =>
     () => null,
     error => error.code as string,
   )
+
+describe('an input of its own', () => {
+  const input = (folder: string, content = 'rows') => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'rows'), content, { mode: 0o600 })
+    return join(folder, 'rows')
+  }
+
+  it('moves to the job, stays with it, and is removed with it', async () => {
+    const folder = newFolder()
+    const jobs = openJobs(folder)
+    const job = randomUUID()
+    const stopped = await jobs.create({ job, note: '' }, input(folder))
+    await stopped.close(false)
+    expect(readFileSync(jobs.inputOf(job), 'utf8')).toBe('rows')
+    expect(readdirSync(folder).sort()).toEqual([`${job}.input`, `${job}.job`])
+    await (await jobs.resume(job)).close(true)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('is removed when its process was killed before it made the job, but not while that may run', async () => {
+    const folder = newFolder()
+    const jobs = openJobs(folder)
+    input(folder)
+    const orphan = jobs.inputOf(randomUUID())
+    renameSync(join(folder, 'rows'), orphan)
+    await jobs.list()
+    expect(existsSync(orphan)).toBe(true)
+    const now = Date.now()
+    vi.spyOn(Date, 'now').mockReturnValue(now + 61_000)
+    await jobs.list()
+    vi.restoreAllMocks()
+    expect(existsSync(orphan)).toBe(false)
+  })
+})
 
 describe('find', () => {
   it('returns a job by its id, and with "last" the one written last', async () => {

@@ -16,7 +16,7 @@ const Change = z.strictObject({
   replace_preferences: z.boolean('must be true or false').optional(),
 })
 type Change = z.output<typeof Change>
-const Target = z.object({ id: Id })
+const Deletion = z.object({ id: Id })
 
 export interface CommonChange {
   readonly accepted: boolean | undefined
@@ -91,18 +91,19 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
-    lines: { ...lineKind(Target, 'a deletion', () => null), isOfIds: true },
+    lines: { ...lineKind(Deletion, 'a deletion', () => null), isOfIds: true },
     done: 'deleted',
     words: { verb: 'delete', work: 'deletions', check: 'history before you delete', unchanged: 'as wanted' },
-    defaults: {},
+    defaults: { ignore_missing: ignoreMissing || undefined },
     requests: 1,
     isIdempotent: true,
-    connect: ctx => onePerRequest(item => remove(ctx, item, ignoreMissing)),
+    connect: (ctx, _, { operation }) =>
+      onePerRequest(item => remove(ctx, item, operation.defaults['ignore_missing'] === true)),
   }
 }
 
 async function remove(ctx: Context, { entry, sentAt }: Item, ignoreMissing: boolean): Promise<Answer> {
-  const { id } = entry.draft as Change
+  const { id } = entry.draft as z.output<typeof Deletion>
   try {
     const entries = sentAt === null ? [] : await entriesSince(ctx, id, sentAt)
     const actions = entries.map(({ action }) => action)

@@ -23,7 +23,8 @@ import { countEarlier, type Entry, openState } from './state.ts'
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
-  file: z.string(),
+  /** Absent if the job has an input of its own. */
+  file: z.string().optional(),
   sha256: z.string(),
   lines: z.number(),
   format: z.enum([...lineFormats, 'ids']),
@@ -54,13 +55,11 @@ export async function* openJob(
   signal: AbortSignal,
 ): AsyncGenerator<readonly LineResult[], LineJob> {
   const jobs = lineJobs(ctx, begun.command)
-  const resumed = options.resume === undefined ? null : await jobs.readHeader(await jobs.find(options.resume))
+  const resumed = options.resume === undefined ? null : await findResumed(ctx, jobs, begun, options.resume)
   const map = await readMap(ctx.io, options, begun.lines.fields)
   if (resumed) requireSame(ctx, begun, resumed, options, map)
   const operation = resumed?.defaults ? { ...begun, defaults: resumed.defaults } : begun
-  const readerOptions = toReaderOptions(operation, options, resumed, map)
-  if (resumed && !resumed.about)
-    await ctx.say(`resuming the ${operation.words.work} of ${resumed.file} of ${resumed.created_at}`)
+  const readerOptions = toReaderOptions(jobs, operation, options, resumed, map)
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
@@ -75,7 +74,7 @@ export async function* openJob(
       await requireQuota(ctx, Math.ceil(operation.requests * (extent.lines - before.doneBefore)))
     const job = resumed
       ? await jobs.resume(resumed.job)
-      : await begin(jobs, options, newHeader(ctx, operation, reader.path, extent, readerOptions), reader)
+      : await begin(jobs, options, newHeader(ctx, operation, extent, readerOptions, reader), reader)
     return { operation, reader, extent, state: await openState(job), ...before }
   } catch (error) {
     await reader.close()
@@ -83,9 +82,27 @@ export async function* openJob(
   }
 }
 
-async function begin(jobs: Jobs<Header, Entry>, { approve }: LineJobOptions, header: Header, reader: Reader<object>) {
+async function begin(
+  jobs: Jobs<Header, Entry>,
+  { approve, workFolder }: LineJobOptions,
+  header: Header,
+  reader: Reader<object>,
+) {
   await approve?.(header.lines, reader)
-  return await jobs.create(header)
+  if (workFolder === undefined) return await jobs.create(header)
+  return await jobs.create({ ...header, file: undefined }, reader.path ?? '')
+}
+
+async function findResumed(ctx: Context, jobs: Jobs<Header, Entry>, { words }: Operation, wanted: string) {
+  const header = await jobs.readHeader(await jobs.find(wanted))
+  const { file, about, created_at } = header
+  const of = file === undefined ? '' : ` of ${file}`
+  if (!about) await ctx.say(`resuming the ${words.work}${of} of ${created_at}`)
+  return header
+}
+
+export function jobsFolder({ settings }: Context): string {
+  return join(settings.stateFolder, 'jobs')
 }
 
 export function lineJobs({ settings, host }: Context, command?: Operation['command']): Jobs<Header, Entry> {
@@ -119,17 +136,18 @@ interface JobOptions extends ReaderOptions {
 }
 
 function toReaderOptions(
+  jobs: Jobs<Header, Entry>,
   { defaults }: Operation,
   options: LineJobOptions,
   resumed: Header | null,
   map: ColumnMap | null,
 ): JobOptions {
-  const file = options.file ?? resumed?.file ?? '-'
   if (resumed) {
+    const file = options.file ?? resumed.file ?? jobs.inputOf(resumed.job)
     const { format, site, unguard, map = ownColumns } = resumed
     return { file, format, site, defaults: resumed.defaults ?? { site_id: site }, unguard, map, isResumed: true }
   }
-  const { site, csvUnguard: unguard, format = formatOf(file) } = options
+  const { site, file = '-', csvUnguard: unguard, format = formatOf(file) } = options
   if (map && format === 'ndjson')
     throw usageError('--map, --true and --false are for CSV and TSV', 'if the file is one of these: --format csv')
   return { file, format, site, defaults, unguard, map: map ?? ownColumns, isResumed: false }
@@ -138,14 +156,14 @@ function toReaderOptions(
 function newHeader(
   { settings }: Context,
   { command, defaults, about, receiptOut: receipt_out }: Operation,
-  file: string,
   { lines, sha256 }: Extent,
   { format, site, unguard, map }: JobOptions,
+  { path }: Reader<object>,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
   const created_at = new Date().toISOString()
   const own = command === 'create' ? { site } : { defaults, about, receipt_out }
-  const content = { file, sha256, lines, format, unguard, map }
+  const content = { file: path ?? undefined, sha256, lines, format, unguard, map }
   return { version: 1, job: randomUUID(), command, ...content, ...origin, ...own, created_at }
 }
 

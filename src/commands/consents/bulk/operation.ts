@@ -35,8 +35,6 @@ export interface Operation {
   readonly about?: Readonly<Record<string, unknown>> | undefined
   /** Absolute; stored for resumed runs. */
   readonly receiptOut?: string | undefined
-  /** That a resumed run needs again. */
-  readonly resumeFlags?: readonly string[]
   /** Maximum quota units per line without lost responses. */
   readonly requests: number
   /** `send` detects what an earlier run did. */
@@ -46,8 +44,6 @@ export interface Operation {
   nameOf?(entry: Entry<object>): string
   /** Errors that all further lines would have, besides those that end every job. */
   failsAll?(error: unknown): boolean
-  /** For input made for the job. */
-  removeFile?(ctx: Context, path: string): Promise<void>
   /** When every line is done or rejected, before the job is removed. */
   complete?(ctx: Context, job: LineJob, counts: Counts): Promise<void>
 }

@@ -34,8 +34,8 @@ const Flags = z.object({ site: nonEmpty.optional(), ...createFlagOptions })
 
 export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
   readonly format?: LineFormat | undefined
-  /** Of ids; removed with the completed job. */
-  readonly snapshot?: string | undefined
+  /** Has the file, which becomes the job's own. Removed at the end. */
+  readonly workFolder?: string | undefined
   /** Before a new job. @throws CliError if declined */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }

@@ -1,4 +1,4 @@
-import { commandLike, formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
+import { commandLike, formatCount, instanceLabel } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
@@ -235,30 +235,17 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-/** It replaces the file of `--out`, because it has all results. */
+/** The job has the rest, such as the file and the change. The results of a resumed run have every line. */
 export function resumeCommand(
   ctx: Context,
-  { resume, snapshot }: LineJobOptions,
+  { failedOut }: LineJobOptions,
   { state, operation }: LineJob,
 ): string | null {
   if (!state) return null
-  const { resumeFlags } = operation
-  if (resumeFlags) return commandLike(ctx, operation.command, '--resume', state.job, ...resumeFlags)
-  const more = resume === undefined ? ['--resume', state.job] : []
-  const words = ctx.host.argv.slice(2)
-  const replaces = words.some(word => /^--out(=|$)/.test(word)) && !words.includes('--force') ? ['--force'] : []
-  return ['consentctl', ...(snapshot === undefined ? words : withoutPlan(words)), ...replaces, ...more]
-    .map(quoteForShell)
-    .join(' ')
-}
-
-/** The job has the selected ids. */
-function withoutPlan(words: readonly string[]): string[] {
-  return words
-    .filter(
-      (word, index) =>
-        !/^--(where|confirm|yes)(=|$)/.test(word) && !['--where', '--confirm'].includes(words[index - 1] ?? ''),
-    )
-    .filter(word => !/^-y+$/.test(word))
-    .map(word => word.replace(/^-[qy]+/, flags => flags.replaceAll('y', '')))
+  const { out } = ctx.globals
+  const again = [
+    ...(failedOut === undefined ? [] : ['--failed-out', failedOut]),
+    ...(out === undefined ? [] : ['--out', out, '--force']),
+  ]
+  return commandLike(ctx, operation.command, '--resume', state.job, ...again)
 }

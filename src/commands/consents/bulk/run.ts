@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { isInterrupted } from '../../../cli/ids.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
@@ -31,7 +30,6 @@ import {
 } from './progress.ts'
 import { InvalidLinesError, nothingSent, requireLines, validate } from './reader.ts'
 import { type Outcome, openSender, type Sender } from './sender.ts'
-import { snapshotFolder } from './snapshot.ts'
 
 /**
  * Validates the file first. A failed line does not stop the others, unless all would fail or too many have. Results are
@@ -96,7 +94,7 @@ export async function* sendLines(
     await report(ctx, error)
   } finally {
     await job?.reader.close()
-    if (!job?.state && options.snapshot !== undefined) await removeOwnFile(ctx, operation, options.snapshot)
+    if (options.workFolder !== undefined) await rm(options.workFolder, { recursive: true, force: true })
     await failedLines?.close(true) // keeps the invalid lines if nothing was sent
   }
 }
@@ -142,14 +140,8 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
     // Without a job, this is the only copy of the failed lines.
     await failedLines?.close(job.state === null).catch(() => {})
     await job.state?.close(isDone)
-    if (isDone && job.reader.path !== null) await removeOwnFile(ctx, job.operation, job.reader.path)
     if (progress.last > 0 || progress.broken === null) await printSummary(ctx, options, job, progress, isDone)
   }
-}
-
-async function removeOwnFile(ctx: Context, operation: Operation, path: string): Promise<void> {
-  if (dirname(path) === snapshotFolder(ctx.settings)) await rm(path, { force: true })
-  else await operation.removeFile?.(ctx, path)
 }
 
 async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {

@@ -7,8 +7,6 @@ import { explain } from '../../../errors/explain.ts'
 import { type Kind, openKinds } from '../../../errors/kinds.ts'
 import type { Answer, Counts, Item, LineJob, Operation } from '../bulk/operation.ts'
 import type { How } from '../bulk/state.ts'
-import { removePrepared } from './prepare/work-folder.ts'
-import { preparedPath } from './prepared-rows.ts'
 
 export interface Refusal extends Kind {
   records: number
@@ -18,7 +16,6 @@ interface ImportKind {
   readonly site: string | undefined
   readonly about: Readonly<Record<string, unknown>> | undefined
   readonly receiptOut: string | undefined
-  readonly resumeFlags: readonly string[]
   /** Unix time in ms by the service's clock, before anything was sent. */
   readonly beganAt: number
   complete(job: LineJob, counts: Counts, refusals: readonly Refusal[]): Promise<void>
@@ -27,7 +24,7 @@ interface ImportKind {
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
 /** An origin is imported only once, so rows can be sent again at any time. */
-export function imports({ site, about, receiptOut, resumeFlags, beganAt, complete }: ImportKind): Operation {
+export function imports({ site, about, receiptOut, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
     command: 'import',
@@ -37,7 +34,6 @@ export function imports({ site, about, receiptOut, resumeFlags, beganAt, complet
     defaults: { site_id: site },
     about,
     receiptOut,
-    resumeFlags,
     requests: 1 / rowsPerUnit,
     isIdempotent: true,
     nameOf: ({ line }) => `origin ${(JSON.parse(line.bytes.toString()) as ImportRow).origin.id}`,
@@ -57,7 +53,6 @@ export function imports({ site, about, receiptOut, resumeFlags, beganAt, complet
         },
       }
     },
-    removeFile: async ({ settings }, path) => await removePrepared(preparedPath(settings, path)),
     complete: async (_, job, counts) => await complete(job, counts, refusals.all()),
   }
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promptToConfirm, requireConfirmedCount } from '../../../cli/confirm.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
@@ -19,7 +19,6 @@ import { sendLines } from '../bulk/run.ts'
 import type { Destination } from './destination.ts'
 import { imports, type Refusal } from './imports.ts'
 import type { Prepared } from './prepare/prepared.ts'
-import { preparedPath } from './prepared-rows.ts'
 import { findImportReceipt, makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
 import { describeRefusedRows } from './refused-rows.ts'
 
@@ -57,7 +56,7 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
     )
     return many(importedView, noPages(), { exit: () => (prepared.counts.refused > 0 ? exit.rejected : exit.done) })
   }
-  const file = { file: prepared.path, snapshot: prepared.path, resume: undefined, approve }
+  const file = { file: prepared.path, workFolder: dirname(prepared.path), resume: undefined, approve }
   return await send(ctx, options, { signer, site, about: toAbout(sending), file })
 }
 
@@ -83,7 +82,7 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
     )
   const names = about.files.map(({ name }) => name).join(', ')
   await ctx.say(`resuming the import of ${names} of ${about.started_at}`)
-  const file = { file: preparedPath(ctx.settings, header.file), resume: job, approve: undefined }
+  const file = { file: undefined, resume: job, approve: undefined }
   const receiptOut = await findReceiptPath(signer, job, options.receiptOut ?? header.receipt_out)
   return await send(ctx, { ...options, receiptOut }, { signer, site: undefined, about, file })
 }
@@ -100,7 +99,7 @@ interface Import {
   readonly signer: Signer
   readonly site: string | undefined
   readonly about: ImportAbout
-  readonly file: Pick<LineJobOptions, 'file' | 'snapshot' | 'resume' | 'approve'>
+  readonly file: Pick<LineJobOptions, 'file' | 'workFolder' | 'resume' | 'approve'>
 }
 
 async function send(ctx: Context, options: SendOptions, { signer, site, about, file }: Import) {
@@ -112,7 +111,6 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
     site,
     about,
     receiptOut: receiptOut && resolve(receiptOut),
-    resumeFlags: failedOut === undefined ? [] : ['--failed-out', failedOut],
     beganAt: Date.parse(about.began_at),
     complete: async (job, counts, refusals) => {
       await job.state?.requireHeld()

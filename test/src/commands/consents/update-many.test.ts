@@ -235,7 +235,8 @@ describe('update --where', () => {
     expect(await cli.run(args, { ...terminal, stdin: '2\n' })).toMatchObject({ code: 0 })
     expect(writes.toSorted()).toEqual([uuid(1), uuid(3)])
     expect([...held.values()].map(({ accepted }) => accepted)).toEqual([false, false, false])
-    expect(readdirSync(join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'snapshots'))).toEqual([])
+    const files = readdirSync(join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'jobs'))
+    expect(files.filter(name => !name.includes('.job'))).toEqual([])
   })
 
   it('counts and changes a record once that a page names twice', async () => {

@@ -1,6 +1,7 @@
-import { rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Host } from '../../../../io/io.ts'
-import { openDraft } from '../../../../io/new-file.ts'
+import { makeWorkFolder } from '../../../../jobs/work-folder.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
 import { isRefused } from './event.ts'
 import { digestOf } from './formats.ts'
@@ -11,16 +12,12 @@ import { openPersons, type Person } from './persons.ts'
 import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
 import { openSource } from './source.ts'
-import { makeWorkFolder } from './work-folder.ts'
 
 export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
-export { removePrepared } from './work-folder.ts'
 
 export interface PrepareOptions {
-  /** Private; needs room for the rows twice. */
+  /** Of the jobs; needs room for the rows twice. */
   readonly folder: string
-  /** Rows that jobs still need. Others are removed with their process; none with null. */
-  readonly inUse?: readonly string[] | null
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
   /** Removes the `'` before formulas in CSV. */
@@ -38,18 +35,19 @@ export interface PrepareOptions {
 
 /**
  * Writes a row per person for `POST /api/v1/consents/batch`, in constant memory and without requests. Equal input gives
- * equal bytes. The caller removes the file with `removePrepared`.
+ * equal bytes. The caller removes the file with its folder.
  *
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */
 export async function prepare(files: readonly string[], map: ImportMap, options: PrepareOptions): Promise<Prepared> {
   const decisions = openDecisions(map)
   const interpret = openInterpreter(map, options, decisions)
-  const work = await makeWorkFolder(options.folder, options.host, options.inUse === undefined ? [] : options.inUse)
+  const work = await makeWorkFolder(options.folder, options.host)
+  const prepared = join(work, 'rows.ndjson')
   let isKept = false
   try {
     const tally = openTally()
-    const partitions = openPartitions(work.path)
+    const partitions = openPartitions(work)
     const parts: KnownPart[] = []
     const run: Run = { map, options, decisions, interpret, tally, partitions, parts }
     const sources: SourceFile[] = []
@@ -57,12 +55,12 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
     const undecided = decisions.undecided()
     const isStopped = undecided > 0 || tally.unreadable() > 0
     if (!isStopped) options.onDecided?.()
-    await writeRows(work.rows, run)
+    await writeRows(prepared, run)
     isKept = !isStopped && tally.counts().records > 0
-    const path = isKept ? work.rows : null
+    const path = isKept ? prepared : null
     return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...tally.result() }
   } finally {
-    if (!isKept) await rm(work.path, { recursive: true, force: true })
+    if (!isKept) await rm(work, { recursive: true, force: true })
   }
 }
 
@@ -143,7 +141,7 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
 async function writeRows(path: string, { map, options, decisions, partitions, parts, tally }: Run): Promise<void> {
   const isDecided = decisions.undecided() === 0
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
-  const draft = await openDraft(`${path}.part`)
+  const file = await open(path, 'wx', 0o600)
   try {
     let text = ''
     /** A promise only if the caller must wait. */
@@ -161,16 +159,14 @@ async function writeRows(path: string, { map, options, decisions, partitions, pa
         if (pending) await pending
       }
       if (text.length < writeLength) continue
-      await draft.file.writeFile(text)
+      await file.writeFile(text)
       text = ''
     }
     const last = persons.end()
     if (last) await take(last)
-    await draft.file.writeFile(text)
-    await draft.take(path)
+    await file.writeFile(text)
   } finally {
-    await draft.file.close()
-    await draft.remove()
+    await file.close()
   }
 }
 

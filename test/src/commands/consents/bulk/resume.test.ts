@@ -91,7 +91,7 @@ describe('create --file: a quota that is used up', () => {
     expect(first.code).toBe(8)
     const [, command = ''] = /to resume: consentctl (.*?)"\}/.exec(first.stderr) ?? []
     serve()
-    const resumed = await cli.run(words(command), { env: withoutWaits })
+    const resumed = await cli.run([...words(command), '-o', 'ndjson'], { env: withoutWaits })
     expect(resumed).toMatchObject({ code: 0, stdout: '' })
     const rows = readFileSync(out, 'utf8').trimEnd().split('\n')
     expect(rows.map(row => JSON.parse(row).id)).toEqual(['a', 'b'])
@@ -498,7 +498,7 @@ describe('--failed-out', () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
     const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
-    expect(stderr).toMatch(/to resume: consentctl create .*--failed-out .* --resume/)
+    expect(stderr).toMatch(/to resume: consentctl create --resume \S+ --failed-out /)
     expect(readdirSync(folder.path).filter(name => name.startsWith('failed'))).toEqual([])
     serve({ b: [400, 'invalid_request'] })
     expect(await create('--resume', 'last', ...flags)).toMatchObject({ code: 8 })

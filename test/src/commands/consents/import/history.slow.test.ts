@@ -147,7 +147,7 @@ it.each([
 ])('import › removes the prepared rows if the file of %s cannot be made', async (flag, expected) => {
   importing(made)
   const { code, stderr } = await run(people(2), ...flags(), '--yes', flag, join(folder, 'missing', 'file'))
-  expect([code, posts(), readdirSync(join(state, 'imports'))], stderr).toEqual([expected, 0, []])
+  expect([code, posts(), readdirSync(join(state, 'jobs'))], stderr).toEqual([expected, 0, []])
 })
 
 /** Two rows of one person, who contradicts, and five without a time, among 300 that can be told. */
@@ -253,7 +253,7 @@ it.each(['--yes', '--dry-run'])(
     const { code, stderr } = await run(file, ...flags(), flag, '--refused-out', list)
     expect([code, posts(), readRefused(list).map(({ where }) => where)], stderr).toEqual([5, 0, [`${file}:5`]])
     expect(stderr).toContain('1 row cannot be read, and may be a later answer of any person: nothing was sent')
-    expect(readdirSync(join(state, 'imports'))).toEqual([])
+    expect(readdirSync(join(state, 'jobs'))).toEqual([])
   },
 )
 
@@ -295,7 +295,7 @@ it('import › exit 2 › of the name of a site with a key that may not list sit
   const { code, stderr } = await run(people(1), ...flags().with(5, 'Shop'), '--yes')
   expect([code, posts()], stderr).toEqual([2, 0])
   expect(stderr).toContain('give the id: --site UUID')
-  expect(readdirSync(join(state, 'imports'))).toEqual([])
+  expect(readdirSync(join(state, 'jobs'))).toEqual([])
 })
 
 it('import › exit 7 › of a replay whose id has no time, so that nothing is signed', async () => {
@@ -325,7 +325,7 @@ it('import › exit 5 › of values that nothing decides, which --map-out writes
   const dry = await run(file, ...again, '--dry-run', '--json')
   expect(dry, dry.stderr).toMatchObject({ code: 0 })
   expect(JSON.parse(dry.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: 'no' }])
-  expect([cli.sent().length - before, readdirSync(join(state, 'imports'))]).toEqual([0, []])
+  expect([cli.sent().length - before, readdirSync(join(state, 'jobs'))]).toEqual([0, []])
 })
 
 /** Sets what the instance says of itself, its quota, the key and its sites. */
@@ -359,7 +359,7 @@ it.each([
     `it takes imports, the key has the scope import, the site Shop (${site}) is there, ${quota}; only reads were sent`,
   )
   expect(new Set(cli.sent().map(({ method }) => method))).toEqual(new Set(['GET']))
-  expect(written()).toEqual(['imports'])
+  expect(written()).toEqual(['jobs'])
 })
 
 it('import › --dry-run says what the instance does not report', async () => {
@@ -387,7 +387,7 @@ it.each<[string, number, string, () => void, string?]>([
     set()
     const args = [people(3), ...flags().with(5, to), '--json']
     const dry = await run(...args, '--dry-run')
-    expect([dry.code, JSON.parse(dry.stdout).length, written()], dry.stderr).toEqual([exit, 1, ['imports']])
+    expect([dry.code, JSON.parse(dry.stdout).length, written()], dry.stderr).toEqual([exit, 1, ['jobs']])
     const sent = await run(...args, '--yes')
     expect([sent.code, posts(), listed(join(state, 'jobs'))], sent.stderr).toEqual([exit, 0, []])
     const error = (text: string) => text.split('\n').find(line => line.startsWith('{"error"'))
@@ -444,10 +444,8 @@ it('import › copies the receipt to --receipt-out before the job ends, and a re
   const taken = await run(people(2), ...flags(), '--yes', '--receipt-out', copy)
   expect([taken.code, readFileSync(copy, 'utf8')], taken.stderr).toEqual([8, 'of somebody else'])
   expect(taken.stderr).toContain('import --resume')
-  const [name = ''] = readdirSync(join(state, 'jobs'))
-  const [job, rows] = [join(state, 'jobs', name), join(state, 'imports')]
-  const kept = [job, rows].map(path => [path, `${path}.kept`] as const)
-  for (const [path, other] of kept) cpSync(path, other, { recursive: true })
+  const jobs = join(state, 'jobs')
+  cpSync(jobs, `${jobs}.kept`, { recursive: true })
   const other = await run('--resume', 'last')
   expect([other.code, readFileSync(copy, 'utf8')], other.stderr).toEqual([2, 'of somebody else'])
   rmSync(copy)
@@ -455,9 +453,9 @@ it('import › copies the receipt to --receipt-out before the job ends, and a re
   expect(resumed.code, resumed.stderr).toBe(0)
   const receipt = readFileSync(JSON.parse(resumed.stdout).receipt)
   expect(readFileSync(copy)).toEqual(receipt)
-  for (const [path, other] of kept) cpSync(other, path, { recursive: true }) // as if killed before the job was removed
+  cpSync(`${jobs}.kept`, jobs, { recursive: true }) // as if killed before the job was removed
   expect(await run('--resume', 'last', '--receipt-out', copy)).toMatchObject({ code: 0 })
-  expect([readFileSync(copy), readdirSync(join(state, 'jobs')).filter(each => each === name)]).toEqual([receipt, []])
+  expect([readFileSync(copy), readdirSync(jobs)]).toEqual([receipt, []])
 })
 
 it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
@@ -493,7 +491,7 @@ it('import › exit 6 › when the quota is used up; resumed after its state fol
     refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 2 }],
   })
   expect(seen.firstAt).toBeGreaterThanOrEqual(Date.parse(signed.began_at))
-  expect(readdirSync(join(state, 'jobs')).concat(readdirSync(join(state, 'imports')))).toEqual([])
+  expect(readdirSync(join(state, 'jobs'))).toEqual([])
   expect(await run('--resume', job)).toMatchObject({ code: 2 })
 })
 

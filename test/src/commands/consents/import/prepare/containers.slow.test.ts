@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
-import { removePrepared } from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
 import { openSource } from '../../../../../../src/commands/consents/import/prepare/source.ts'
 import { zip as zipBuffers } from '../formats/zip.ts'
 import { parts, usePreparation, wholeAnswers } from './support.ts'
@@ -214,31 +213,22 @@ describe('a file that another one replaces after its digest was computed', () =>
   })
 })
 
-describe('the files of a preparation', () => {
-  it('are removed once their process has ended, unless a job needs them', async () => {
-    const folder = join(state(), 'others')
-    const made = (name: string, owner: object) => {
-      mkdirSync(join(folder, name), { recursive: true })
-      writeFileSync(join(folder, name, 'owner.json'), JSON.stringify(owner))
-      return join(folder, name, 'rows.ndjson')
-    }
-    const { identify } = await import('../../../../../../src/jobs/process.ts')
-    const me = await identify(process.pid)
-    made('alive.import', me)
-    made('dead.import', { ...me, started: '1' })
-    const needed = made('needed.import', { ...me, started: '1' })
-    made('linked.import', { ...me, started: '1' })
-    made('elsewhere.import', { ...me, host: 'elsewhere' })
-    made('gone-elsewhere.import', { ...me, host: 'elsewhere' })
-    utimesSync(join(folder, 'gone-elsewhere.import'), 1, 1)
-    const { path } = await prepare(write(csv), wholeAnswers, {
-      folder,
-      inUse: [needed, '/linked/imports/linked.import/rows.ndjson'],
-    })
-    await removePrepared(path as string)
-    await removePrepared(join(folder, 'alive.import', 'owner.json')) // no rows
-    expect(readdirSync(folder).sort()).toEqual(['alive.import', 'elsewhere.import', 'linked.import', 'needed.import'])
-  })
+it('removes the folders of preparations whose process has ended', async () => {
+  const folder = join(state(), 'others')
+  const { identify } = await import('../../../../../../src/jobs/process.ts')
+  const me = await identify(process.pid)
+  const made = (name: string, owner: object) => {
+    mkdirSync(join(folder, name), { recursive: true })
+    writeFileSync(join(folder, name, 'owner.json'), JSON.stringify({ ...me, ...owner }))
+  }
+  made('alive.work', {})
+  made('dead.work', { started: '1' })
+  made('elsewhere.work', { host: 'elsewhere' })
+  made('gone-elsewhere.work', { host: 'elsewhere' })
+  utimesSync(join(folder, 'gone-elsewhere.work'), 1, 1)
+  const { path } = await prepare(write(csv), wholeAnswers, { folder })
+  rmSync(dirname(path as string), { recursive: true })
+  expect(readdirSync(folder).sort()).toEqual(['alive.work', 'elsewhere.work'])
 })
 
 function zip(entries: Readonly<Record<string, string | Uint8Array>>): Buffer {
