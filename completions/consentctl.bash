@@ -30,7 +30,7 @@ import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti
 import|--site|@sites|site of the records, by name or id
 import|--dry-run||send no record: print each value and its meaning, and check the instance
 import|--map|files|a JSON file that says what the columns and values mean
-import|--map-out|files|write a map to edit, of undecided values or of a CSV, to a new file
+import|--map-init|files|write a map to edit, of undecided values or of a CSV, to a new file
 import|--policy-version|none|policy version that all answers are about
 import|--timezone|none|time zone of local times, such as Europe/Berlin
 import|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV

@@ -2,15 +2,17 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
-import { instanceLabel } from '../../cli/messages.ts'
+import { instanceLabel, quoteForShell } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { siteIdOf } from '../../cli/sites.ts'
 import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import { Explained, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
+import { nameOf, readChunks } from '../../io/input.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, lineView } from '../../views/consent.ts'
+import { formatOf } from './bulk/lines.ts'
 import { addCreateFlags, createFlagOptions, type LineJobOptions, toCreateOptions } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
@@ -89,10 +91,25 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
   throw declinedError()
 }
 
-async function initMap(ctx: Context, { file, format }: Fields, path: string): Promise<undefined> {
+async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): Promise<undefined> {
   if (file === undefined) throw usageError('--map-init requires --file')
-  const [{ newRecords }, { writeMap }] = await Promise.all([import('./bulk/drafts.ts'), import('./bulk/map-init.ts')])
-  await writeMap(ctx, newRecords, { file, format, path })
+  const format = flags.format ?? formatOf(file)
+  if (format === 'ndjson')
+    throw usageError('--map-init is for CSV and TSV', 'if the file is one of these: --format csv')
+  const [{ newRecords }, { describeMap, writeMap }] = await Promise.all([
+    import('./bulk/drafts.ts'),
+    import('./map-init.ts'),
+  ])
+  const source = {
+    name: nameOf(file),
+    chunks: readChunks(ctx.io, file),
+    delimiter: format === 'tsv' ? ('\t' as const) : undefined,
+  }
+  const map = await writeMap({ ...source, path, fields: newRecords.fields, isImport: false })
+  for (const line of describeMap(map, path, nameOf(file))) await ctx.say(line)
+  if (map.fields['accepted'] === null) await ctx.warn('no column looks like the answer: map one to "accepted"')
+  const command = ['consentctl', 'create', '--file', file, '--map', path, '--dry-run'].map(quoteForShell).join(' ')
+  await ctx.say(`edit it, then: ${command}`)
 }
 
 /** A resumed job keeps its site. */

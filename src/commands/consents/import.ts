@@ -25,7 +25,7 @@ const Options = z.strictObject({
   operands: z.array(nonEmpty).default([]),
   from: z.enum(formatNames, `must be one of ${formatNames.join(', ')}`).optional(),
   map: nonEmpty.optional(),
-  mapOut: nonEmpty.optional(),
+  mapInit: nonEmpty.optional(),
   site: nonEmpty.optional(),
   policyVersion: z
     .string()
@@ -54,7 +54,7 @@ create --name import --scope import --scope read.
 --dry-run prints every distinct value with its count and its meaning, and sends no record. With a site, a key and an
 instance it also checks scope, site and quota by reads. It exits as the import would if the instance accepted all records.
 
-An undecided value stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. An
+An undecided value stops the import (exit 5): --map-init writes a map of these values to edit, and --map uses it. An
 invalid row rejects its person with all rows: --refused-out lists them. An unreadable row stops the import. Local times
 need --timezone. --policy-version sets the version of all answers, for files without one. There is no default. It is not
 allowed if the map already names the version.
@@ -81,7 +81,7 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--site <site>', 'site of the records, by name or id')
     .option('--dry-run', 'send no record: print each value and its meaning, and check the instance')
     .option('--map <file>', 'a JSON file that says what the columns and values mean')
-    .option('--map-out <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
+    .option('--map-init <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
     .option('--policy-version <n>', 'policy version that all answers are about')
     .option('--timezone <zone>', 'time zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
@@ -100,8 +100,8 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const { resume, dryRun } = options
   ctx.useJsonMessages()
   if (resume !== undefined) return await resumeImport(ctx, options, resume)
-  if (options.from === 'csv' && options.map === undefined && options.mapOut !== undefined)
-    return await initMap(ctx, options, options.mapOut)
+  if (options.from === 'csv' && options.map === undefined && options.mapInit !== undefined)
+    return await initMap(ctx, options, options.mapInit)
   const { format, map } = await readMap(ctx, options)
   if (dryRun) return await preview(ctx, options, format, map)
   const asks = mustPrompt(ctx, options, { action: 'import' })
@@ -161,10 +161,21 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
 /** A CSV has no default map. */
 async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: string): Promise<Output<unknown>> {
   if (file === undefined) throw usageError('no file to import', 'name it: consentctl import FILE --from csv')
-  const { writeCsvMap } = await import('./import/prepare/csv-map.ts')
-  await writeCsvMap(file, path, ctx.interruption)
+  const [{ describeMap, writeMap }, { openSource }] = await Promise.all([
+    import('./map-init.ts'),
+    import('./import/prepare/source.ts'),
+  ])
+  const fields = ['subject_id', 'consent_id', 'policy_version', 'ip_address', 'user_agent', 'accepted']
+  const source = await openSource(file, ctx.interruption)
+  try {
+    const { value: part } = await source.parts(undefined).next()
+    if (!part) throw usageError(`${file} has no header`)
+    const map = await writeMap({ ...part, path, fields, isImport: true })
+    for (const line of describeMap(map, path, part.name)) await ctx.say(line)
+  } finally {
+    await source.close()
+  }
   const command = ['consentctl', 'import', file, '--from', 'csv', '--map', path, '--dry-run'].map(quoteForShell)
-  await ctx.say(`wrote ${path}, by the header and first rows of ${file}`)
   await ctx.say(`edit it, then: ${command.join(' ')}`)
   return many(valueView, pagesOf([]))
 }
@@ -277,7 +288,7 @@ function requireRows({ counts, files }: Prepared): void {
   throw new CliError('empty', exit.rejected, `no row in ${names}: nothing was sent`, { hint })
 }
 
-/** Writes the undecided values to `--map-out`. */
+/** Writes the undecided values to `--map-init`. */
 async function stop(ctx: Context, options: ImportFlags, { values, undecided, unreadable }: Prepared) {
   if (undecided > 0) await reportUndecided(ctx, options, values)
   if (unreadable > 0) {
@@ -288,16 +299,16 @@ async function stop(ctx: Context, options: ImportFlags, { values, undecided, unr
   return many(valueView, pagesOf(values), { exit: () => exit.rejected })
 }
 
-async function reportUndecided(ctx: Context, { mapOut, map }: ImportFlags, values: Prepared['values']) {
+async function reportUndecided(ctx: Context, { mapInit, map }: ImportFlags, values: Prepared['values']) {
   const open = values.filter(({ becomes }) => becomes === null)
-  if (mapOut !== undefined) {
+  if (mapInit !== undefined) {
     const { writeUndecided } = await import('./import/map-undecided.ts')
-    await writeUndecided(ctx.io, open, { path: mapOut, map })
+    await writeUndecided(ctx.io, open, { path: mapInit, map })
   }
   const hint =
-    mapOut === undefined
-      ? 'write them into a map to edit: --dry-run --map-out FILE'
-      : `edit ${mapOut}, then use --map ${mapOut}`
+    mapInit === undefined
+      ? 'write them into a map to edit: --dry-run --map-init FILE'
+      : `edit ${mapInit}, then use --map ${mapInit}`
   const message = `${formatCount(open.length, 'value')} of the files ${open.length === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
 }

@@ -4,8 +4,8 @@ import type { Line } from '../../../io/input.ts'
 import { removeGuard } from '../../../output/formula.ts'
 import { readObject, typed } from '../fields.ts'
 import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
-import { type ColumnMap, fieldNames, preferenceName } from './map.ts'
-import { commonWords, fold, namedWords, type WordReader } from './words.ts'
+import { fieldNames, preferenceName } from './map.ts'
+import { commonWords, findColumn, fold, missingColumn, namedWords, type WordReader } from './words.ts'
 
 interface Place {
   readonly index: number
@@ -32,7 +32,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
   const places = placeColumns(header, reading)
   let unanswered = 0
   const keptWords = new Map<string, string>()
-  const named = namedWords(reading.map)
+  const named = namedWords(Object.entries(reading.map.values))
   const setters = places.map(({ index, field }) => {
     const column = nameColumn(header, index)
     const keep = (word: string) => keptWords.set(column, word)
@@ -52,7 +52,7 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
     return withPreferences(fields, preferences)
   }
   const has = (field: string) => places.some(place => place.field === field)
-  return { parse, unused: unusedColumns(header, places, reading.map), keptWords, has, unanswered: () => unanswered }
+  return { parse, unused: unusedColumns(header, places, reading), keptWords, has, unanswered: () => unanswered }
 }
 
 /** Null for an empty row, as at the end of spreadsheets. */
@@ -62,11 +62,15 @@ function readRow({ header, cells }: Table, line: Line): readonly string[] | null
   return row.every(cell => cell === '') ? null : row
 }
 
-function unusedColumns(header: readonly string[], places: readonly Place[], map: ColumnMap): string[] {
+function unusedColumns(header: readonly string[], places: readonly Place[], reading: CsvReading): string[] {
   const used = new Set(places.map(({ index }) => index))
-  const ignored = new Set(map.not_used.map(fold))
-  const isUnused = (name: string, index: number) => !used.has(index) && !ignored.has(fold(name))
+  const isUnused = (name: string, index: number) => !used.has(index) && !isNamed(fieldOf(name, reading.fields), reading)
   return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
+}
+
+/** By the map, maybe as a field without a column. */
+function isNamed(field: string | undefined, { map }: CsvReading): boolean {
+  return field !== undefined && map.fields !== null && Object.hasOwn(map.fields, field)
 }
 
 function withPreferences(fields: Fields, preferences: Fields): Fields {
@@ -83,16 +87,17 @@ export function fieldOf(column: string, fields: readonly string[]): string | und
 }
 
 /** The map has precedence over column names. @throws UsageError */
-function placeColumns(header: readonly string[], { fields, noun, isOfIds, map }: CsvReading): Place[] {
-  const places = Object.entries(map.fields ?? {}).map(([field, column]) => ({ field, index: find(header, column) }))
-  const isTaken = (index: number, field: string) => places.some(place => place.index === index || place.field === field)
-  const ignored = new Set(map.not_used.map(fold))
+function placeColumns(header: readonly string[], reading: CsvReading): Place[] {
+  const { fields, noun, isOfIds, map } = reading
+  const places = Object.entries(map.fields ?? {}).flatMap(([field, column]) =>
+    column === null ? [] : [{ field, index: placeOf(header, column) }],
+  )
   const named: Place[] = []
   for (const [index, column] of header.entries()) {
     const field = fieldOf(column, fields)
-    if (field === undefined && map.fields === null && !isOfIds && !ignored.has(fold(column)))
+    if (field === undefined && map.fields === null && !isOfIds)
       throw unknownColumn(nameColumn(header, index), fields, noun)
-    if (field === undefined || isTaken(index, field) || ignored.has(fold(column))) continue
+    if (field === undefined || isNamed(field, reading) || places.some(place => place.index === index)) continue
     if (named.some(place => place.field === field)) throw usageError(`the header has the column "${column}" twice`)
     named.push({ index, field })
   }
@@ -108,21 +113,10 @@ function unknownColumn(column: string, fields: readonly string[], noun: string) 
   )
 }
 
-/** Prefers an exact match. @throws UsageError unless one column matches */
-function find(header: readonly string[], column: string): number {
-  const exact = indexesOf(header, name => name === column)
-  const found = exact.length > 0 ? exact : indexesOf(header, name => fold(name) === fold(column))
-  const [index] = found
-  if (index === undefined) {
-    const names = header.filter(name => name.trim() !== '')
-    throw usageError(`the header has no column "${column}", which the map names`, `it has ${names.join(', ')}`)
-  }
-  if (found.length > 1) throw usageError(`the header has the column "${column}" twice`)
+function placeOf(header: readonly string[], column: string): number {
+  const index = findColumn(header, column)
+  if (index === -1) throw missingColumn(header, column)
   return index
-}
-
-function indexesOf(header: readonly string[], matches: (name: string) => boolean): number[] {
-  return header.flatMap((name, index) => (matches(name) ? [index] : []))
 }
 
 function nameColumn(header: readonly string[], index: number): string {

@@ -10,7 +10,7 @@ import { fold } from './words.ts'
 export function openHeader(ctx: Context, kind: LineKind<unknown>, options: ReaderOptions) {
   const { fields, noun, silenceRefuses, isOfIds } = kind
   const { map, unguard, format } = options
-  const mapped = new Set(Object.values(map.fields ?? {}).map(fold))
+  const mapped = new Set(Object.values(map.fields ?? {}).map(column => fold(column ?? '')))
   const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
   let delimiter: Delimiter | undefined = format === 'tsv' ? '\t' : undefined
   let raw: Uint8Array | null = null

@@ -6,28 +6,21 @@ import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
 import { namedWords } from './words.ts'
 
-/** Columns and words of a CSV; stored in the job. */
+/** Columns and words of a CSV, as in the map of an import; stored in the job. */
 export const ColumnMap = z.strictObject({
-  /** By field. Null without a map: columns are named like fields. */
-  fields: z.record(z.string(), z.string()).nullable(),
-  /** Ignored even if named like a field. */
-  not_used: z.array(z.string()),
-  true: z.array(z.string()),
-  false: z.array(z.string()),
+  /** By field; null for one without a column. Null without a map: columns are named like fields. */
+  fields: z.record(z.string(), z.string().nullable()).nullable(),
+  /** In addition to the common words; null is undecided. */
+  values: z.record(z.string(), z.enum(['yes', 'no'], 'must be yes or no').nullable()).default({}),
 })
 export type ColumnMap = z.output<typeof ColumnMap>
 
-export const ownColumns: ColumnMap = { fields: null, not_used: [], true: [], false: [] }
-
-const words = z.array(z.string().trim().min(1, 'must not be empty'))
+export const ownColumns: ColumnMap = { fields: null, values: {} }
 
 const MapFile = z.strictObject({
   about: z.unknown().optional(),
   fields: z.record(z.string(), z.string().nullable()),
-  not_used: z.array(z.string()).default([]),
-  true: words.default([]),
-  false: words.default([]),
-  undecided: words.default([]),
+  values: ColumnMap.shape.values,
 })
 
 interface MapFlags {
@@ -49,13 +42,13 @@ export async function readMap(io: Io, flags: MapFlags, fields: readonly string[]
     if (isField(field, fields)) continue
     throw usageError(`--map: "${field}" is not a field`, `use ${fieldNames(fields)}`)
   }
-  const all = {
-    ...map,
-    true: [...map.true, ...splitWords('--true', flags.true)],
-    false: [...map.false, ...splitWords('--false', flags.false)],
-  }
-  namedWords(all)
-  return all
+  const words = [
+    ...Object.entries(map.values),
+    ...splitWords('--true', flags.true).map(word => [word, 'yes'] as const),
+    ...splitWords('--false', flags.false).map(word => [word, 'no'] as const),
+  ]
+  namedWords(words)
+  return { ...map, values: Object.fromEntries(words) }
 }
 
 export function isField(name: string, fields: readonly string[]): boolean {
@@ -110,9 +103,8 @@ async function readMapFile(io: Io, path: string): Promise<ColumnMap> {
   const parsed = MapFile.safeParse(readObject(await readText(io, path), path))
   const issue = parsed.error?.issues[0]
   if (issue) throw usageError(`${path}: ${issue.path.join('.') || 'the map'}: ${issue.message}`)
-  const { fields, not_used, true: yes, false: no } = parsed.data as z.output<typeof MapFile>
-  const used = Object.entries(fields).flatMap(([field, column]) => (column === null ? [] : [[field, column] as const]))
-  return { fields: Object.fromEntries(used), not_used, true: yes, false: no }
+  const { fields, values } = parsed.data as z.output<typeof MapFile>
+  return { fields, values }
 }
 
 function splitWords(flag: string, text: string | undefined): string[] {

@@ -1,4 +1,4 @@
-import { usageError } from '../../../errors/errors.ts'
+import { type CliError, usageError } from '../../../errors/errors.ts'
 
 /** European languages; booleans of spreadsheets and databases. */
 const commonYes =
@@ -11,21 +11,17 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** In addition to the common ones. */
-export interface Words {
-  readonly true: readonly string[]
-  readonly false: readonly string[]
-}
-
 /** Undefined for other words. */
 export type WordReader = (word: string) => boolean | undefined
 
 /** Ignores case and surrounding blanks. @throws UsageError for a word with both meanings */
-export function namedWords(words: Words): WordReader {
-  const named = new Map(words.true.map(word => [fold(word), true]))
-  for (const word of words.false) {
-    if (named.get(fold(word))) throw usageError(`"${word}" is given both as a yes and as a no`)
-    named.set(fold(word), false)
+export function namedWords(words: readonly (readonly [word: string, meaning: 'yes' | 'no' | null])[]): WordReader {
+  const named = new Map<string, boolean>()
+  for (const [word, meaning] of words) {
+    if (meaning === null) continue
+    const isYes = meaning === 'yes'
+    if (named.get(fold(word)) === !isYes) throw usageError(`"${word}" is given both as a yes and as a no`)
+    named.set(fold(word), isYes)
   }
   return word => named.get(fold(word))
 }
@@ -44,4 +40,19 @@ export const commonWords: WordReader = word => {
 /** NFC, lower case, trimmed. */
 export function fold(text: string): string {
   return text.normalize('NFC').trim().toLowerCase()
+}
+
+/** -1 for none. Prefers an exact match. @throws UsageError for two */
+export function findColumn(header: readonly string[], column: string, where = 'the header'): number {
+  const matches = (isEqual: (name: string) => boolean) =>
+    header.flatMap((name, index) => (isEqual(name) ? [index] : []))
+  const exact = matches(name => name === column)
+  const found = exact.length > 0 ? exact : matches(name => fold(name) === fold(column))
+  if (found.length > 1) throw usageError(`${where} has the column "${column}" twice`)
+  return found[0] ?? -1
+}
+
+export function missingColumn(header: readonly string[], column: string, where = 'the header'): CliError {
+  const names = header.filter(name => name.trim() !== '')
+  return usageError(`${where} has no column "${column}", which the map names`, `it has ${names.join(', ')}`)
 }

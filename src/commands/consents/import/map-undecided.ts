@@ -12,7 +12,7 @@ export async function writeUndecided(
   values: readonly DecidedValue[],
   { path, map }: { readonly path: string; readonly map: string | undefined },
 ): Promise<void> {
-  const file = await openOutFile(path, '--map-out')
+  const file = await openOutFile(path, '--map-init')
   try {
     const written: Fields = map === undefined ? {} : { ...readObject(await readText(io, map), map) }
     for (const { table, value } of values) tableOf(written, table)[value] = null

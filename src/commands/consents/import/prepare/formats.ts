@@ -4,6 +4,7 @@ import { usageError } from '../../../../errors/errors.ts'
 import { jcs } from '../../../../evidence/canonical.ts'
 import { readText } from '../../../../io/input.ts'
 import type { Io } from '../../../../io/io.ts'
+import { preferenceName } from '../../bulk/map.ts'
 import { readObject } from '../../fields.ts'
 import { ImportMap } from './map.ts'
 
@@ -31,7 +32,33 @@ export async function loadMap(io: Io, format: FormatName, path: string | undefin
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
   if (format === 'csv' && path !== undefined) requireSystem(own, path)
-  return parseMap(extend(base, own), path, format)
+  return parseMap(extend(base, inFull(own)), path, format)
+}
+
+/** `fields` may also name the columns of the answer and of preferences (`pref.NAME`), whose words are in `values`. */
+function inFull({ fields, ...map }: Fields): Fields {
+  if (!isTable(fields)) return fields === undefined ? map : { fields, ...map }
+  const given = Object.entries(fields).filter(([, source]) => source !== null)
+  const preferences = given.flatMap(([field, path]) => {
+    const name = preferenceName(field)
+    return name === undefined ? [] : [{ from: 'field', path, name }]
+  })
+  const { accepted, ...others } = Object.fromEntries(given.filter(([field]) => preferenceName(field) === undefined))
+  const tableOf = (name: string): Fields => (isTable(map[name]) ? map[name] : {})
+  const answer = { ...tableOf('accepted'), path: accepted }
+  const purposes = [...((map['purposes'] as unknown[] | undefined) ?? []), ...preferences]
+  const names = { ...Object.fromEntries(preferences.map(({ name }) => [name, name])), ...tableOf('names') }
+  return {
+    ...map,
+    fields: others,
+    ...(accepted !== undefined && {
+      accepted: {
+        ...answer,
+        values: { ...tableOf('values'), ...(tableOf('accepted')['values'] as Fields | undefined) },
+      },
+    }),
+    ...(preferences.length > 0 && { purposes, names }),
+  }
 }
 
 /** Ids are unique only within a tool. */
@@ -56,7 +83,7 @@ function parseMap(given: Fields, path: string | undefined, format: FormatName): 
   if (format === 'csv')
     throw usageError(
       'no map says what the columns of the CSV mean',
-      'name it with --map; --map-out FILE writes one to edit',
+      'name it with --map; --map-init FILE writes one to edit',
     )
   throw usageError(
     `the files of ${format} do not say everything: "${missing}" has to be in a map of yours`,

@@ -1,5 +1,5 @@
 import { usageError } from '../../../../errors/errors.ts'
-import { fold } from '../../bulk/words.ts'
+import { findColumn, missingColumn } from '../../bulk/words.ts'
 
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
 export type Getter = (row: Row) => unknown
@@ -25,31 +25,19 @@ export const jsonColumns: Columns = {
 }
 
 export function csvColumns(header: readonly string[], jsonCells: ReadonlySet<number>, name: string): Columns {
-  const find = (column: string): number => {
-    const exact = indexesOf(header, each => each === column)
-    const found = exact.length > 0 ? exact : indexesOf(header, each => fold(each) === fold(column))
-    if (found.length > 1) throw usageError(`${name}: the header has the column "${column}" twice`)
-    return found[0] ?? -1
-  }
+  const where = `${name}: the header`
   return {
     getter: (path, isOptional = false) => {
-      const index = find(path)
+      const index = findColumn(header, path, where)
       if (index !== -1) return row => (row as readonly unknown[])[index]
       const [first, ...steps] = parsePath(path)
-      const cell = typeof first === 'string' ? find(first) : -1
+      const cell = typeof first === 'string' ? findColumn(header, first, where) : -1
       if (cell !== -1 && jsonCells.has(cell)) return row => follow((row as readonly unknown[])[cell], steps)
       if (isOptional) return () => undefined
-      throw usageError(
-        `${name}: the header has no column "${path}", which the map names`,
-        `it has ${header.filter(each => each.trim() !== '').join(', ')}`,
-      )
+      throw missingColumn(header, path, where)
     },
     namesWith: prefix => header.filter(each => each.startsWith(prefix) && each.length > prefix.length),
   }
-}
-
-function indexesOf(header: readonly string[], matches: (name: string) => boolean): number[] {
-  return header.flatMap((name, index) => (matches(name) ? [index] : []))
 }
 
 const step = /\.?([^.[\]]+)|\[(\d+)\]|\[([^=\]]+)=([^\]]*)\]/y

@@ -10,10 +10,7 @@ export type Record = { [name: string]: unknown }
 /** As `--map-init` writes it. */
 export interface MapFile {
   fields: { [field: string]: string | null }
-  not_used: string[]
-  true: string[]
-  false: string[]
-  undecided: string[]
+  values: { [word: string]: 'yes' | 'no' | null }
 }
 
 export const noUsage = http.get('*/api/v1/usage', () =>

@@ -13,9 +13,8 @@ describe('--map-init', () => {
     const file = write(`E-Mail;Status;Note\n${rows.join('\n')}\n`)
     const { path, map, stderr } = await initMap(file)
     expect(map).toMatchObject({
-      fields: { subject_id: 'E-Mail', accepted: 'Status', consent_id: null, 'pref.marketing': null },
-      not_used: ['Note'],
-      undecided: ['Open'],
+      fields: { subject_id: 'E-Mail', accepted: 'Status', consent_id: null },
+      values: { Open: null },
     })
     expect(stderr).toContain('neither a yes nor a no: Open')
     expect(stderr).toContain(`consentctl create --file ${file} --map ${path} --dry-run`)
@@ -60,7 +59,7 @@ describe('create --file --map', () => {
   it('wins over the names of columns, which are fields where the map is silent', async () => {
     const sent = keeping()
     const file = write('subject_id;email;accepted;pref.a;pref.b\n1;a@example.com;yes;x;y\n')
-    const map = write('{"fields":{"subject_id":"email"},"not_used":["PREF.B"]}', 'json')
+    const map = write('{"fields":{"subject_id":"email","pref.b":null},"values":{}}', 'json')
     expect(await importFile(file, '--map', map)).toMatchObject({ code: 0 })
     expect(fieldsOf(sent)).toEqual([{ subject_id: 'a@example.com', accepted: true, preferences: { a: 'x' } }])
   })
@@ -99,14 +98,14 @@ describe('create --file --map', () => {
 
   it('is kept by the job: a resumed import uses the map of its start, and no other', async () => {
     const file = write('who;answer\na;x\nb;o\n')
-    const path = write('{"fields":{"subject_id":"who","accepted":"answer"},"true":["x"],"false":["o"]}', 'json')
+    const path = write('{"fields":{"subject_id":"who","accepted":"answer"},"values":{"x":"yes","o":"no"}}', 'json')
     cli.instance.use(
       noUsage,
       http.post(consentsPath, () => HttpResponse.json({ error: 'unauthorized', message: 'no' }, { status: 401 })),
     )
     const first = await importFile(file, '--map', path)
     expect(first, first.stderr).toMatchObject({ code: 4 })
-    writeFileSync(path, '{"fields":{"subject_id":"who","accepted":"answer"},"true":["o"],"false":["x"]}')
+    writeFileSync(path, '{"fields":{"subject_id":"who","accepted":"answer"},"values":{"o":"yes","x":"no"}}')
     const changed = await cli.run(['create', '--resume', 'last', '--map', path])
     expect(changed).toMatchObject({ code: 2 })
     expect(changed.stderr).toContain('started with another map')

@@ -6,9 +6,9 @@ const { cli, keeping, write, importFile, initMap } = useForeignFiles()
 
 const utf16be = (text: string) => Buffer.from(text, 'utf16le').swap16()
 
-/** Moves a column from `not_used` to a field, as one would by hand. */
+/** Makes a column a field, as one would by hand. */
 function use(map: MapFile, column: string, field: string): void {
-  map.not_used = map.not_used.filter(name => name !== column)
+  for (const [other, named] of Object.entries(map.fields)) if (named === column) delete map.fields[other]
   map.fields[field] = column
 }
 
@@ -76,10 +76,8 @@ const cases: readonly Case[] = [
     name: 'a line that names the separator, and words of one’s own',
     content: 'sep=;\r\nE-Mail;Status;IP-Adresse\r\ne1@example.com;Bestätigt;192.0.2.1\r\ne2@example.com;Offen;\r\n',
     edit: map => {
-      expect(map.undecided).toEqual(['Bestätigt', 'Offen'])
-      map.true = ['bestätigt']
-      map.false = ['Offen']
-      map.undecided = []
+      expect(map.values).toEqual({ Bestätigt: null, Offen: null })
+      map.values = { bestätigt: 'yes', Offen: 'no' }
     },
     records: [
       { subject_id: 'e1@example.com', accepted: true, ip_address: '192.0.2.1' },
@@ -110,8 +108,7 @@ const cases: readonly Case[] = [
     edit: map => {
       use(map, 'Visitas', 'pref.visits')
       use(map, 'Idioma', 'pref.language')
-      map.true = []
-      map.false = []
+      map.values = {}
     },
     records: [
       { subject_id: 'h1@example.com', accepted: true, preferences: { visits: 1, language: 'no' } },
@@ -150,7 +147,6 @@ describe('create --file with a map of --map-init that is edited', () => {
       writeFileSync(path, JSON.stringify(map))
       const imported = await importFile(file, '--map', path, ...flags)
       expect(imported, imported.stderr).toMatchObject({ code: 0 })
-      expect(imported.stderr).not.toContain('not used')
       expect(fieldsOf(sent)).toEqual(records)
 
       const columns = 'consent_id,subject_id,accepted,preferences,policy_version,user_agent'

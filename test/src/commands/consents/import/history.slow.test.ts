@@ -307,14 +307,14 @@ it('import › exit 7 › of a replay whose id has no time, so that nothing is s
   expect(stderr).toContain('import --resume')
 })
 
-it('import › exit 5 › of values that nothing decides, which --map-out writes into a map to edit', async () => {
+it('import › exit 5 › of values that nothing decides, which --map-init writes into a map to edit', async () => {
   importing(made)
   const file = people(3, 'seen')
   const previewed = await run(file, ...flags(), '--dry-run', '--json')
   expect([previewed.code, posts()]).toEqual([5, 0])
   expect(previewed.stderr).toContain('"exit":5,')
   const edited = join(folder, 'edited.json')
-  const stopped = await run(file, ...flags(), '--yes', '--map-out', edited, '--json')
+  const stopped = await run(file, ...flags(), '--yes', '--map-init', edited, '--json')
   expect([stopped.code, posts()]).toEqual([5, 0])
   expect(JSON.parse(stopped.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: null }])
   const written = JSON.parse(readFileSync(edited, 'utf8'))

@@ -4,43 +4,58 @@ import { describe, expect, it } from 'vitest'
 import { run } from '../../../../../support/cli.ts'
 import { usePreparation, wholeAnswers } from './support.ts'
 
-const { prepare, write, state } = usePreparation()
+const { write, state } = usePreparation()
 
-describe('import --from csv --map-out', () => {
+describe('import --from csv --map-init', () => {
   it('writes a map that only lacks the decisions', async () => {
     const rows = Array.from({ length: 20 }, (_, n) => `p${n}@example.com;2024-01-${10 + n} 10:00:00;Open;yes;x`)
     const file = write(`E-Mail;Date;Status;Newsletter;Note\n${rows.join('\n')}\n`)
     const path = join(state(), '..', 'map.json')
-    const { code, stderr } = await run(['import', file, '--from', 'csv', '--map-out', path])
+    const { code, stderr } = await run(['import', file, '--from', 'csv', '--map-init', path])
     expect([code, stderr]).toEqual([0, expect.stringContaining(`--from csv --map ${path} --dry-run`)])
     const map = JSON.parse(readFileSync(path, 'utf8'))
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(map).toMatchObject({
-      fields: { origin_id: 'E-Mail', subject_id: 'E-Mail', given_at: 'Date' },
+      fields: {
+        origin_id: 'E-Mail',
+        subject_id: 'E-Mail',
+        given_at: 'Date',
+        accepted: 'Status',
+        'pref.Newsletter': 'Newsletter',
+      },
       time: { formats: ['YYYY-MM-DD HH:mm:ss'] },
-      accepted: { path: 'Status', values: { Open: null } },
-      purposes: [{ from: 'field', path: 'Newsletter' }],
-      values: { yes: null },
+      values: { Open: null, yes: null },
     })
     expect(map.about.at(-1)).toBe('Not used: Note.')
-    const named = { ...map, system: 'acme-crm' }
-    expect((await prepare(file, named, { timezone: 'UTC' })).undecided).toBe(2)
-    const decided = { ...named, accepted: { path: 'Status', values: { Open: 'no' } }, values: { yes: 'yes' } }
-    const { rows: made, counts } = await prepare(file, decided, { timezone: 'UTC' })
-    expect([counts.records, made[0]?.accepted, made[0]?.preferences]).toEqual([20, false, { Newsletter: true }])
-    expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(2)
+    const again = await run(['import', file, '--from', 'csv', '--map-init', path])
+    expect([again.code, readFileSync(path, 'utf8')]).toEqual([2, `${JSON.stringify(map, null, 2)}\n`])
+
+    const preview = async (edited: object) => {
+      const named = write(JSON.stringify({ ...map, system: 'acme-crm', ...edited }), 'named.json')
+      const flags = ['--from', 'csv', '--map', named, '--policy-version', '3', '--timezone', 'UTC', '--dry-run']
+      const dry = await run(['import', file, ...flags, '--json'], { env: { CONSENTCTL_STATE_DIR: state() } })
+      return [dry.code, JSON.parse(dry.stdout).map(Object.values)]
+    }
+    const rows20 = (open: string | null, yes: string | null) => [
+      ['accepted', 'Open', 20, open],
+      ['names', 'Newsletter', 20, 'Newsletter'],
+      ['values', 'yes', 20, yes],
+    ]
+    expect(await preview({})).toEqual([5, rows20(null, null)])
+    expect(await preview({ values: { Open: 'no', yes: 'yes' } })).toEqual([0, rows20('no', 'yes')])
+    expect(await preview({ values: { yes: 'yes' }, accepted: { values: { Open: 'no' } } })).toEqual([
+      0,
+      rows20('no', 'yes'),
+    ])
   })
 
   it('drops no purpose because of a word that it does not know', async () => {
     const file = write('E-Mail;Purpose: News;Purpose: Ads;Page\na@x.example;Yes;No;/\nb@x.example;No;Maybe;/b\n')
     const path = join(state(), '..', 'purposes.json')
-    expect((await run(['import', file, '--from', 'csv', '--map-out', path])).code).toBe(0)
-    const map = JSON.parse(readFileSync(path, 'utf8'))
-    expect(map.about.filter((line: string) => line.startsWith('The name of'))).toEqual([
-      'The name of Purpose: Ads is null, because it has "Maybe", which is neither yes nor no: it may not be a purpose.',
-    ])
-    expect(map).toMatchObject({
-      names: { 'Purpose: News': 'News', 'Purpose: Ads': null },
+    const { code, stderr } = await run(['import', file, '--from', 'csv', '--map-init', path])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('neither a yes nor a no: Yes, No, Maybe')])
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+      fields: { 'pref.News': 'Purpose: News', 'pref.Ads': 'Purpose: Ads' },
       values: { Yes: null, No: null, Maybe: null },
     })
   })

@@ -1,0 +1,163 @@
+import { formatCount } from '../../cli/messages.ts'
+import { usageError } from '../../errors/errors.ts'
+import { type Delimiter, openTable, readSeparator, type Table } from '../../io/csv.ts'
+import { toUtf8 } from '../../io/encoding.ts'
+import { splitLines } from '../../io/input.ts'
+import { openOutFile } from '../../io/new-file.ts'
+import { fieldOf } from './bulk/columns.ts'
+import { filled, guessFields, isYesOrNo, maxWords, type Sample } from './bulk/guesses.ts'
+import { commonWords } from './bulk/words.ts'
+import { timeReader } from './import/prepare/time.ts'
+
+const sampledRows = 100
+
+const about = [
+  'Says which column is which field. Check every line: columns are guessed by their names and first rows.',
+  'A field that is null is not in the file; "pref.NAME" makes a column a preference, for any NAME. Remove what is none.',
+  'values says what words mean: "yes" or "no". null is not decided.',
+]
+
+const aboutImport = [
+  ...about,
+  '"left_out" is a word that is no answer. system is the name of the tool that wrote the file, such as acme-crm.',
+  'origin_id is the person, device or form. All rows with the same one become one record with its later answers.',
+]
+
+export interface WrittenMap {
+  readonly fields: Readonly<Record<string, string | null>>
+  readonly values: Readonly<Record<string, 'yes' | 'no' | null>>
+  readonly notUsed: readonly string[]
+  readonly rows: number
+}
+
+interface MapInit {
+  readonly name: string
+  readonly chunks: AsyncIterable<Buffer>
+  readonly delimiter?: Delimiter | undefined
+  readonly path: string
+  readonly fields: readonly string[]
+  /** Also of the times and persons, and without guesses of what words mean. */
+  readonly isImport: boolean
+}
+
+/** From the header and the first 100 rows. @throws UsageError if `path` exists, or without a header */
+export async function writeMap({ path, fields, isImport, ...source }: MapInit): Promise<WrittenMap> {
+  const out = await openOutFile(path, '--map-init')
+  try {
+    const { samples, rows } = await readSamples(source, fields)
+    const { notUsed, ...map } = makeMap(samples, fields, isImport)
+    await out.write(`${JSON.stringify(map, null, 2)}\n`)
+    await out.commit()
+    return { ...map, notUsed, rows }
+  } finally {
+    await out.abandon(false)
+  }
+}
+
+export function describeMap({ fields, values, notUsed, rows }: WrittenMap, path: string, name: string): string[] {
+  const columns = Object.entries(fields).flatMap(([field, column]) =>
+    column === null ? [] : [`  ${field}: ${column}`],
+  )
+  const undecided = Object.entries(values).flatMap(([word, meaning]) => (meaning === null ? [word] : []))
+  return [
+    `wrote ${path}, by the header and ${formatCount(rows, 'row')} of ${name}`,
+    ...columns,
+    ...(notUsed.length > 0 ? [`  not used: ${notUsed.join(', ')}`] : []),
+    ...(undecided.length > 0 ? [`  neither a yes nor a no: ${undecided.join(', ')}`] : []),
+  ]
+}
+
+async function readSamples(
+  { name, chunks, delimiter: given }: Pick<MapInit, 'name' | 'chunks' | 'delimiter'>,
+  fields: readonly string[],
+) {
+  let delimiter = given
+  let table: Table | null = null
+  const rows: (readonly string[])[] = []
+  for await (const line of splitLines(toUtf8(chunks, name), name, { quoted: true })) {
+    const separator: Delimiter | undefined = table ? undefined : readSeparator(line)
+    if (separator) delimiter = separator
+    else if (table) {
+      const row = table.cellsOfAll([line])?.[0] // null for an invalid row
+      if (row?.length === table.header.length) rows.push(row)
+    } else table = await openTable(line, delimiter, column => fieldOf(column, fields) !== undefined)
+    if (rows.length === sampledRows) break
+  }
+  if (!table) throw usageError(`${name} has no header`)
+  const samples = table.header.map((column, index) => ({ column, cells: rows.map(row => row[index] ?? '') }))
+  return { samples, rows: rows.length }
+}
+
+function makeMap(samples: readonly Sample[], fields: readonly string[], isImport: boolean) {
+  const guessed = guessFields(
+    samples.filter(({ column }) => !purposePrefix.test(column)),
+    fields,
+  )
+  const time = isImport ? findTime(samples.filter(({ column }) => !Object.values(guessed).includes(column))) : null
+  const taken = [time?.column, ...Object.values(guessed)]
+  const others = samples.filter(({ column }) => column.trim() !== '' && !taken.includes(column))
+  const preferences = others.filter(sample => isPreference(sample, isImport))
+  const answered = samples.filter(({ column }) => column === guessed['accepted'])
+  const words = new Set([...answered, ...preferences].flatMap(({ cells }) => filled(cells)))
+  const notUsed = others.filter(sample => !preferences.includes(sample)).map(({ column }) => column)
+  const named = {
+    ...Object.fromEntries(fields.map(field => [field, null])),
+    ...guessed,
+    ...Object.fromEntries(
+      preferences.map(({ column }) => [`pref.${column.replace(purposePrefix, '') || column}`, column]),
+    ),
+  }
+  const values = Object.fromEntries([...words].map(word => [word, isImport ? null : meaningOf(word)]))
+  const unused = `Not used: ${notUsed.join(', ') || 'no column'}.`
+  if (!isImport) return { about: [...about, unused], fields: named, values, notUsed }
+  return {
+    about: [...aboutImport, unused],
+    system: '',
+    container: { kind: 'csv' },
+    rows: 'answer',
+    fields: { origin_id: guessed['subject_id'] ?? '', given_at: time?.column ?? '', ...named },
+    time: { formats: [time?.format ?? 'YYYY-MM-DD HH:mm:ss'] },
+    ...(guessed['accepted'] === undefined && { accepted: { rule: 'any' } }),
+    values,
+    notUsed,
+  }
+}
+
+const purposePrefix = /^purposes?\s*:\s*/i
+
+/** An import stops at a word that it does not know, so that it may suggest more. Else "no" may be a language. */
+function isPreference({ column, cells }: Sample, isImport: boolean): boolean {
+  const words = [...new Set(filled(cells))]
+  const isAnswered = isImport ? words.some(isYesOrNo) : words.every(isYesOrNo)
+  return words.length > 0 && words.length <= maxWords && (purposePrefix.test(column) || isAnswered)
+}
+
+function meaningOf(word: string): 'yes' | 'no' | null {
+  const meaning = commonWords(word)
+  return meaning === undefined ? null : meaning ? 'yes' : 'no'
+}
+
+/** Without ambiguous orders of day and month. */
+const timeFormats = [
+  'rfc3339',
+  'YYYY-MM-DD HH:mm:ss',
+  'YYYY-MM-DD HH:mm:ss Z',
+  'YYYY-MM-DDTHH:mm:ss',
+  'epoch_s',
+  'epoch_ms',
+]
+
+const plausible = { from: Date.UTC(1990, 0, 1), to: Date.UTC(2100, 0, 1) } as const
+
+function findTime(samples: readonly Sample[]) {
+  for (const format of timeFormats) {
+    const read = timeReader({ formats: [format], zone: 'UTC', repeatedHour: 'earlier' })
+    const isTime = (cell: string) => {
+      const at = read(cell)
+      return typeof at === 'number' && at >= plausible.from && at < plausible.to
+    }
+    const found = samples.find(({ cells }) => filled(cells).length > 0 && filled(cells).every(isTime))
+    if (found) return { column: found.column, format }
+  }
+  return null
+}
