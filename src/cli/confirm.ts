@@ -94,8 +94,8 @@ export async function promptToConfirm<Row>(
     return
   }
   for (const [site, count] of counts ?? []) await io.err.write(`${count} of site ${visible(site)}\n`)
-  const answer = await prompt(io, `Type ${total} to ${action} these ${noun}s on ${where}: `, interruption)
-  if (answer.trim() !== String(total)) throw declinedError(answer.trim(), String(total))
+  const answer = (await prompt(io, `Type ${total} to ${action} these ${noun}s on ${where}: `, interruption)).trim()
+  if (answer !== String(total)) throw declinedError(/^\d+$/.test(answer) ? `${answer} is not ${total}` : undefined)
 }
 
 /** @throws CliError `changed` (exit 10) if `found` is not the number of `--confirm` */

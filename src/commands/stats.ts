@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import * as z from 'zod'
-import { action, nonEmpty } from '../cli/action.ts'
+import { action, chooseFormat, nonEmpty } from '../cli/action.ts'
 import { callOptional, formatCount, instanceLabel } from '../cli/messages.ts'
 import { many, type Output, pagesOf } from '../cli/output.ts'
 import { addSignInFlags, signIn, signInOptions } from '../cli/sign-in.ts'
@@ -8,7 +8,7 @@ import { siteIdOf } from '../cli/sites.ts'
 import { utcDay } from '../cli/time.ts'
 import type { Context } from '../context.ts'
 import { groupings, stats as route, type Stats, type StatsGroup } from '../contract/stats.ts'
-import { type StatsRow, statsView } from '../views/stats.ts'
+import { nameOf, type StatsRow, statsView } from '../views/stats.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
@@ -32,8 +32,8 @@ export function stats(command: Command, ctx: Context): void {
       `
 Counts the records created in these days, deleted ones included, so a purge changes no number. Accepted: consent
 is given now, for at least one purpose if the record names any; withdrawn: it was accepted once. A person is a subject
-id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten persons are shown
-as <10; other groups are hidden if a total would reveal a small one.
+id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten persons are
+hidden, and others if a total would reveal a small one: tables leave them out, and a sentence names them.
 
 Examples:
   $ consentctl stats
@@ -55,11 +55,12 @@ async function run(ctx: Context, options: z.output<typeof Options>): Promise<Out
     hint: 'consentctl list --count counts records, with any filter',
   })
   const view = statsView(by)
-  const footer = () => describe(ctx, found, by !== undefined)
+  const footer = () => describe(ctx, found, by)
   const total = { ...found.total, group: null, site_id: null, site_name: null, true: null, false: null }
   const rows = by === undefined ? [total] : found.groups
   const { complete, as_of } = found
-  return many(view, pagesOf(rows.map(row => ({ ...withRate(row), complete, as_of }))), { footer })
+  const shown = chooseFormat(ctx) === 'table' ? rows.filter(row => row.hidden === null) : rows
+  return many(view, pagesOf(shown.map(row => ({ ...withRate(row), complete, as_of }))), { footer })
 }
 
 function withRate(row: StatsGroup) {
@@ -71,15 +72,17 @@ function withRate(row: StatsGroup) {
 async function describe(
   ctx: Context,
   { complete, uncounted, truncated, as_of, total, groups }: Stats,
-  isGrouped: boolean,
+  by: (typeof groupings)[number] | undefined,
 ): Promise<void> {
-  if (isGrouped && ctx.io.out.isTerminal && total.records !== null)
+  if (by !== undefined && ctx.io.out.isTerminal && total.records !== null)
     await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
-  const rows = isGrouped ? groups : [total]
-  const [small, more] = (['small', 'remainder'] as const).map(why => rows.filter(row => row.hidden === why).length)
+  if (by === undefined && total.hidden !== null) await ctx.say('hidden: fewer than ten persons; --exact shows all')
+  const namesOf = (why: string) => groups.filter(row => row.hidden === why).map(row => row.site_name ?? nameOf(row, by))
+  const small = namesOf('small').join(', ')
+  const others = namesOf('remainder').join(', ')
   if (small) {
-    const others = more ? `, and ${more} more because their totals would reveal small groups` : ''
-    await ctx.say(`${formatCount(small, 'group')} hidden: fewer than ten persons${others}; --exact shows all`)
+    const rest = others && `, and ${others}, because a total would reveal a small group`
+    await ctx.say(`hidden: ${small} (fewer than ten persons)${rest}; --exact shows all`)
   }
   if (truncated) await ctx.warn('only the largest groups are listed: the last row is the sum of all others')
   if (!complete) {

@@ -62,7 +62,6 @@ async function ask({ stdin }: Io, lines: Interface, question: string, endLine: (
 }
 
 /** Exit 9. */
-export function declinedError(answer = '', wanted = ''): CliError {
-  const said = /^\d+$/.test(answer) ? `${answer} is not ${wanted}` : 'declined'
+export function declinedError(said = 'declined'): CliError {
   return new CliError('declined', exit.declined, `${said}; nothing was done`)
 }

@@ -10,6 +10,10 @@ export type StatsRow = StatsGroup & {
   readonly as_of: string | null
 }
 
+export function nameOf({ group }: StatsGroup, by: StatsQuery['by']): string {
+  return group ?? (by === 'country' ? 'unknown' : 'all others')
+}
+
 const barLength = 10
 
 /** `73.4 % ■■■■■■■□□□`. */
@@ -22,16 +26,13 @@ function bar(rate: number): string {
 /** All groupings have the same columns, for scripts; tables show those of `by`. */
 export function statsView(by: StatsQuery['by']): View<StatsRow> {
   const isPreference = by === 'preference'
-  const sizeName = isPreference ? 'records' : 'persons'
-  const sizeOf = (row: StatsRow) =>
-    row.hidden === 'small' ? '<10' : row.hidden ? 'hidden' : String(row[sizeName] ?? '')
   const number = (name: keyof StatsRow, rank: number, isShown = true): Column<StatsRow> =>
-    field(name, { whole: true, ...(isShown && { rank }), ...(name === sizeName && { text: sizeOf }) })
+    field(name, { whole: true, ...(isShown && { rank }) })
   const isOfSites = by === 'site' || by === 'policy'
   const group = field<StatsRow>('group', {
     title: by ?? 'group',
     ...(by !== undefined && by !== 'site' && { rank: 1 }),
-    text: row => row.group ?? (by === 'country' ? 'unknown' : 'all others'),
+    text: row => nameOf(row, by),
   })
   return {
     id: row => row.group ?? '',

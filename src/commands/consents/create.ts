@@ -84,11 +84,11 @@ const recordFields = [
 async function askForFields({ io, interruption }: Context): Promise<Pick<Fields, 'subject' | 'accepted' | 'refused'>> {
   if (!canPrompt(io)) throw usageError('--subject is missing', 'use --subject ID with --accepted or --refused')
   const subject = (await prompt(io, 'Subject (whose consent it is): ', interruption)).trim()
-  if (subject === '') throw declinedError()
+  if (subject === '') throw declinedError('no subject was given')
   const answer = (await prompt(io, 'Did they accept? [y/n] ', interruption)).trim()
   if (/^y(es)?$/i.test(answer)) return { subject, accepted: true }
   if (/^no?$/i.test(answer)) return { subject, refused: true }
-  throw declinedError()
+  throw declinedError('the answer is neither y nor n')
 }
 
 async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): Promise<undefined> {
