@@ -4,26 +4,23 @@ import { documents } from '../contract/documents/index.ts'
 import { snippetParts } from '../domain/snippets.ts'
 import { shellNames } from './completion/names.ts'
 import { completionFile } from './completion/scripts.ts'
-import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
+import { type CommandInfo, flatten } from './describe.ts'
 import { manPages } from './man.ts'
 
+/** A row for each group, and for each command that is in none. */
 function commandTable(tree: CommandInfo): string {
   const rows = flatten(tree)
-    .filter(({ path, commands }) => path !== '' && commands.length === 0)
-    .map(command => {
-      const aliases = command.aliases.length ? ` (also ${command.aliases.map(code).join(', ')})` : ''
-      return `| ${code(usageOf(command).replace(/^consentctl /, ''))} | ${command.summary}${aliases} | ${flagsOf(command.flags)} |`
+    .filter(({ path, commands }) => path !== '' && (commands.length > 0 || !path.includes(' ')))
+    .map(({ path, aliases, summary, commands }) => {
+      const below = commands.filter(each => each.commands.length === 0).map(each => each.path.split(' ').at(-1))
+      const also = aliases.length > 0 ? ` (also ${aliases.map(code).join(', ')})` : ''
+      return `| ${code(path)} | ${summary}${also}${below.length > 0 ? `: ${below.join(', ')}` : ''} |`
     })
-  const global = `Flags of every command: ${flagsOf(tree.flags)}.`
-  return ['| command | what it does | its flags |', '|---|---|---|', ...rows, '', global].join('\n')
-}
-
-function flagsOf(flags: readonly FlagInfo[]): string {
-  return flags.map(({ names, value }) => code(`${names.join(' ')}${valueSuffix(value)}`)).join(', ')
+  return ['| command | what it does |', '|---|---|', ...rows].join('\n')
 }
 
 function code(text: string): string {
-  return `\`${text.replaceAll('|', '\\|')}\``
+  return `\`${text}\``
 }
 
 function schemaFiles(): Record<string, string> {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { errorStatus } from '../../../src/contract/errors.ts'
 import { flatten } from '../../../src/docs/describe.ts'
 import { generate } from '../../../src/docs/generate.ts'
 import { describeCommands } from '../../../src/program.ts'
@@ -29,6 +30,16 @@ describe('what is made from the tree of commands and the contract is what is com
         readFileSync(new URL('src/commands/README.md', root), 'utf8'),
       ) ?? []
     expect(table).toBe(generated.manual)
+  })
+
+  it('the manual’s table of exit codes has every code of an error', () => {
+    const files = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' }).filter(name =>
+      /\.ts$/.test(name),
+    )
+    const sources = files.map(name => readFileSync(new URL(`src/${name}`, root), 'utf8')).join('')
+    const own = [...sources.matchAll(/new CliError\(\s*'(\w+)'/g)].map(([, code = '']) => code)
+    const manual = readFileSync(new URL('src/commands/README.md', root), 'utf8').split('## Exit codes')[1] ?? ''
+    expect([...own, ...Object.keys(errorStatus)].filter(code => !manual.includes(`\`${code}\``))).toEqual([])
   })
 
   it('the snippets of the banners', () => {
