@@ -4,6 +4,7 @@ import type * as z from 'zod'
 import type { KeyRevocation, SigningKeyStatement } from '../../src/contract/documents/signing-key.ts'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { SigningKey } from '../../src/contract/signing-keys.ts'
+import { sha256 } from '../../src/evidence/bytes.ts'
 import {
   type ChainKey,
   type KeyChain,
@@ -156,7 +157,8 @@ async function joinChain(
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
     const isFirst = documents.length === 0 && !(await hasCheckpoint(sql))
     const previous = introducer?.keyId ?? (isFirst ? null : findLost(documents, signer, lost))
-    const document = await introduce(sql, signer, { previous, by: introducer ?? signer })
+    const before = previous === null ? undefined : readKeyChain(documents, previous).keys.get(previous)
+    const document = await introduce(sql, signer, { before, by: introducer ?? signer })
     isAppended = await insertKeyStatement(sql, rows, document)
   }
 }
@@ -194,7 +196,7 @@ const keyMarginMs = 60_000
 async function introduce(
   sql: Sql,
   signer: Signer,
-  { previous, by }: { readonly previous: string | null; readonly by: Signer },
+  { before, by }: { readonly before: ChainKey | undefined; readonly by: Signer },
 ): Promise<string> {
   const now = await readDatabaseTime(sql)
   const statement: Omit<SigningKeyStatement, 'proof'> = {
@@ -203,7 +205,8 @@ async function introduce(
     kid: signer.keyId,
     x: publicBytes(signer.publicKey).toString('base64url'),
     not_before: new Date(now.getTime() - keyMarginMs).toISOString(),
-    previous,
+    previous: before?.keyId ?? null,
+    previous_sha256: before ? sha256(before.statement).toString('hex') : null,
     key_id: by.keyId,
   }
   const proof = await signer.signBytes(proofMessage(statement))

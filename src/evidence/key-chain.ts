@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { Checkpoint } from '../contract/documents/checkpoint.ts'
 import { KeyRevocation, SigningKeyStatement } from '../contract/documents/signing-key.ts'
 import { parseExactJson } from '../contract/exact-json.ts'
+import { sha256 } from './bytes.ts'
 import { jcs } from './canonical.ts'
 import { keyIdOf, publicKeyOf, publicPem } from './keys.ts'
 import { MerkleTree } from './merkle.ts'
@@ -41,25 +42,19 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
     const signer = keyOf.get(fields.key_id)
     return signer !== undefined && isSignedBy(signer)
   }
-  const byId = new Map(
-    statements
-      .filter(isSigned)
-      .reverse()
-      .map(statement => [statement.fields.kid, statement]),
-  )
+  const signed = statements.filter(isSigned)
   const line: Statement[] = []
   const isKnown = (kid: string) => line.some(({ fields }) => fields.kid === kid)
-  for (let kid: string | null = anchor; kid !== null && !isKnown(kid); ) {
-    const statement: Statement | undefined = byId.get(kid)
-    if (!statement) break
-    line.unshift(statement)
-    kid = statement.fields.previous
-  }
+  const findBefore = ({ fields: { previous, previous_sha256 } }: Statement) =>
+    signed.find(({ fields: { kid }, sha256 }) => kid === previous && sha256 === previous_sha256)
+  let first = signed.find(({ fields }) => fields.kid === anchor)
+  for (; first && !isKnown(first.fields.kid); first = findBefore(first)) line.unshift(first)
   for (let last = line.at(-1); last !== undefined; last = line.at(-1)) {
     const { kid } = last.fields
+    const { key, sha256 } = last
     const next = statements.find(
-      ({ fields, isSignedBy }) =>
-        fields.previous === kid && fields.key_id === kid && !isKnown(fields.kid) && isSignedBy(last.key),
+      ({ fields: { previous, previous_sha256, key_id, kid: own }, isSignedBy }) =>
+        previous === kid && previous_sha256 === sha256 && key_id === kid && !isKnown(own) && isSignedBy(key),
     )
     if (!next) break
     line.push(next)
@@ -189,6 +184,7 @@ export function readKeySet(text: string): Map<string, TrustedKey> {
 
 interface Statement {
   readonly text: string
+  readonly sha256: string
   readonly fields: SigningKeyStatement
   readonly key: KeyObject
   readonly isSignedBy: (key: KeyObject) => boolean
@@ -202,7 +198,7 @@ function readStatement(text: string): Statement[] {
   const key = readKey(fields)
   const isWhole = fields.key_id === fields.kid || fields.key_id === fields.previous
   if (!key || !isWhole || !verify(null, proofMessage(fields), key, Buffer.from(fields.proof, 'base64'))) return []
-  return [{ text, fields, key, isSignedBy }]
+  return [{ text, sha256: sha256(text).toString('hex'), fields, key, isSignedBy }]
 }
 
 interface Revocation extends NonNullable<ChainKey['revocation']> {

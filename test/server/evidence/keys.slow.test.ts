@@ -112,7 +112,7 @@ it('a start with a new key that is cut off at any statement leaves nothing that 
 
 it('a statement about a new key that the present key has not signed has no effect', async () => {
   const next = newSigningKey()
-  await put(statementOf(next, next, { previous: keyIdOf(own), key_id: keyIdOf(own) }))
+  await put(statementOf(next, next, { previous: keyIdOf(own), key_id: keyIdOf(own), before: kept[1]?.document }))
   expect((await openSigner(sql, next, { earlier: [own] })).keyId).toBe(keyIdOf(next))
   expect(await sql`select from key_statements`).toHaveLength(kept.length + 2)
 })
@@ -145,44 +145,60 @@ const insertions: [what: string, insert: () => Promise<unknown>][] = [
       await put(statementOf(evil, accomplice))
     },
   ],
-  ['introduced by the key that the database keeps', async () => put(statementOf(evil, stored))],
+  ['introduced by the key that the database keeps', async () => put(statementOf(evil, stored, afterStored()))],
   [
     'introduced by that key, before the operator’s',
     async () => {
       await sql`update key_statements set position = 1000 where position = 1`
-      await put(statementOf(evil, stored), 1)
+      await put(statementOf(evil, stored, afterStored()), 1)
     },
   ],
   [
     'introduced by one that the database’s key introduced',
     async () => {
-      await put(statementOf(accomplice, stored), 98)
-      await put(statementOf(evil, accomplice))
+      const between = statementOf(accomplice, stored, afterStored())
+      await put(between, 98)
+      await put(statementOf(evil, accomplice, { before: between }))
     },
   ],
   [
     'introduced by the operator’s key, signed by its own',
-    async () => put(statementOf(evil, evil, { previous: keyIdOf(own), key_id: keyIdOf(own) })),
+    async () =>
+      put(statementOf(evil, evil, { previous: keyIdOf(own), key_id: keyIdOf(own), before: kept[1]?.document })),
   ],
   [
     'introduced by the operator’s key, by the signature of another statement',
     async () => {
-      const forged = statementOf(evil, evil, { previous: keyIdOf(own), key_id: keyIdOf(own) })
+      const forged = statementOf(evil, evil, {
+        previous: keyIdOf(own),
+        key_id: keyIdOf(own),
+        before: kept[1]?.document,
+      })
       await put(forged.replace(/"signature".*\n/, /"signature".*\n/.exec(kept[1]?.document ?? '')?.[0] ?? ''))
     },
   ],
   [
     'in the place of the operator’s, without the other’s proof',
-    async () => put(statementOf(evil, stored, { proof: JSON.parse(kept[1]?.document ?? '').proof })),
+    async () => put(statementOf(evil, stored, { ...afterStored(), proof: JSON.parse(kept[1]?.document ?? '').proof })),
+  ],
+  [
+    'as the one before the database’s, by another statement of that one',
+    async () => {
+      const before = statementOf(evil, evil)
+      await sql`update key_statements set position = position + 1000`
+      await put(before, 0)
+      await put(statementOf(stored, stored, { previous: keyIdOf(evil), before }), 1)
+    },
   ],
   ['with the operator’s key revoked', async () => put(revocationOf(own, evil))],
   ['with the operator’s key revoked by the one before it', async () => put(revocationOf(own, stored))],
   [
     'twice in a statement',
-    async () => put(statementOf(evil, stored).replace('"kid"', `"kid": "${keyIdOf(own)}",\n  "kid"`)),
+    async () => put(statementOf(evil, stored, afterStored()).replace('"kid"', `"kid": "${keyIdOf(own)}",\n  "kid"`)),
   ],
 ]
-const following = () => statementOf(evil, evil, { previous: keyIdOf(own) })
+const following = () => statementOf(evil, evil, { previous: keyIdOf(own), before: kept[1]?.document })
+const afterStored = () => ({ before: kept[0]?.document })
 
 it.each(insertions)('a key that was inserted by SQL %s is named, and not published', async (_, insert) => {
   await insert()

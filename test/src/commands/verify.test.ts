@@ -153,17 +153,20 @@ it('a document whose instance cannot be reached can be verified with --keys, whi
 
 describe('keys that are a chain', () => {
   const next = signingKeyOf(Buffer.alloc(32, 7))
-  const statements = [statementOf(serviceKey, serviceKey), statementOf(next, serviceKey)]
   const keySet = (...documents: (string | null)[]) => {
     const [statement = null, revocation = null, ...nexts] = documents
     const [present, earlier] = keySetOf(next, serviceKey).keys
     const set = [
-      { ...present, statement: nexts.length > 0 ? nexts[0] : (statements[1] ?? null), revocation: null },
+      {
+        ...present,
+        statement: nexts.length > 0 ? nexts[0] : statementOf(next, serviceKey, { before: statement ?? undefined }),
+        revocation: null,
+      },
       { ...earlier, statement, revocation },
     ]
     return ['--keys', put('chain.json', JSON.stringify({ keys: set }))]
   }
-  const [first = ''] = statements
+  const first = statementOf(serviceKey, serviceKey)
 
   it('verify a document of a key that another has come after', async () => {
     expect(await verdict(text, keySet(first))).toMatchObject({ result: 'valid', signed_by: keyId })

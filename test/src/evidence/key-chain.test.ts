@@ -6,11 +6,12 @@ import { revocationOf, statementOf } from '../../support/key-statements.ts'
 
 type Keys = [KeyObject, KeyObject, KeyObject, KeyObject]
 const [first, second, third, stranger] = [2, 3, 4, 5].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as Keys
+const secondStatement = statementOf(second, first, { not_before: '2026-02-01T00:00:00.000Z' })
 const chain = [
   statementOf(first, first),
-  statementOf(second, first, { not_before: '2026-02-01T00:00:00.000Z' }),
-  statementOf(third, second),
-]
+  secondStatement,
+  statementOf(third, second, { before: secondStatement }),
+] as const
 const idsOf = (documents: readonly string[], anchor: KeyObject) => [
   ...readKeyChain(documents, keyIdOf(anchor)).keys.keys(),
 ]
@@ -28,7 +29,8 @@ describe('readKeyChain', () => {
   })
 
   it('has the keys before a lost one from the key that follows it, and not that key from them', () => {
-    const documents = [...chain, statementOf(stranger, stranger, { previous: keyIdOf(third) })]
+    const lost = { previous: keyIdOf(third), before: chain[2] }
+    const documents = [...chain, statementOf(stranger, stranger, lost)]
     expect(idsOf(documents, stranger)).toEqual([...all, keyIdOf(stranger)])
     for (const anchor of [first, second, third]) expect(idsOf(documents, anchor)).toEqual(all)
   })
@@ -42,6 +44,19 @@ describe('readKeyChain', () => {
     const fork = statementOf(stranger, first)
     expect(idsOf([fork, ...chain], second)).toEqual(all)
     expect(idsOf([...chain, fork], stranger)).toEqual([...all.slice(0, 1), keyIdOf(stranger)])
+  })
+
+  it('when a key is compromised, has no key that its holder states to be the one before it', () => {
+    const before = statementOf(stranger, stranger)
+    const forged = statementOf(second, second, { previous: keyIdOf(stranger), before })
+    expect(idsOf([forged, before, ...chain], third)).toEqual(all)
+    expect(idsOf([forged, before, chain[2]], third)).toEqual(all.slice(2))
+  })
+
+  it('when a statement names another one before it than the chain has, ends before it', () => {
+    const other = statementOf(third, second)
+    expect(idsOf([chain[0], chain[1], other], first)).toEqual(all.slice(0, 2))
+    expect(idsOf([chain[0], chain[1], other], third)).toEqual(all.slice(2))
   })
 
   it('has no statement of which any character was changed', () => {

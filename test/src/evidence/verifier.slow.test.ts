@@ -152,6 +152,11 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     expect(refusals(set.keys[1].revocation)).toEqual([1, ...others])
     expect(refusals(revocationOf(earlier, serviceKey))).toEqual([1, others[0], first, ...others.slice(1)])
     expect(refusals(revocationOf(earlier, earlier))).toEqual([1, others[0], others[2]])
+    const before = statementOf(stranger, stranger)
+    const other = statementOf(earlier, earlier, { previous: keyIdOf(stranger), before })
+    const revoked = { ...set.keys[1], statement: other, revocation: revocationOf(earlier, serviceKey) }
+    put('keys', JSON.stringify({ keys: [set.keys[0], revoked, { ...forged, statement: before }] }))
+    expect(verify(['by the stranger'], '', 'keys')).toMatchObject({ status: 1 })
     put('keys of another x', JSON.stringify({ keys: [{ ...set.keys[0], x }] }))
     expect(verify(['checkpoint'], '', 'keys of another x')).toMatchObject({ status: 1, stderr: '' })
   })
