@@ -1,10 +1,13 @@
+import { subjectCommand } from '../../cli/messages.ts'
 import { findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
+import { deletedIds } from '../../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import type { Consent } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
+import { previewPurge } from '../../erasure/purge-calls.ts'
 import { allReceipts, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findLive, liveRecords } from '../../erasure/records.ts'
 import { isAbout, isSigned } from '../../erasure/verify.ts'
@@ -15,12 +18,25 @@ import { findReceiptKey, type ReceiptKey } from '../../receipts/keys.ts'
 import { identify } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
-import { PurgesToRepeat } from './repeat-purge.ts'
 
 export interface Repeated {
   readonly people: readonly SubjectRequest[]
   /** True if a person was left out and reported. */
   readonly isPartial: boolean
+}
+
+interface Search {
+  readonly since: string
+  readonly reason: string | null
+  readonly key: ReceiptKey
+  readonly isHere: (receipt: ErasureReceipt) => boolean
+  readonly people: SubjectRequest[]
+  /** Numbers of receipts with a purge receipt since `since`, which is read first. */
+  readonly purged: Set<number>
+  /** By record id: the newest receipt that lists it as deleted. */
+  readonly newest: Map<string, number>
+  /** Purges that the backup may have undone; `person`: null without live records. */
+  readonly undone: { readonly receipt: ErasureReceipt; readonly person: SubjectRequest | null }[]
 }
 
 /**
@@ -31,14 +47,9 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   if (!key) throw usageError(`there is no ${store.keyFile}`, 'restore the folders of the receipts and of their keys')
-  const search = {
-    since,
-    reason,
-    key,
-    isHere: await receiptsOfHere(ctx),
-    people: [] as SubjectRequest[],
-    purged: new Set<number>(),
-    purges: new PurgesToRepeat(),
+  const search: Search = {
+    ...{ since, reason, key, isHere: await receiptsOfHere(ctx) },
+    ...{ people: [], purged: new Set(), newest: new Map(), undone: [] },
   }
   let isPartial = false
   const reported = new Set<string>()
@@ -54,7 +65,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
       if (isNews(reported, receipt, error)) await report(ctx, error)
     }
   }
-  await search.purges.tell(ctx, search.people)
+  await tellPurges(ctx, search)
   return { people: search.people, isPartial }
 }
 
@@ -66,29 +77,57 @@ function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }:
   return !isKnown
 }
 
-interface Search {
-  readonly since: string
-  readonly reason: string | null
-  readonly key: ReceiptKey
-  readonly isHere: (receipt: ErasureReceipt) => boolean
-  readonly people: SubjectRequest[]
-  /** Receipts with a purge receipt since `since`, which is read first. */
-  readonly purged: Set<number>
-  readonly purges: PurgesToRepeat
-}
-
+/** Receipts come newest first. */
 async function addReceipt(ctx: Context, search: Search, receipt: ErasureReceipt): Promise<void> {
-  const { since, people, purged, purges, isHere } = search
+  const { since, people, purged, newest, undone } = search
   const isSince = (receipt.purge ?? receipt).finished_at >= since
-  if (!isHere(receipt)) return
+  if (!search.isHere(receipt)) return
   if (receipt.purge) {
     if (isSince) purged.add(receipt.purge.receipt.number)
     return
   }
-  purges.addErasure(receipt)
+  for (const id of deletedIds(receipt)) if (!newest.has(id)) newest.set(id, receipt.number)
   const person = isSince ? await findPerson(ctx, receipt, search) : null
   if (person) addPerson(people, person)
-  if (purged.has(receipt.number)) purges.addPurged(receipt, person)
+  if (purged.has(receipt.number)) undone.push({ receipt, person })
+}
+
+/** Names purges to repeat: after the erasure of `people`, or now. */
+export async function tellPurges(
+  ctx: Context,
+  { people, newest, undone }: Pick<Search, 'people' | 'newest' | 'undone'>,
+): Promise<void> {
+  for (const { receipt, person } of undone) {
+    const was = `receipt ${receipt.number} (${receipt.ticket}) was purged`
+    const again = person
+      ? people.find(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
+      : undefined
+    if (again) await ctx.say(`${was}; to purge it after this again: ${subjectCommand(ctx, 'purge', again.ticket)}`)
+    if (!person) await tellUndone(ctx, was, receipt, newest)
+  }
+}
+
+/** A purge is done by the newest receipt that lists the records. */
+async function tellUndone(ctx: Context, was: string, receipt: ErasureReceipt, newest: Search['newest']): Promise<void> {
+  const ids = deletedIds(receipt)
+  const numberOf = (id: string) => newest.get(id) ?? receipt.number
+  for (const number of new Set(ids.map(numberOf))) {
+    const own = ids.filter(id => numberOf(id) === number)
+    const isUndone = await isSomeUnpurged(ctx, own)
+    const command = subjectCommand(ctx, 'purge', String(number))
+    if (isUndone === null) await ctx.say(`${was}; to purge it again, if that is not done: ${command}`)
+    else if (isUndone) await ctx.say(`${was}, but the instance holds the data again; to purge it again: ${command}`)
+  }
+}
+
+/** Null if unknown. */
+async function isSomeUnpurged({ api }: Context, ids: readonly string[]): Promise<boolean | null> {
+  try {
+    return [...(await previewPurge(api, ids)).values()].includes('deleted')
+  } catch (error) {
+    if (['not_found', 'not_offered', 'forbidden'].includes(explain(error).code)) return null
+    throw error
+  }
 }
 
 /** By account; the address may have changed. */

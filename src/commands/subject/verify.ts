@@ -16,7 +16,6 @@ import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../.
 import { describeLive, describePurged } from '../../erasure/sentences.ts'
 import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
 import { exit, usageError } from '../../errors/errors.ts'
-import { readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { listNumbers, readHead, receiptPath } from '../../receipts/chain.ts'
@@ -24,6 +23,7 @@ import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts
 import { type Identity, identify } from '../../receipts/signer.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { checkView } from '../../views/program.ts'
+import { readPem } from '../verify/keys.ts'
 import { publishedKeys, requireSameInstance } from './instance.ts'
 
 const Options = z.strictObject({
@@ -111,16 +111,7 @@ async function tellOthers(ctx: Context, store: ReceiptStore, { receipt }: Stored
 }
 
 async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyObject[]> {
-  return await Promise.all(
-    files.map(async file => {
-      const pem = await readText(io, file)
-      try {
-        return readPublicKey(pem)
-      } catch {
-        throw usageError(`${file} does not contain an Ed25519 public key`, 'consentctl subject keys show prints one')
-      }
-    }),
-  )
+  return await Promise.all(files.map(async file => readPem(await readText(io, file), file)))
 }
 
 function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Checked {

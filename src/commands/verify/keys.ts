@@ -112,7 +112,7 @@ function parseKeySet(text: string, name: string): Map<string, TrustedKey> {
   }
 }
 
-function readPem(text: string, name: string): KeyObject {
+export function readPem(text: string, name: string): KeyObject {
   try {
     return readPublicKey(text)
   } catch {

@@ -26,13 +26,6 @@ async function makeReceipts(length: number) {
 
 const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
 
-const findFailures = async (wanted: string) => {
-  const { code, stdout } = await folders.run('verify', wanted, '-o', 'json')
-  const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
-  const details = rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`)
-  return { code, failed: details }
-}
-
 it('subject erase deletes nothing if no receipt could be written (exit 2)', async () => {
   await makeReceipts(1)
   const before = deletions()
@@ -64,7 +57,7 @@ describe('a receipt that does not match its schema', () => {
       message: expect.stringContaining('counts.deleted'),
     })
     expect(folders.receipts()).toEqual(['000001.json'])
-    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('is reported by the list (exit 8), and prevents resume from making a second one', async () => {
@@ -126,12 +119,12 @@ describe('the newest receipt of a chain', () => {
     const third = readFileSync(folders.receipt(3))
     rmSync(folders.receipt(3))
     for (const wanted of ['last', '1'])
-      expect(await findFailures(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
+      expect(await folders.verify(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
     expect(await erase()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
     expect(folders.receipts()).toEqual(['000001.json', '000002.json'])
     expect([deletions() - before, folders.journals()]).toEqual([0, []])
     writeFileSync(folders.receipt(3), third)
-    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('is reported as missing if all receipts were removed', async () => {
@@ -139,9 +132,9 @@ describe('the newest receipt of a chain', () => {
     const kept = join(folders.state, 'kept.json')
     writeFileSync(kept, readFileSync(folders.receipt(1)))
     rmSync(dirname(folders.receipt(1)), { recursive: true })
-    expect((await findFailures(kept)).code).toBe(5)
+    expect((await folders.verify(kept)).code).toBe(5)
     rmSync(head())
-    expect((await findFailures(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
+    expect((await folders.verify(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
   })
 
   it('may be newer than the head, if its process was killed before it wrote that', async () => {
@@ -149,12 +142,12 @@ describe('the newest receipt of a chain', () => {
     const before = readFileSync(head())
     await makeReceipts(1)
     writeFileSync(head(), before)
-    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
     expect(await erase()).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(head(), 'utf8'))).toMatchObject({ number: 3 })
     rmSync(head())
     expect(await erase()).toMatchObject({ code: 0 })
-    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('stays, with a warning, if the head cannot be written', async () => {

@@ -216,11 +216,19 @@ export function freshFolders(cli: Cli) {
     const folder = join(state, ...path)
     return existsSync(folder) ? readdirSync(folder).sort() : []
   }
+  const run = (...args: string[]) => cli.run(['subject', ...args], { env })
   return {
     env,
     config,
     state,
-    run: (...args: string[]) => cli.run(['subject', ...args], { env }),
+    run,
+    /** The exit code of `subject verify`, and its failed checks. */
+    verify: async (...args: string[]) => {
+      const { code, stdout } = await run('verify', ...args, '-o', 'json')
+      const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
+      const failed = rows.filter(({ result }) => result === 'fail')
+      return { code, failed: failed.map(({ check, detail }) => `${check}: ${detail}`) }
+    },
     receipts: () => names('receipts', 'default'),
     receipt: (number: number) => join(state, 'receipts', 'default', `${String(number).padStart(6, '0')}.json`),
     journals: () => names('erasures'),

@@ -14,15 +14,6 @@ let folders: ReturnType<typeof freshFolders>
 
 const erase = (...more: string[]) => folders.run('erase', maria, '--yes', ...more)
 const keyFile = () => join(folders.config, 'receipt-keys', 'default.pem')
-const findFailures = async (wanted: string, ...more: string[]) => {
-  const { code, stdout } = await folders.run('verify', wanted, ...more, '-o', 'json')
-  const rows = JSON.parse(stdout) as { check: string; result: string; detail: string }[]
-  return {
-    code,
-    failed: rows.filter(row => row.result === 'fail').map(({ check, detail }) => `${check}: ${detail}`),
-  }
-}
-
 beforeEach(() => {
   folders = freshFolders(cli)
 })
@@ -37,12 +28,12 @@ async function makeThree() {
 describe('a chain of receipts', () => {
   it('verifies from any of its receipts, and they match the published schema', async () => {
     await makeThree()
-    for (const wanted of ['1', '2', 'last']) expect(await findFailures(wanted)).toEqual({ code: 0, failed: [] })
+    for (const wanted of ['1', '2', 'last']) expect(await folders.verify(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(folders)
-    expect(await findFailures(job)).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify(job)).toEqual({ code: 0, failed: [] })
     for (const number of [1, 2, 3]) expect(schemaProblems(readFileSync(folders.receipt(number), 'utf8'))).toEqual([])
-    expect(await findFailures(folders.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
-    expect(await findFailures('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
+    expect(await folders.verify(folders.receipt(3), '--subject', maria)).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('1', '--subject', 'somebody else')).toMatchObject({ code: 5 })
   })
 
   it('does not verify if one bit of a receipt is flipped', async () => {
@@ -53,27 +44,27 @@ describe('a chain of receipts', () => {
       const flipped = Buffer.from(bytes)
       flipped[index] = (flipped[index] ?? 0) ^ 1
       writeFileSync(file, flipped)
-      expect((await findFailures('last')).code, `byte ${index}`).toBe(5)
+      expect((await folders.verify('last')).code, `byte ${index}`).toBe(5)
       expect((await folders.run('verify', '2')).code).toBe(5)
     }
     writeFileSync(file, bytes)
-    expect(await findFailures('last')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
   it('does not verify if a receipt is missing or replaced by another, and names it', async () => {
     await makeThree()
     const [second, third] = [readFileSync(folders.receipt(2)), readFileSync(folders.receipt(3))]
     rmSync(folders.receipt(2))
-    expect(await findFailures('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
+    expect(await folders.verify('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
     writeFileSync(folders.receipt(2), third)
-    expect(await findFailures('1')).toEqual({
+    expect(await folders.verify('1')).toEqual({
       code: 5,
       failed: ['chain: the file of receipt 2 holds receipt 3'],
     })
     writeFileSync(folders.receipt(2), second)
     rmSync(folders.receipt(3))
     writeFileSync(join(folders.state, 'kept.json'), third)
-    expect(await findFailures(join(folders.state, 'kept.json'))).toEqual({
+    expect(await folders.verify(join(folders.state, 'kept.json'))).toEqual({
       code: 5,
       failed: ['chain: receipt 3 is missing'],
     })
@@ -86,8 +77,8 @@ describe('a chain of receipts', () => {
     const { signature: _, ...receipt } = JSON.parse(readFileSync(kept, 'utf8'))
     const key = readSigningKey(readFileSync(keyFile(), 'utf8'))
     writeFileSync(folders.receipt(2), signDocument({ ...receipt, ticket: 'T-9' }, key))
-    expect((await findFailures('3')).failed).toEqual(['chain: receipt 3 does not follow the one before it'])
-    expect((await findFailures(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
+    expect((await folders.verify('3')).failed).toEqual(['chain: receipt 3 does not follow the one before it'])
+    expect((await folders.verify(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
   it('has no gap and no fork if many receipts are made at once', async () => {
@@ -95,7 +86,7 @@ describe('a chain of receipts', () => {
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
     expect(folders.receipts()).toHaveLength(12)
-    expect(await findFailures('12')).toEqual({ code: 0, failed: [] })
+    expect(await folders.verify('12')).toEqual({ code: 0, failed: [] })
     expect(readdirSync(join(folders.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
   })
 })
@@ -139,8 +130,8 @@ describe('the key of a profile', () => {
     const [file, theirs] = [folders.receipt(3), folders]
     folders = freshFolders(cli)
     mkdirSync(folders.state)
-    expect((await findFailures(file)).failed[0]).toContain('signature: it is signed by another key')
-    expect(await findFailures(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
+    expect((await folders.verify(file)).failed[0]).toContain('signature: it is signed by another key')
+    expect(await folders.verify(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
     expect(existsSync(theirs.receipt(3))).toBe(true)
   })
 })

@@ -1,8 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { http } from 'msw'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tellPurges } from '../../../src/commands/subject/repeat.ts'
+import type { Context } from '../../../src/context.ts'
+import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import type { Consent } from '../../../src/contract/index.ts'
+import { CliError } from '../../../src/errors/errors.ts'
 import { answers, byId, consent, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
@@ -107,4 +111,30 @@ it('subject erase --repeat-since takes all receipts that share an identifier for
   for (const [id, record] of held) records.set(id, record)
   const { stdout } = await folders.run(...repeat, '--dry-run')
   expect(stdout).toMatch(/^DSR-3\t4\tplanned\t\S*\t\S*\n$/)
+})
+
+describe('purges that a backup undid', () => {
+  const receipt = (number: number) => {
+    const records = [{ id: 'a', result: 'deleted' }]
+    return { number, ticket: 'DSR-7', records } as unknown as ErasureReceipt
+  }
+  const person = { subjects: ['maria'], ticket: 'DSR-8', reason: null, received_at: null }
+  const command = 'consentctl subject purge'
+
+  it.each([
+    ['deleted', null, `, but the instance holds the data again; to purge it again: ${command} 3`],
+    ['purged', null, null],
+    [new CliError('forbidden', 4, 'no'), null, `; to purge it again, if that is not done: ${command} 3`],
+    ['live', person, `; to purge it after this again: ${command} DSR-8`],
+  ])('when the service says %s, names the newest receipt of the records', async (answer, of, said) => {
+    const lines: string[] = []
+    const call = async (_: unknown, { body }: { body: { ids: string[] } }) => {
+      if (answer instanceof Error) throw answer
+      return { records: body.ids.map(id => ({ id, state: answer })) }
+    }
+    const ctx = { globals: {}, say: async (line: string) => void lines.push(line), api: { call } }
+    const search = { people: [person], newest: new Map([['a', 3]]), undone: [{ receipt: receipt(1), person: of }] }
+    await tellPurges(ctx as unknown as Context, search)
+    expect(lines).toEqual(said === null ? [] : [`receipt 1 (DSR-7) was purged${said}`])
+  })
 })
