@@ -7,9 +7,10 @@ import { memory } from './memory.ts'
 import { isWithin, type Row } from './numbers.ts'
 import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
+import { rows } from './rows.ts'
 import { server } from './server.ts'
 import { openStage, type Stage } from './stage.ts'
-import { rows, start } from './start.ts'
+import { start } from './start.ts'
 
 /** What a group of measurements is given. */
 export interface Bench {

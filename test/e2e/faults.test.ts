@@ -30,6 +30,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
     ['its transactions are read-only', [1500, 10_000], readOnly(database)],
     ['it has too many connections', [0, 10_000], tooManyConnections(database)],
     ['its connections are reset every 100 ms', [500, 10_000], again(() => database.proxy.reset())],
+    ['its connections are ended by the database every 100 ms', [2000, 60_000], again(() => endBackends(database))],
     ['its connections are half closed every 100 ms', [0, 10_000], again(() => database.proxy.halfClose())],
     ['its connections are slow', [0, 10_000], slowness(database, 200)],
     ['one of its backends hangs', [0, 15_000], hangingBackend(database)],
@@ -172,7 +173,7 @@ function tooManyConnections(database: FaultyDatabase) {
   }
 }
 
-function again(work: () => void) {
+function again(work: () => unknown) {
   let timer: NodeJS.Timeout
   return {
     begin: async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { isLongRun } from './campaign.ts'
 import { canBreakDatabase, type Fault, msUntilUnready, useFaultyDatabase } from './database-faults.ts'
@@ -28,29 +27,5 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
       durationMs: isLongRun ? long : short,
     })
     expect(msUntilUnready(report)).toBeLessThan(2000)
-  })
-
-  it('while PostgreSQL ends its connections every 50 ms', { timeout: 300_000 }, async () => {
-    let ending: Promise<void>
-    let [isOver, ended] = [false, 0]
-    const end = async () => {
-      while (!isOver) {
-        const { count } = await database.sql`
-          select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'consentctl'`
-        ended += count
-        await delay(50)
-      }
-    }
-    await database.runUnderLoad('PostgreSQL ends its connections', {
-      begin: async () => {
-        ending = end()
-      },
-      durationMs: isLongRun ? 60_000 : 2000,
-      end: async () => {
-        isOver = true
-        await ending
-      },
-    })
-    expect(ended).toBeGreaterThan(20)
   })
 })

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
+import { close, listen } from './net.ts'
 
 export const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 if (!hasOpenssl) process.stderr.write('\n*** SKIPPED: timestamps. There is no openssl. ***\n\n')
@@ -108,12 +108,10 @@ export function useAuthority(): AuthorityServer {
     if (!hasOpenssl) return
     used.folder = mkdtempSync(join(tmpdir(), 'consentctl-authority-'))
     used.authority = newAuthority(join(used.folder, 'own'))
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    used.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/tsr`
+    used.url = `${await listen(server)}/tsr`
   })
-  afterAll(() => {
-    server.close()
-    server.closeAllConnections()
+  afterAll(async () => {
+    if (server.listening) await close(server)
     if (used.folder) rmSync(used.folder, { recursive: true })
   })
   return used

@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { type BannerName, scriptElement } from '../../src/domain/snippets.ts'
+import { close, listen } from './net.ts'
 
 type Choice = Readonly<Record<string, boolean>>
 
@@ -239,12 +238,5 @@ export async function serveBanners(
     })
     response.end(body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const close = async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
+  return { origin: await listen(server), close: () => close(server) }
 }

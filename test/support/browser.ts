@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BrowserContext, chromium } from 'playwright-core'
+import { close, listen } from './net.ts'
 
 /** A Chromium on PATH; undefined where there is none. */
 export const browserPath = (process.env['PATH'] ?? '')
@@ -76,14 +75,7 @@ export async function serveShop(
     const [type, text] = files[url]?.() ?? ['text/plain', '']
     response.writeHead(url in files ? 200 : 404, { 'content-type': type }).end(text)
   })
-  server.listen(0, host)
-  await once(server, 'listening')
-  const close = async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-  return { origin: `http://${host}:${(server.address() as AddressInfo).port}`, close }
+  return { origin: await listen(server, host), close: () => close(server) }
 }
 
 function isExecutable(file: string): boolean {

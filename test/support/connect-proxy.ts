@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { listen } from './net.ts'
 
 /** An HTTP proxy that opens a tunnel to one port of this machine, whatever host it is asked for. */
 export interface ConnectProxy {
@@ -29,9 +30,7 @@ export function useConnectProxy(port: () => number): ConnectProxy {
     })
   })
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    tunnel.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    tunnel.url = await listen(server)
   })
   afterEach(() => {
     for (const socket of sockets) socket.destroy()

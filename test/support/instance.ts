@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { getResponse, type RequestHandler } from 'msw'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { close, listen } from './net.ts'
 
 /** A request as an instance received it. */
 export interface Recorded {
@@ -41,9 +40,7 @@ export function useInstance(): Instance {
     await answer(outgoing, response ?? new Response('no handler', { status: 501 }))
   })
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    instance.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    instance.url = await listen(server)
   })
   afterEach(() => {
     const missed = unmatched
@@ -52,11 +49,7 @@ export function useInstance(): Instance {
     unmatched = []
     expect(missed).toEqual([])
   })
-  afterAll(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  })
+  afterAll(() => close(server))
   return instance
 }
 

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
+import { close, listen } from './net.ts'
 
 /** A fake instance with a long list. Each record is made when it is requested; a page has at most 100. */
 export interface LongListInstance {
@@ -43,13 +42,8 @@ export function useLongListInstance(): LongListInstance {
     response.end(`{"data":[${records.join(',')}],"limit":100,"next_cursor":${next}}`)
   })
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    instance.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    instance.url = await listen(server)
   })
-  afterAll(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  afterAll(() => close(server))
   return instance
 }

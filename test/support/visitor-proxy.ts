@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { close, listen } from './net.ts'
 
 /** What becomes of requests: `lost` ones are answered, and the answer never arrives; a number is answered in place of the service. */
 export type Fate = 'passed' | 'down' | 'lost' | number
@@ -34,18 +33,12 @@ export async function startVisitorProxy(service: string): Promise<VisitorProxy> 
     outgoing.on('error', () => incoming.socket.destroy())
     incoming.pipe(outgoing)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const proxy: VisitorProxy = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listen(server),
     fate: 'passed',
     gpc: false,
     posts: () => posts,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close: () => close(server),
   }
   return proxy
 }

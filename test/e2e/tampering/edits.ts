@@ -25,7 +25,7 @@ export interface Edited {
 
 export type Edit = (sql: Sql, chance: Chance, one: Victim, other: Victim) => Promise<Edited>
 
-const edited = (what: string, { account_id: account, id }: Victim, more: Partial<Edited> = {}): Edited => ({
+export const edited = (what: string, { account_id: account, id }: Victim, more: Partial<Edited> = {}): Edited => ({
   what,
   account,
   records: [id],
@@ -258,22 +258,22 @@ async function leavesOf(sql: Sql, { account_id, id }: Victim, version: number | 
   return rows.map(({ leaf }) => leaf)
 }
 
-function rowOf(sql: Sql, table: Table, { account_id, id }: Victim, version: number) {
-  return table === 'consents'
-    ? sql`where account_id = ${account_id} and id = ${id}`
-    : sql`where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
+/** Returns the condition of a row of a record. */
+export function rowOf(sql: Sql, table: Table | 'origins', { account_id, id }: Victim, version: number) {
+  if (table === 'consents') return sql`where account_id = ${account_id} and id = ${id}`
+  if (table === 'origins') return sql`where account_id = ${account_id} and consent_id = ${id}`
+  return sql`where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
 }
 
-function castOf(type: string): string {
-  return type.startsWith('timestamp')
-    ? 'timestamptz'
-    : type === 'integer'
-      ? 'int4'
-      : type === 'bigint'
-        ? 'int8'
-        : type === 'boolean'
-          ? 'bool'
-          : type
+const casts: Readonly<Record<string, string>> = {
+  'timestamp with time zone': 'timestamptz',
+  integer: 'int4',
+  bigint: 'int8',
+  boolean: 'bool',
+}
+
+export function castOf(type: string): string {
+  return casts[type] ?? type
 }
 
 function range(from: number, to: number): number[] {

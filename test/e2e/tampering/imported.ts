@@ -10,15 +10,8 @@ import {
   type State,
 } from '../../../src/evidence/chain.ts'
 import { columnsOf, otherValue, type Table } from './columns.ts'
-import type { Edit, Edited, Victim } from './edits.ts'
+import { castOf, type Edit, type Edited, edited, rowOf, type Victim } from './edits.ts'
 import type { Chance } from './random.ts'
-
-const edited = (what: string, { account_id: account, id }: Victim, more: Partial<Edited> = {}): Edited => ({
-  what,
-  account,
-  records: [id],
-  ...more,
-})
 
 /** Another value in a column that says where an imported record or its last answer comes from. */
 function turn(table: Table | 'origins', name: string): Edit {
@@ -28,8 +21,7 @@ function turn(table: Table | 'origins', name: string): Edit {
     const [row] = await sql<{ value: string | null }[]>`select ${sql(name)}::text as value from ${sql(table)} ${where}`
     if (!column || !row) throw new Error(`there is no ${table}.${name} of ${one.id}`)
     const value = name === 'body_hash' ? null : otherValue(chance, column, row.value)
-    const cast = column.type.startsWith('timestamp') ? 'timestamptz' : column.type
-    await sql`update ${sql(table)} set ${sql(name)} = ${value}::text::${sql(cast)} ${where}`
+    await sql`update ${sql(table)} set ${sql(name)} = ${value}::text::${sql(castOf(column.type))} ${where}`
     return edited(`${table}.${name}: ${row.value} became ${value}`, one, {
       madeUp: name === 'consent_id' ? [value ?? ''] : [],
     })
@@ -41,12 +33,6 @@ async function countImported(sql: Sql, { account_id, id }: Victim): Promise<numb
     select count(*)::int as count from consent_history
     where account_id = ${account_id} and consent_id = ${id} and action = 'imported'`
   return row?.count ?? 0
-}
-
-function rowOf(sql: Sql, table: string, { account_id, id }: Victim, version: number) {
-  if (table === 'consents') return sql`where account_id = ${account_id} and id = ${id}`
-  if (table === 'origins') return sql`where account_id = ${account_id} and consent_id = ${id}`
-  return sql`where account_id = ${account_id} and consent_id = ${id} and version = ${version}`
 }
 
 /** The origins of two records lead to each other's. */
