@@ -1,8 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { close, listen } from '../support/net.ts'
+import { createInterface } from 'node:readline'
 import type { Bench } from './bench.ts'
 import { alternate, type Row } from './numbers.ts'
 import { type Env, runProgram } from './processes.ts'
@@ -18,6 +19,14 @@ const record = (number: number) => ({
 })
 const one = JSON.stringify(record(1))
 const page = JSON.stringify({ data: Array.from({ length: 50 }, (_, n) => record(n)), limit: 100, next_cursor: null })
+
+/** Answers from its own process, which waits as a service does. */
+const service = `
+  const server = require('node:http').createServer(({ url }, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(url.includes('/consents/') ? ${JSON.stringify(one)} : ${JSON.stringify(page)})
+  })
+  server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
 
 const bareGet = `
   const { CONSENTCTL_BASE_URL: url, CONSENTCTL_API_KEY: key } = process.env
@@ -39,10 +48,8 @@ const measured = [
  */
 export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
   const home = mkdtempSync(join(tmpdir(), 'consentctl-bench-'))
-  const server = createServer(({ url = '' }, response) => {
-    response.setHeader('content-type', 'application/json').end(url.includes('/consents/') ? one : page)
-  })
-  const url = await listen(server)
+  const server = spawn(process.execPath, ['-e', service], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [url] = (await once(createInterface({ input: server.stdout }), 'line')) as [string]
   const env = { PATH: process.env['PATH'], HOME: home, CONSENTCTL_BASE_URL: url, CONSENTCTL_API_KEY: 'sk-measured' }
   try {
     for (const { name, args, base, most } of measured) {
@@ -52,7 +59,7 @@ export async function* start({ isQuick }: Bench): AsyncGenerator<Row> {
       yield { group: 'start', name, unit: 'ms', ...numbers, bound: { most } }
     }
   } finally {
-    await close(server)
+    server.kill()
     rmSync(home, { recursive: true, force: true })
   }
 }
