@@ -1,7 +1,8 @@
 import type { Sql } from 'postgres'
-import type { Role } from '../../src/contract/index.ts'
+import type { AccountRow, UserInfo } from '../../src/contract/index.ts'
 import { afterAccount, auditEntry, insertedEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { accountState, keyState, siteState, tokensState, userState } from '../audit/states.ts'
+import type { Row } from '../db/rows.ts'
 import type { UserKey } from '../session/queries.ts'
 
 export interface AccountRows {
@@ -66,14 +67,7 @@ export async function insertAccount(
   return written.length === 1
 }
 
-export interface QuotaRow {
-  account_id: string
-  email: string
-  plan: string
-  monthly_quota: number | null
-  used: number
-  created_at: Date
-}
+export type QuotaRow = Row<Omit<AccountRow, 'remaining'>>
 
 /** `month` is its first day, `2026-11-01`; no account means all. */
 export async function selectQuotas(sql: Sql, month: string, accountId: string | null = null): Promise<QuotaRow[]> {
@@ -104,15 +98,7 @@ export async function updateQuota(
   return rows.length === 1
 }
 
-export interface UserRow {
-  account_id: string
-  id: string
-  email: string
-  role: Role
-  /** Valid API keys that the user made. */
-  keys: number
-  created_at: Date
-}
+export type UserRow = Row<UserInfo>
 
 /** Returns false if the e-mail has a user. */
 export async function insertUser(

@@ -13,6 +13,7 @@ import {
 import { machine } from '../audit/entries.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../auth/credential.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
+import { toJson } from '../db/rows.ts'
 import { newId } from '../ids.ts'
 import { monthOf } from '../quota/quota.ts'
 import { findLogin, setPassword } from '../session/queries.ts'
@@ -78,11 +79,9 @@ export function noAccount(account: string): OperatorError {
   return new OperatorError(`no account has the id or e-mail ${account}`, { code: 'not_found', hint })
 }
 
-function toAccountRow({ created_at, ...row }: QuotaRow): AccountRow {
+function toAccountRow(row: QuotaRow): AccountRow {
   const { monthly_quota: quota, used } = row
-  const remaining = quota === null ? null : Math.max(0, quota - used)
-  const { account_id, email, plan } = row
-  return { account_id, email, plan, monthly_quota: quota, used, remaining, created_at: created_at.toISOString() }
+  return { ...toJson<Omit<AccountRow, 'remaining'>>(row), remaining: quota === null ? null : Math.max(0, quota - used) }
 }
 
 /**

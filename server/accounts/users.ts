@@ -8,6 +8,7 @@ import {
 } from '../../src/contract/index.ts'
 import { machine } from '../audit/entries.ts'
 import { hashPassword, newPassword } from '../auth/password.ts'
+import { toJson } from '../db/rows.ts'
 import { newId } from '../ids.ts'
 import { listKeysOf, revokeKey } from '../keys/queries.ts'
 import { findLogin } from '../session/queries.ts'
@@ -30,7 +31,7 @@ export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
   }
   if (!(await insertUser(sql, { ...row, passwordHash: await hashPassword(password) })))
     throw new OperatorError(`a user with the e-mail ${row.email} already exists`, { code: 'conflict' })
-  return { ...toInfo(row), password: draft.password === undefined ? password : null }
+  return { ...toJson<UserInfo>(row), password: draft.password === undefined ? password : null }
 }
 
 /**
@@ -38,7 +39,9 @@ export async function addUser(sql: Sql, draft: UserDraft): Promise<NewUser> {
  * @throws OperatorError for an unknown account
  */
 export async function listUsers(sql: Sql, account?: string): Promise<UserInfo[]> {
-  return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(toInfo)
+  return (await selectUsers(sql, account === undefined ? null : await requireAccount(sql, account))).map(row =>
+    toJson<UserInfo>(row),
+  )
 }
 
 /**
@@ -60,7 +63,8 @@ export async function removeUser(
     if (!keepKeys) for (const { id } of keys) await revokeKey(own, { accountId: user.accountId, id, at }, machine)
     return keys
   })
-  if (removed) return { ...toInfo(row), ended_keys: keepKeys ? [] : removed, kept_keys: keepKeys ? removed : [] }
+  if (removed)
+    return { ...toJson<UserInfo>(row), ended_keys: keepKeys ? [] : removed, kept_keys: keepKeys ? removed : [] }
   throw new OperatorError(`${row.email} is the last owner of the account ${row.account_id}`, {
     code: 'conflict',
     hint: 'add another owner first: consentctl admin user add --role owner',
@@ -84,8 +88,4 @@ async function findOnlyAccount(sql: Sql): Promise<string> {
         ? 'consentctl admin account create'
         : 'name one with --account, by its id or the e-mail of a user: consentctl admin account list',
   })
-}
-
-function toInfo({ created_at, ...row }: UserRow): UserInfo {
-  return { ...row, created_at: created_at.toISOString() }
 }

@@ -5,7 +5,7 @@ import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { type EntryRow, findActors, listEntries } from './queries.ts'
 
-export interface Deps {
+export interface AuditDeps {
   readonly sql: Sql
   readonly cursorSecret: Buffer
 }
@@ -18,7 +18,7 @@ const maxExamined = 2000
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
 export async function getPage(
-  { sql, cursorSecret }: Deps,
+  { sql, cursorSecret }: AuditDeps,
   { accountId }: Caller,
   { cursor, limit = defaultLimit, ...query }: AuditQuery,
 ): Promise<AuditPage> {

@@ -2,7 +2,7 @@ import { type BannerDraft, invalidConsentToken } from '../../src/contract/index.
 import { sameJson } from '../../src/evidence/canonical.ts'
 import type { State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Deps } from '../consents/deps.ts'
+import type { ConsentDeps } from '../consents/deps.ts'
 import { findExpiry, findValidity } from '../consents/notice.ts'
 import { updateConsent } from '../consents/queries.ts'
 import type { ConsentJson } from '../consents/rows.ts'
@@ -39,7 +39,7 @@ export interface Predecessor {
  * `rejectPartialAnswer`
  */
 export async function changeByToken(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   token: RecordVersion,
   { draft, gpc, requestHash }: TokenVisit,
@@ -81,14 +81,14 @@ function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): bo
 }
 
 /** @throws Failure `invalid_request` for a deleted record, as for an invalid token */
-async function findRecord({ sql }: Deps, { accountId, id: siteId }: Caller, { id }: RecordVersion) {
+async function findRecord({ sql }: ConsentDeps, { accountId, id: siteId }: Caller, { id }: RecordVersion) {
   const row = await findVisitedRecord(sql, { accountId, siteId, id })
   if (!row) throw invalidToken()
   return row
 }
 
 async function write(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   row: VisitedRecord,
   {

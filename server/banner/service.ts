@@ -3,7 +3,7 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createConsent } from '../consents/create.ts'
-import type { Deps } from '../consents/deps.ts'
+import type { ConsentDeps } from '../consents/deps.ts'
 import { Failure } from '../failure.ts'
 import type { NodeState } from '../health/state.ts'
 import type { Place } from '../net/geo.ts'
@@ -19,7 +19,7 @@ export interface Connection {
   readonly gpc: boolean
 }
 
-export interface VisitDeps extends Deps {
+export interface VisitDeps extends ConsentDeps {
   readonly consentTokenSecret: Buffer
   readonly state: Pick<NodeState, 'now'>
 }
@@ -80,7 +80,7 @@ function tokenConflict(): Failure {
  * Creates at most one record a day for the same answer and key. Banner keys begin with NUL, which no header contains.
  */
 async function createVisit(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   { address, userAgent, place, gpc }: Connection,
   { draft, key = null }: { draft: Visit['draft']; key?: string | null },

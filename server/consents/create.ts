@@ -8,7 +8,7 @@ import { newId, readInstant } from '../ids.ts'
 import { networkOf } from '../net/address.ts'
 import { nowhere, type Place } from '../net/geo.ts'
 import { findPublished, type HeldNotice, type SiteVersion } from '../notices/published.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 import { claimKey, keyLifetimeMs, replay } from './idempotency.ts'
 import { findFirstAnswers, insertConsents } from './insert-queries.ts'
 import { findExpiry, findRejection } from './notice.ts'
@@ -19,8 +19,8 @@ import type { Created, CreateResult, Draft, FirstAnswer, NewRecord } from './row
 type Drafts = ReadonlyMap<number, Draft>
 type Results = Map<number, CreateResult>
 
-interface Batch {
-  readonly deps: Deps
+interface CreateBatch {
+  readonly deps: ConsentDeps
   readonly caller: Caller
   readonly drafts: Drafts
   readonly results: Results
@@ -45,7 +45,7 @@ interface Extras extends Pick<Draft, 'place' | 'gpc'> {
  * (db/errors.ts)
  */
 export function createConsent(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   draft: ConsentDraft,
   key: string | null,
@@ -62,7 +62,7 @@ export function createConsent(
 
 /** Creates all in one statement. Results are in row order. */
 export async function createRows(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   rows: readonly unknown[],
   view: View,
@@ -82,9 +82,14 @@ export async function createRows(
 }
 
 /** Throws only if nothing was written; afterwards an error becomes the result of the remaining drafts. */
-export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, view: View = 'whole'): Promise<Results> {
+export async function createMany(
+  deps: ConsentDeps,
+  caller: Caller,
+  drafts: Drafts,
+  view: View = 'whole',
+): Promise<Results> {
   const results: Results = new Map()
-  const batch: Batch = { deps, caller, drafts, results, view }
+  const batch: CreateBatch = { deps, caller, drafts, results, view }
   let isWritten = false
   try {
     for (let attempt = 0; attempt < maxAttempts && results.size < drafts.size; attempt += 1) {
@@ -103,7 +108,7 @@ export async function createMany(deps: Deps, caller: Caller, drafts: Drafts, vie
   return results
 }
 
-function openDrafts({ drafts, results }: Batch): Drafts {
+function openDrafts({ drafts, results }: CreateBatch): Drafts {
   return new Map([...drafts].filter(([index]) => !results.has(index)))
 }
 
@@ -116,7 +121,7 @@ interface Built {
 /**
  * Builds one record per key, which later drafts with that key replay. Only a current policy version rejects a draft.
  */
-async function buildRecords(batch: Batch, isCurrent: boolean): Promise<Built> {
+async function buildRecords(batch: CreateBatch, isCurrent: boolean): Promise<Built> {
   const { deps, caller } = batch
   const open = openDrafts(batch)
   const undecided = new Map([...open].filter(([, { draft }]) => draft.policy_version === undefined))
@@ -150,7 +155,7 @@ interface Written {
 }
 
 async function insertRecords(
-  { deps: { sql }, caller, drafts, results, view }: Batch,
+  { deps: { sql }, caller, drafts, results, view }: CreateBatch,
   records: ReadonlyMap<number, NewRecord>,
 ): Promise<Written[]> {
   if (records.size === 0) return []
@@ -183,7 +188,7 @@ function keysFreeBefore(): Date {
 }
 
 /** Replays to later drafts what an earlier one of the batch wrote: an earlier one that was rejected used no key. */
-async function replayKeys(batch: Batch, written: readonly Written[]): Promise<void> {
+async function replayKeys(batch: CreateBatch, written: readonly Written[]): Promise<void> {
   const { deps, caller, results, view } = batch
   const open = openDrafts(batch)
   const answers = new Map<string, { answer: FirstAnswer; writer: number }>()
@@ -200,7 +205,7 @@ async function replayKeys(batch: Batch, written: readonly Written[]): Promise<vo
   }
 }
 
-async function rejectUnknownSites(batch: Batch): Promise<void> {
+async function rejectUnknownSites(batch: CreateBatch): Promise<void> {
   const { deps, caller, results } = batch
   const open = openDrafts(batch)
   if (open.size === 0) return
@@ -209,7 +214,7 @@ async function rejectUnknownSites(batch: Batch): Promise<void> {
 }
 
 export function buildRecord(
-  { config, geo }: Pick<Deps, 'config' | 'geo'>,
+  { config, geo }: Pick<ConsentDeps, 'config' | 'geo'>,
   actor: Actor,
   draft: ConsentDraft,
   policyVersion: number,
@@ -251,7 +256,7 @@ export function buildRecord(
 }
 
 /** Returns the fields that no update changes, except the notice entry. */
-export function toIdentity({ ipStorage }: Deps['config'], draft: ConsentDraft, place: Place) {
+export function toIdentity({ ipStorage }: ConsentDeps['config'], draft: ConsentDraft, place: Place) {
   return {
     site_id: draft.site_id,
     consent_id: draft.consent_id ?? null,
@@ -271,7 +276,7 @@ function findNearSubject(subjectId: string): string | null {
   return form === subjectId ? null : form
 }
 
-export function findPlace(geo: Deps['geo'], { ip_address }: ConsentDraft): Place {
+export function findPlace(geo: ConsentDeps['geo'], { ip_address }: ConsentDraft): Place {
   return ip_address === undefined ? nowhere : geo.lookup(ip_address)
 }
 

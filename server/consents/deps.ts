@@ -6,7 +6,7 @@ import type { PublishedNotices } from '../notices/published.ts'
 import type { Policies } from './policies.ts'
 import type { ConsentJson, Created, Draft } from './rows.ts'
 
-export interface Deps {
+export interface ConsentDeps {
   readonly sql: Sql
   readonly config: Pick<Config, 'ipStorage'>
   readonly geo: Geo

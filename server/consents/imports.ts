@@ -6,13 +6,13 @@ import type { Caller } from '../auth/caller.ts'
 import { Failure, noSiteInUse } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { findPlace, forEachYielding, toIdentity } from './create.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 import { findImports, insertImports, type KnownImport } from './insert-queries.ts'
 import { hashOrigin } from './origin.ts'
 import type { View } from './queries.ts'
 import type { Created, CreateResult, ImportClaim, ImportedAnswer, NewImport } from './rows.ts'
 
-interface Draft {
+interface ImportDraft {
   readonly row: Row
   readonly answers: readonly ImportedAnswer[]
   readonly claim: ImportClaim
@@ -22,7 +22,7 @@ interface Growing extends NewImport {
   readonly entries: NewImport['entries'][number][]
 }
 
-interface Run {
+interface ImportRun {
   readonly view: View
   /** By row index: a retry's own record is not a replay. */
   readonly newIds: Map<number, string>
@@ -33,13 +33,13 @@ interface Run {
  * time limit.
  */
 export async function importRows(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
   rows: readonly unknown[],
-  run: Run,
+  run: ImportRun,
 ): Promise<CreateResult[]> {
   const results: CreateResult[] = []
-  const drafts = new Map<number, Draft>()
+  const drafts = new Map<number, ImportDraft>()
   await forEachYielding(rows.entries(), ([index, row]) => {
     const { data, error } = ImportRow.safeParse(row)
     if (data) drafts.set(index, toDraft(deps.originSecret, caller.accountId, data))
@@ -51,10 +51,10 @@ export async function importRows(
 }
 
 async function insertNew(
-  deps: Deps,
+  deps: ConsentDeps,
   caller: Caller,
-  drafts: ReadonlyMap<number, Draft>,
-  { view, newIds }: Run,
+  drafts: ReadonlyMap<number, ImportDraft>,
+  { view, newIds }: ImportRun,
 ): Promise<Map<number, string>> {
   const indexes = new Map<string, number>()
   const imports: NewImport[] = []
@@ -74,9 +74,9 @@ async function insertNew(
 
 /** A draft that is neither inserted nor known has no site. */
 async function replayKnown(
-  { sql }: Deps,
+  { sql }: ConsentDeps,
   { accountId }: Caller,
-  { drafts, results, view, newIds }: Run & { drafts: ReadonlyMap<number, Draft>; results: CreateResult[] },
+  { drafts, results, view, newIds }: ImportRun & { drafts: ReadonlyMap<number, ImportDraft>; results: CreateResult[] },
 ): Promise<void> {
   const open = [...drafts].filter(([index]) => results[index] === undefined)
   if (open.length === 0) return
@@ -92,8 +92,8 @@ async function replayKnown(
   }
 }
 
-function firstOf(drafts: ReadonlyMap<number, Draft>): Map<string, readonly [index: number, draft: Draft]> {
-  const first = new Map<string, readonly [index: number, draft: Draft]>()
+function firstOf(drafts: ReadonlyMap<number, ImportDraft>): Map<string, readonly [index: number, draft: ImportDraft]> {
+  const first = new Map<string, readonly [index: number, draft: ImportDraft]>()
   for (const [index, draft] of drafts) {
     const origin = nameOf(draft.claim)
     if (!first.has(origin)) first.set(origin, [index, draft])
@@ -120,7 +120,7 @@ function conflict(message: string, reason?: ErrorReason<'conflict'>): Failure {
   return new Failure('conflict', message, reason && { reason })
 }
 
-function toDraft(secret: Uint8Array, accountId: string, row: Row): Draft {
+function toDraft(secret: Uint8Array, accountId: string, row: Row): ImportDraft {
   const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
   const answers = toAnswers(row)
   // Another file of the same system can contain the same row.
@@ -169,7 +169,12 @@ function toUtc(instant: string): string {
   return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
-function buildImport({ config, geo }: Deps, actor: Actor, id: string, { row, answers, claim }: Draft): Growing {
+function buildImport(
+  { config, geo }: ConsentDeps,
+  actor: Actor,
+  id: string,
+  { row, answers, claim }: ImportDraft,
+): Growing {
   const identity = {
     ...toIdentity(config, row, findPlace(geo, row)),
     origin_system: row.origin.system,

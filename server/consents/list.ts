@@ -6,16 +6,16 @@ import { type CursorScope, decodeCursor, decodeTimedCursor, encodeCursor, encode
 import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
 import { Failure } from '../failure.ts'
 import { firstIdAt } from '../ids.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 import { milliseconds } from './filters.ts'
 import { countConsents, countExpiring, findExpiring, findPage } from './queries.ts'
 import type { ExpiryFilters, ListFilters } from './rows.ts'
 
 const defaultLimit = 50
 
-type ListDeps = Deps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
+type ListDeps = ConsentDeps & { readonly cursorSecret: Buffer; readonly replicas?: Replicas | undefined }
 
-interface Page {
+interface ListedPage {
   readonly text: string
   readonly next: string | null
 }
@@ -25,7 +25,7 @@ export async function getPage(
   { sql, replicas, cursorSecret }: ListDeps,
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
-): Promise<Page> {
+): Promise<ListedPage> {
   const { accountId } = caller
   if (query.expiry !== undefined) return await getExpiryPage({ sql, cursorSecret }, caller, { ...query, cursor, limit })
   const scope: CursorScope = {
@@ -55,7 +55,7 @@ async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
   { accountId }: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
-): Promise<Page> {
+): Promise<ListedPage> {
   const period = toPeriod(query)
   const { site_id, expiry } = query
   const scope: CursorScope = { secret: cursorSecret, accountId, filters: { site_id, expiry } }
@@ -75,7 +75,10 @@ export async function countList(sql: Sql, accountId: string, query: CountQuery):
   return await countConsents(sql, accountId, query)
 }
 
-export async function* pagesAfter({ next }: Page, read: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
+export async function* pagesAfter(
+  { next }: ListedPage,
+  read: (cursor: string) => Promise<ListedPage>,
+): AsyncGenerator<string> {
   for (let cursor = next; cursor !== null; ) {
     const page = await read(cursor)
     yield page.text

@@ -2,7 +2,7 @@ import type { ConsentDraft } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import { Failure } from '../failure.ts'
 import { type Found, findPublished } from '../notices/published.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 
 /** Rejects consents to a text that was never published. */
 export function findRejection({ notice, isStrict }: Found, version: number, draft: ConsentDraft): Failure | null {
@@ -24,7 +24,7 @@ export function findExpiry(at: Date, accepted: boolean, validFor: string | null)
 }
 
 export async function findValidity(
-  deps: Pick<Deps, 'sql' | 'notices'>,
+  deps: Pick<ConsentDeps, 'sql' | 'notices'>,
   accountId: string,
   record: { readonly site_id: string; readonly policy_version: number; readonly notice_entry: number | null },
 ): Promise<string | null> {

@@ -3,10 +3,10 @@ import type { Actor, State } from '../../src/evidence/chain.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andFilters } from './filters.ts'
 import type {
+  ActionEntry,
   BatchLink,
   ConsentJson,
   DeletedRow,
-  Entry,
   EntryRow,
   EventRow,
   ExpiryFilters,
@@ -70,7 +70,7 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 export function auditAndLog(
   sql: Sql,
   accountId: string,
-  { action, actor, gpc = false, erased = false }: Omit<Entry, 'link'>,
+  { action, actor, gpc = false, erased = false }: Omit<ActionEntry, 'link'>,
 ): Fragment {
   return sql`audit as (
       insert into consent_history (
@@ -195,7 +195,7 @@ export async function updateConsent(
     /** SHA-256 of the page's request that the change answers. */
     readonly requestHash?: Buffer
   },
-  { link, ...entry }: Entry,
+  { link, ...entry }: ActionEntry,
 ): Promise<ConsentJson | undefined> {
   const { id, version, at } = link
   const [row] = await sql<ConsentJson[]>`

@@ -23,7 +23,7 @@ import { pathId, RawJson, route } from '../http/route.ts'
 import { Lines } from '../http/stream.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent, createRows } from './create.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 import { readIdempotencyKey, rejectIdempotencyKey } from './idempotency.ts'
 import { importRows } from './imports.ts'
 import { getPage, pagesAfter } from './list.ts'
@@ -36,7 +36,7 @@ const unknown = 'There is no such consent.'
 /** Service specification, section 4. */
 export function consentRoutes(
   app: FastifyInstance,
-  deps: Deps &
+  deps: ConsentDeps &
     GateDeps & {
       readonly cursorSecret: Buffer
       readonly signer: Signer

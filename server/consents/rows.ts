@@ -94,7 +94,7 @@ export interface EntryRow extends State, FactColumns {
   record_hash: Buffer | null
 }
 
-export interface Entry {
+export interface ActionEntry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink

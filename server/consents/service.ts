@@ -6,7 +6,7 @@ import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../
 import type { Caller } from '../auth/caller.ts'
 import { databaseTimeoutMs } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
-import type { Deps } from './deps.ts'
+import type { ConsentDeps } from './deps.ts'
 import { findExpiry, findValidity } from './notice.ts'
 import * as queries from './queries.ts'
 import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
@@ -17,7 +17,7 @@ const maxBackoffMs = 10
 
 /** @throws Failure `not_found` for a deleted, foreign or unknown record */
 export async function getConsent(
-  { sql, reads }: Pick<Deps, 'sql' | 'reads'>,
+  { sql, reads }: Pick<ConsentDeps, 'sql' | 'reads'>,
   { accountId }: Caller,
   id: string,
   includeDeleted: boolean,
@@ -32,7 +32,7 @@ export async function getConsent(
 }
 
 /** Writes no audit entry if nothing changes. */
-export function updateConsent(deps: Deps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
+export function updateConsent(deps: ConsentDeps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences
@@ -42,13 +42,13 @@ export function updateConsent(deps: Deps, caller: Caller, id: string, change: Co
   })
 }
 
-export function deleteConsent(deps: Deps, caller: Caller, id: string): Promise<string> {
+export function deleteConsent(deps: ConsentDeps, caller: Caller, id: string): Promise<string> {
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
 /** Includes deleted records. @throws Failure `not_found` */
 export async function getHistory(
-  { sql }: Pick<Deps, 'sql'>,
+  { sql }: Pick<ConsentDeps, 'sql'>,
   { accountId }: Caller,
   id: string,
   withDetails: boolean,
@@ -91,7 +91,7 @@ function toAuditEntry(row: EntryRow): AuditEntry {
  * @throws Failure `conflict` if it is purged, or covered by an erasure request without `despite_erasure`
  */
 export function restoreConsent(
-  { sql }: Deps,
+  { sql }: ConsentDeps,
   caller: Caller,
   id: string,
   { despite_erasure = false }: Restoration,
@@ -111,7 +111,7 @@ const purged = 'The record is purged: its personal data is gone, and it cannot b
 const covered =
   'An erasure request covers this record. It is restored only with despite_erasure, which its history shows from then on.'
 
-function findLive({ sql }: Deps, { accountId }: Caller, id: string) {
+function findLive({ sql }: ConsentDeps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)
 }
 

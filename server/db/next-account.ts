@@ -13,7 +13,7 @@ export type Accounts = Fragment
 export class NextAccount {
   readonly #sql: Sql
   #down: Set<number> | null = null
-  #ahead: Place[] = []
+  #ahead: AccountServer[] = []
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -54,7 +54,7 @@ export class NextAccount {
     }
   }
 
-  async #nextPlace(after: string): Promise<Place | undefined> {
+  async #nextPlace(after: string): Promise<AccountServer | undefined> {
     while (this.#ahead[0] && this.#ahead[0].account_id <= after) this.#ahead.shift()
     if (this.#ahead.length === 0) this.#ahead = await listPlaces(this.#sql, after)
     return this.#ahead[0]
@@ -70,15 +70,15 @@ async function isCitus(sql: Sql): Promise<boolean> {
   return rows.length > 0
 }
 
-interface Place {
+interface AccountServer {
   readonly account_id: string
   readonly server: number
 }
 
 const placesPerPage = 1000
 
-async function listPlaces(sql: Sql, after: string): Promise<Place[]> {
-  return await sql<Place[]>`
+async function listPlaces(sql: Sql, after: string): Promise<AccountServer[]> {
+  return await sql<AccountServer[]>`
     select account_id, p.groupid as server
     from (
       select distinct account_id from logins where account_id > ${after} order by account_id limit ${placesPerPage}

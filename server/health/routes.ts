@@ -8,12 +8,12 @@ import { type NodeState, readOnlyReason, requireWritable } from './state.ts'
 
 const probeTimeoutMs = 1000
 
-interface Deps {
+interface HealthDeps {
   readonly sql: Sql
   readonly state: NodeState
 }
 
-export function healthRoutes(app: FastifyInstance, { sql, state }: Deps): void {
+export function healthRoutes(app: FastifyInstance, { sql, state }: HealthDeps): void {
   const config = { access: health.live.access }
   app.get(health.live.path, { config }, async () => ({ status: 'ok' }))
   let probe: Promise<unknown> | undefined

@@ -1,20 +1,11 @@
 import type { Sql } from 'postgres'
-import type { Scope } from '../../src/contract/index.ts'
+import type { ApiKey, Scope } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { keyState } from '../audit/states.ts'
+import type { Row } from '../db/rows.ts'
 
-export interface ApiKeyRow {
-  id: string
-  name: string
-  hint: string | null
-  scopes: Scope[]
-  /** A user's e-mail; the id of a removed one. */
-  created_by: string | null
-  created_at: Date
-  expires_at: Date | null
-  last_used_on: string | null
-  revoked_at: Date | null
-}
+/** `created_by` is a user's e-mail, or the id of a removed one. */
+export type ApiKeyRow = Row<ApiKey>
 
 export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
   return sql<ApiKeyRow[]>`

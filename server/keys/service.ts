@@ -12,24 +12,25 @@ import type { Caller } from '../auth/caller.ts'
 import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
 import type { Cache } from '../cache.ts'
+import { toJson } from '../db/rows.ts'
 import { Failure } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
-import { type ApiKeyRow, insertKey, listKeys, revokeKey as revoke } from './queries.ts'
+import { insertKey, listKeys, revokeKey as revoke } from './queries.ts'
 
-export interface Deps {
+export interface KeyDeps {
   readonly sql: Sql
   readonly keys: Cache<KeyRow>
 }
 
 const lastInstant = Date.UTC(10_000, 0) - 1
 
-export async function getKeys({ sql }: Deps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
-  return { data: (await listKeys(sql, accountId)).map(toApiKey) }
+export async function getKeys({ sql }: KeyDeps, { accountId }: Caller): Promise<{ data: ApiKey[] }> {
+  return { data: (await listKeys(sql, accountId)).map(row => toJson<ApiKey>(row)) }
 }
 
 /** @throws Failure `invalid_request` for an expiry in the past or after the year 9999 */
 export async function createKey(
-  { sql }: Deps,
+  { sql }: KeyDeps,
   caller: Caller,
   { name, scopes: given = [...defaultScopes], expires_at }: KeyDraft,
 ): Promise<NewApiKey> {
@@ -54,25 +55,16 @@ export async function createKey(
     administrator(caller),
   )
   if (!row) throw new Failure('unauthorized', 'The user was removed.')
-  return { ...toApiKey(row), key }
+  return { ...toJson<ApiKey>(row), key }
 }
 
 /**
  * Takes effect at once on this node, within a second on others.
  * @throws Failure `not_found`
  */
-export async function revokeKey({ sql, keys }: Deps, caller: Caller, id: string): Promise<ApiKey> {
+export async function revokeKey({ sql, keys }: KeyDeps, caller: Caller, id: string): Promise<ApiKey> {
   const row = await revoke(sql, { accountId: caller.accountId, id, at: new Date() }, administrator(caller))
   keys.clear()
   if (!row) throw new Failure('not_found', 'There is no such API key.')
-  return toApiKey(row)
-}
-
-function toApiKey(row: ApiKeyRow): ApiKey {
-  return {
-    ...row,
-    created_at: row.created_at.toISOString(),
-    expires_at: row.expires_at?.toISOString() ?? null,
-    revoked_at: row.revoked_at?.toISOString() ?? null,
-  }
+  return toJson<ApiKey>(row)
 }

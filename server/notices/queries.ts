@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto'
 import type { Fragment, JSONValue, Sql } from 'postgres'
-import type { NoticePurpose, NoticeText } from '../../src/contract/index.ts'
+import type { Notice, NoticePurpose } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount } from '../audit/entries.ts'
 import { noticeState, noticeTexts } from '../audit/states.ts'
 import { staticFragment } from '../db/fragments.ts'
+import type { Row } from '../db/rows.ts'
 
 export interface NoticeKey {
   readonly accountId: string
@@ -21,22 +22,7 @@ export interface NoticeDetails {
 
 const maxFirstRevision = 1_000_000_000
 
-export interface NoticeRow {
-  site_id: string
-  policy_version: number
-  texts: NoticeText[]
-  purposes: NoticePurpose[]
-  controller: string | null
-  valid_for: string | null
-  requires_renewal: boolean
-  effective_from: Date | null
-  revision: number
-  created_at: Date
-  updated_at: Date
-  published_at: Date | null
-  published_entry: number | null
-  leaf_index: number | null
-}
+export type NoticeRow = Row<Omit<Notice, 'state'>>
 
 function columns(sql: Sql, accountId: string): Fragment {
   return sql`n.site_id, n.policy_version, ${noticeTexts(sql, accountId)} as texts, n.purposes, n.controller, n.valid_for,

@@ -7,7 +7,7 @@ import { mediaType } from '../http/parsing.ts'
 import { Download, pathId, RawJson, route } from '../http/route.ts'
 import type { NoticeKey } from './queries.ts'
 import * as service from './service.ts'
-import { getSubjects, type Deps as SubjectDeps } from './subjects.ts'
+import { getSubjects, type NoticeSubjectDeps } from './subjects.ts'
 
 /** A repeated change finds its own result. */
 const options = { isIdempotent: () => true }
@@ -19,7 +19,7 @@ const extensions: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 }
 
-export function noticeRoutes(app: FastifyInstance, deps: service.Deps & SubjectDeps): void {
+export function noticeRoutes(app: FastifyInstance, deps: service.NoticeDeps & NoticeSubjectDeps): void {
   route(app, notices.list, ({ params }, { caller }) => service.getNotices(deps, caller, siteOf(params)))
   route(app, notices.get, ({ params }, { caller }) => service.getNotice(deps, keyOf(params, caller)))
   route(

@@ -13,6 +13,7 @@ import {
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
+import { toJson } from '../db/rows.ts'
 import { coverInRequest, type Log } from '../evidence/log.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure, noSite, unavailable } from '../failure.ts'
@@ -21,7 +22,7 @@ import type { PublishedNotices } from './published.ts'
 import type { NoticeKey, NoticeRow, StoredText } from './queries.ts'
 import * as queries from './queries.ts'
 
-export interface Deps {
+export interface NoticeDeps {
   readonly sql: Sql
   readonly signer: Signer
   readonly notices: PublishedNotices
@@ -30,7 +31,7 @@ export interface Deps {
 
 /** @throws Failure `not_found` */
 export async function getNotices(
-  { sql }: Pick<Deps, 'sql'>,
+  { sql }: Pick<NoticeDeps, 'sql'>,
   { accountId }: Caller,
   siteId: string,
 ): Promise<{ data: Notice[] }> {
@@ -40,12 +41,12 @@ export async function getNotices(
 }
 
 /** @throws Failure `not_found` */
-export async function getNotice({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<Notice> {
+export async function getNotice({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey): Promise<Notice> {
   return toNotice(await requireNotice(sql, key))
 }
 
 /** @throws Failure `not_found`; `conflict` for a published notice */
-export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
+export async function putDraft({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
   const { purposes = [], controller = null, valid_for = null, requires_renewal = false, effective_from } = draft
   const details = {
     purposes: purposes.map(({ key: name, title, language = null, iri = null }) => ({
@@ -64,7 +65,7 @@ export async function putDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, draft
 }
 
 /** @throws Failure `not_found`; `conflict` for a published notice */
-export async function removeDraft({ sql }: Pick<Deps, 'sql'>, key: NoticeKey): Promise<null> {
+export async function removeDraft({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey): Promise<null> {
   if (await queries.deleteDraft(sql, key)) return null
   await requireDraft(sql, key)
   throw unavailable('Another caller is changing this notice.')
@@ -77,7 +78,7 @@ export interface Upload {
 
 /** @throws Failure `not_found`; `conflict` for a published notice; `invalid_request` */
 export async function putText(
-  { sql }: Pick<Deps, 'sql'>,
+  { sql }: Pick<NoticeDeps, 'sql'>,
   key: NoticeKey,
   tag: string,
   { mediaType, content }: Upload,
@@ -99,7 +100,7 @@ export async function putText(
 }
 
 /** @throws Failure `not_found`; `conflict` for a published notice */
-export async function removeText({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, tag: string): Promise<null> {
+export async function removeText({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey, tag: string): Promise<null> {
   const language = canonicalLanguage(tag)
   if (language !== null && (await queries.deleteText(sql, key, language, new Date()))) return null
   await requireDraft(sql, key)
@@ -108,7 +109,7 @@ export async function removeText({ sql }: Pick<Deps, 'sql'>, key: NoticeKey, tag
 
 /** @throws Failure `not_found` */
 export async function getText(
-  { sql }: Pick<Deps, 'sql'>,
+  { sql }: Pick<NoticeDeps, 'sql'>,
   key: NoticeKey,
   tag: string,
 ): Promise<Upload & { readonly language: string }> {
@@ -128,7 +129,7 @@ const maxAttempts = 5
  * @throws Failure `not_found`; `conflict` for no text or another revision; `unavailable` until the log covers it
  */
 export async function publish(
-  deps: Deps,
+  deps: NoticeDeps,
   caller: Caller,
   key: NoticeKey,
   { revision }: NoticePublication,
@@ -158,7 +159,7 @@ function requireRevision(row: NoticeRow, revision: number | undefined): void {
 const coverIntervalMs = 50
 const maxCovers = 20
 
-async function untilHeld(deps: Deps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
+async function untilHeld(deps: NoticeDeps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
   let present = row
   for (let attempt = 0; present.leaf_index === null; attempt += 1) {
     if (attempt === maxCovers) throw unavailable('The notice is published, but not in the signed log yet.')
@@ -174,7 +175,7 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
 }
 
 /** Does nothing if the version was changed since the publication. */
-async function raisePolicyVersion({ sql }: Deps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
+async function raisePolicyVersion({ sql }: NoticeDeps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
   const change = {
     name: null,
     policyVersion: key.version,
@@ -213,15 +214,8 @@ function toDate(instant: string): Date {
   throw new Failure('invalid_request', 'effective_from: must be in the years 1000 to 9999')
 }
 
-function toNotice({ effective_from, created_at, updated_at, published_at, ...row }: NoticeRow): Notice {
-  return {
-    ...row,
-    effective_from: effective_from?.toISOString() ?? null,
-    state: row.published_entry === null ? 'draft' : 'published',
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-    published_at: published_at?.toISOString() ?? null,
-  }
+function toNotice(row: NoticeRow): Notice {
+  return { ...toJson<Omit<Notice, 'state'>>(row), state: row.published_entry === null ? 'draft' : 'published' }
 }
 
 function noNotice(): Failure {

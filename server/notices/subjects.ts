@@ -7,7 +7,7 @@ import { findNoticeSubjects } from './subject-queries.ts'
 
 const defaultLimit = 50
 
-export interface Deps {
+export interface NoticeSubjectDeps {
   readonly sql: Sql
   readonly cursorSecret: Buffer
 }
@@ -17,7 +17,7 @@ export interface Deps {
  * @throws Failure `not_found`; `invalid_request` for a cursor of another version
  */
 export async function getSubjects(
-  { sql, cursorSecret }: Deps,
+  { sql, cursorSecret }: NoticeSubjectDeps,
   { accountId }: Caller,
   { siteId, version }: { readonly siteId: string; readonly version: number },
   { cursor, limit = defaultLimit }: NoticeSubjectQuery,

@@ -13,7 +13,7 @@ import {
 import { verifyPack } from '../../src/evidence/pack-checks.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Deps as ConsentDeps } from '../consents/deps.ts'
+import type { ConsentDeps } from '../consents/deps.ts'
 import { issueReceipt } from '../consents/receipt.ts'
 import { getConsent, getHistory } from '../consents/service.ts'
 import { findPlaces, type Place } from '../evidence/backdating.ts'

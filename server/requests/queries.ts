@@ -1,31 +1,12 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
-import type { DataSubjectRequest, RequestKind, RequestOutcome } from '../../src/contract/index.ts'
+import type { DataSubjectRequest, RequestEntry } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
+import type { Row } from '../db/rows.ts'
 
-export interface RequestState {
-  kind: RequestKind
-  state: DataSubjectRequest['state']
-  received_on: string
-  due_on: string
-  subject_ids: string[] | null
-  subject_hmacs: string[]
-  assignee: string | null
-  extension_reason: string | null
-  extended_at: Date | null
-  outcome: RequestOutcome | null
-  outcome_reason: string | null
-  closed_at: Date | null
-  receipts: DataSubjectRequest['receipts']
-}
+export type RequestRow = Row<DataSubjectRequest>
 
-export interface RequestRow extends RequestState {
-  id: string
-  ticket: string
-  version: number
-  created_at: Date
-  updated_at: Date
-}
+export type RequestState = Omit<RequestRow, 'id' | 'ticket' | 'version' | 'created_at' | 'updated_at'>
 
 /** Contains no identifier in clear. */
 export interface Audit {
@@ -36,15 +17,7 @@ export interface Audit {
   readonly after: object
 }
 
-export interface EntryRow {
-  version: number
-  action: Audit['action']
-  changed_by: 'api_key' | 'user'
-  actor_id: string
-  created_at: Date
-  before: Record<string, unknown> | null
-  after: Record<string, unknown>
-}
+export type RequestEntryRow = Row<RequestEntry>
 
 export interface RequestFilters {
   readonly state: 'open' | 'closed' | undefined
@@ -155,8 +128,8 @@ function conditions(sql: Sql, filters: RequestFilters): Fragment {
   return all
 }
 
-export function findEntries(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
-  return sql<EntryRow[]>`
+export function findEntries(sql: Sql, accountId: string, id: string): Promise<RequestEntryRow[]> {
+  return sql<RequestEntryRow[]>`
     select version, action, changed_by, actor_id, created_at, before, after from subject_request_entries
     where account_id = ${accountId} and request_id = ${id} order by version`
 }

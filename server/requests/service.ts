@@ -3,6 +3,7 @@ import type {
   DataSubjectRequest,
   RequestChange,
   RequestDraft,
+  RequestEntry,
   RequestPage,
   RequestQuery,
   RequestWithHistory,
@@ -11,20 +12,21 @@ import { dueAfter } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
+import { toJson } from '../db/rows.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { standInOf } from '../subjects/service.ts'
 import { applyChange, diff, type Values } from './change.ts'
-import type { RequestRow, RequestState } from './queries.ts'
+import type { RequestState } from './queries.ts'
 import * as queries from './queries.ts'
 
-export interface Deps {
+export interface RequestDeps {
   readonly sql: Sql
   readonly config: Pick<Config, 'holidays'>
   readonly subjectSecret: Uint8Array
 }
 
-export interface ListDeps {
+export interface RequestListDeps {
   readonly cursorSecret: Buffer
 }
 
@@ -36,7 +38,11 @@ const maxAttempts = 10
  * Returns the request that the same draft created.
  * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
  */
-export async function createRequest(deps: Deps, caller: Caller, draft: RequestDraft): Promise<DataSubjectRequest> {
+export async function createRequest(
+  deps: RequestDeps,
+  caller: Caller,
+  draft: RequestDraft,
+): Promise<DataSubjectRequest> {
   const { sql, config } = deps
   const id = newId()
   const at = readInstant(id)
@@ -60,13 +66,13 @@ export async function createRequest(deps: Deps, caller: Caller, draft: RequestDr
   const after = { ticket, ...diff(null, state).after }
   const audit = { action: 'created', caller, at, before: null, after } as const
   const inserted = await queries.insertRequest(sql, { id, ticket, ...state }, audit)
-  if (inserted) return toJson(inserted)
+  if (inserted) return toJson<DataSubjectRequest>(inserted)
   const row = await queries.findByTicket(sql, caller.accountId, ticket)
   if (!row) throw unavailable('Another caller is creating this request.')
   const [first] = await queries.findEntries(sql, caller.accountId, row.id)
   if (!first || !isSameDraft(first.after, after, draft.assignee !== undefined))
     throw new Failure('conflict', 'The register has another request with this ticket.')
-  return toJson(row)
+  return toJson<DataSubjectRequest>(row)
 }
 
 /** Ignores `due_on`, which depends on the configured holidays, and an omitted assignee. */
@@ -78,7 +84,7 @@ function isSameDraft(one: Values, other: Values, namesAssignee: boolean): boolea
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
 export async function getPage(
-  deps: Pick<Deps, 'sql' | 'subjectSecret'> & ListDeps,
+  deps: Pick<RequestDeps, 'sql' | 'subjectSecret'> & RequestListDeps,
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: RequestQuery,
 ): Promise<RequestPage> {
@@ -97,12 +103,12 @@ export async function getPage(
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const next_cursor = rows.length > limit && last ? encodeCursor(scope, last.id) : null
-  return { data: page.map(toJson), limit, next_cursor }
+  return { data: page.map(row => toJson<DataSubjectRequest>(row)), limit, next_cursor }
 }
 
 /** @throws Failure `not_found` */
 export async function getRequest(
-  { sql }: Pick<Deps, 'sql'>,
+  { sql }: Pick<RequestDeps, 'sql'>,
   { accountId }: Caller,
   id: string,
 ): Promise<RequestWithHistory> {
@@ -111,8 +117,8 @@ export async function getRequest(
   const entries = await queries.findEntries(sql, accountId, id)
   const history = entries
     .filter(({ version }) => version <= row.version) // omits changes since the row was read
-    .map(({ created_at, ...entry }) => ({ ...entry, created_at: created_at.toISOString() }))
-  return { ...toJson(row), history }
+    .map(entry => toJson<RequestEntry>(entry))
+  return { ...toJson<DataSubjectRequest>(row), history }
 }
 
 /**
@@ -120,7 +126,7 @@ export async function getRequest(
  * @throws Failure `not_found`; `conflict` if the request's state does not allow it; `invalid_request`
  */
 export async function changeRequest(
-  deps: Deps,
+  deps: RequestDeps,
   caller: Caller,
   id: string,
   change: RequestChange,
@@ -133,10 +139,10 @@ export async function changeRequest(
     const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder entries
     if (change.received_on !== undefined) requirePast(change.received_on, at)
     const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays })
-    if (!changed) return toJson(row)
+    if (!changed) return toJson<DataSubjectRequest>(row)
     const { state, action } = changed
     const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...diff(row, state) })
-    if (written) return toJson(written)
+    if (written) return toJson<DataSubjectRequest>(written)
   }
   throw unavailable('Too many concurrent callers change this request.')
 }
@@ -147,18 +153,8 @@ function requirePast(received: string, at: Date): void {
   if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')
 }
 
-function hmacsOf(deps: Pick<Deps, 'subjectSecret'>, caller: Caller, subjects: readonly string[]): string[] {
+function hmacsOf(deps: Pick<RequestDeps, 'subjectSecret'>, caller: Caller, subjects: readonly string[]): string[] {
   return subjects.map(subject => standInOf(deps, caller, subject))
-}
-
-function toJson({ extended_at, closed_at, created_at, updated_at, ...row }: RequestRow): DataSubjectRequest {
-  return {
-    ...row,
-    extended_at: extended_at?.toISOString() ?? null,
-    closed_at: closed_at?.toISOString() ?? null,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-  }
 }
 
 function noRequest(): Failure {

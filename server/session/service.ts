@@ -6,7 +6,7 @@ import { signSession } from '../auth/session.ts'
 import { noId } from '../ids.ts'
 import { endSessions, findEmail, findLogin, findUser } from './queries.ts'
 
-interface Deps {
+interface SessionDeps {
   readonly sql: Sql
   readonly sessionSecret: Uint8Array
 }
@@ -16,7 +16,7 @@ const unknownUser = { accountId: noId, userId: noId }
 
 /** @throws Failure `unauthorized`, identical for an unknown e-mail and a wrong password */
 export async function signIn(
-  { sql, sessionSecret }: Deps,
+  { sql, sessionSecret }: SessionDeps,
   { email, password }: Credentials,
   from: PasswordSource,
 ): Promise<{ session: Session; token: string }> {
@@ -37,7 +37,7 @@ export async function signIn(
   return { session, token: signed.token }
 }
 
-export async function getSession({ sql }: Deps, caller: Caller): Promise<Session> {
+export async function getSession({ sql }: SessionDeps, caller: Caller): Promise<Session> {
   const { accountId, id, role = 'reader' } = caller
   const email = await findEmail(sql, { accountId, userId: id })
   return {
@@ -47,6 +47,6 @@ export async function getSession({ sql }: Deps, caller: Caller): Promise<Session
   }
 }
 
-export async function signOut({ sql }: Deps, { accountId, id }: Caller): Promise<void> {
+export async function signOut({ sql }: SessionDeps, { accountId, id }: Caller): Promise<void> {
   await endSessions(sql, { accountId, userId: id })
 }

@@ -1,19 +1,11 @@
 import type { Sql } from 'postgres'
+import type { Site } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
 import { empty } from '../db/fragments.ts'
+import type { Row } from '../db/rows.ts'
 
-export interface SiteRow {
-  id: string
-  name: string
-  policy_version: number
-  allowed_origins: string[]
-  retention_days: number | null
-  created_at: Date
-  updated_at: Date
-  strict_notices: boolean
-  archived_at: Date | null
-}
+export type SiteRow = Row<Site>
 
 export interface SiteKey {
   readonly accountId: string

@@ -4,7 +4,7 @@ import { unknownSite } from '../failure.ts'
 import { pathId, route } from '../http/route.ts'
 import * as service from './service.ts'
 
-export function siteRoutes(app: FastifyInstance, deps: service.Deps): void {
+export function siteRoutes(app: FastifyInstance, deps: service.SiteDeps): void {
   route(app, sites.list, ({ query }, { caller }) => service.getSites(deps, caller, query))
   route(app, sites.create, ({ body }, { caller }) => service.createSite(deps, caller, body))
   route(app, sites.update, ({ params, body }, { caller }) =>

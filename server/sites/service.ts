@@ -14,12 +14,13 @@ import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TokenSite } from '../banner/queries.ts'
 import type { Cache } from '../cache.ts'
+import { toJson } from '../db/rows.ts'
 import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { PublishedNotices } from '../notices/published.ts'
-import { insertSite, isNameTaken, listSites, replaceToken, type SiteKey, type SiteRow, updateSite } from './queries.ts'
+import { insertSite, isNameTaken, listSites, replaceToken, type SiteKey, updateSite } from './queries.ts'
 
-export interface Deps {
+export interface SiteDeps {
   readonly sql: Sql
   readonly tokens: Cache<TokenSite>
   readonly notices: PublishedNotices
@@ -28,11 +29,11 @@ export interface Deps {
 const defaultOverlapHours = 24
 
 export async function getSites(
-  { sql }: Deps,
+  { sql }: SiteDeps,
   { accountId }: Caller,
   { include_archived = false }: z.output<typeof SiteQuery>,
 ): Promise<{ data: Site[] }> {
-  return { data: (await listSites(sql, accountId, include_archived)).map(toSite) }
+  return { data: (await listSites(sql, accountId, include_archived)).map(row => toJson<Site>(row)) }
 }
 
 /**
@@ -48,7 +49,7 @@ async function requireFreeName(sql: Sql, key: SiteKey, name: string | null): Pro
     )
 }
 
-export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft): Promise<NewSite> {
+export async function createSite({ sql }: SiteDeps, caller: Caller, draft: SiteDraft): Promise<NewSite> {
   const { accountId } = caller
   const id = newId()
   if (!draft.allow_duplicate) await requireFreeName(sql, { accountId, id }, draft.name)
@@ -68,7 +69,7 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
     administrator(caller),
   )
   if (!row) throw new Error('the site was not written')
-  return { ...toSite(row), token }
+  return { ...toJson<Site>(row), token }
 }
 
 /**
@@ -76,7 +77,7 @@ export async function createSite({ sql }: Deps, caller: Caller, draft: SiteDraft
  * @throws Failure `not_found`
  */
 export async function changeSite(
-  { sql, tokens, notices }: Deps,
+  { sql, tokens, notices }: SiteDeps,
   caller: Caller,
   id: string,
   change: SiteChange,
@@ -101,7 +102,7 @@ export async function changeSite(
   tokens.clear()
   notices.clear()
   if (!row) throw noSite()
-  return toSite(row)
+  return toJson<Site>(row)
 }
 
 /**
@@ -109,7 +110,7 @@ export async function changeSite(
  * @throws Failure `not_found`
  */
 export async function rotateToken(
-  { sql, tokens }: Deps,
+  { sql, tokens }: SiteDeps,
   caller: Caller,
   id: string,
   { overlap_hours = defaultOverlapHours }: TokenRotation,
@@ -127,9 +128,4 @@ export async function rotateToken(
   tokens.clear()
   if (!isWritten) throw noSite()
   return { site_id: id, token, previous_valid_until: until.toISOString() }
-}
-
-function toSite({ created_at, updated_at, archived_at, ...site }: SiteRow): Site {
-  const instants = { created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
-  return { ...site, ...instants, archived_at: archived_at?.toISOString() ?? null }
 }

@@ -5,13 +5,13 @@ import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, otherGroups, progress } from './changes.ts'
 
-export interface Progress {
+export interface StatsProgress {
   /** Counted from the log's first. */
   readonly leaves: number
   readonly revision: number
 }
 
-export interface BehindRow extends Progress {
+export interface BehindRow extends StatsProgress {
   readonly accountId: string
   readonly size: number
 }
@@ -35,8 +35,8 @@ export async function findUncounted(
   sql: Sql,
   accountId: string,
   ids: readonly string[],
-): Promise<Progress & { readonly ids: readonly string[] }> {
-  const [row] = await sql<(Progress & { ids: string[] })[]>`
+): Promise<StatsProgress & { readonly ids: readonly string[] }> {
+  const [row] = await sql<(StatsProgress & { ids: string[] })[]>`
     with ${progress(sql, accountId)}, own as materialized (
       select id, subject_id from consents where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[])
     ), records as materialized (
@@ -62,7 +62,7 @@ export async function findUncounted(
 export async function countLeaves(
   sql: Sql,
   accountId: string,
-  { leaves, revision }: Progress,
+  { leaves, revision }: StatsProgress,
   to: number,
 ): Promise<boolean> {
   const [row] = await sql<{ is_moved: boolean }[]>`
@@ -78,7 +78,7 @@ export async function countLeaves(
 export async function countRecords(
   sql: Sql,
   accountId: string,
-  known: Progress,
+  known: StatsProgress,
   ids: readonly string[],
 ): Promise<boolean> {
   const among = sql`l.account_id = ${accountId} and l.consent_id = any (${toArrayLiteral(ids)}::uuid[])`
@@ -94,7 +94,7 @@ export async function countRecords(
 }
 
 /** CTE `moved`: no row if another statement has counted since the revision was read. */
-function moved(sql: Sql, accountId: string, { leaves, revision }: Progress): Fragment {
+function moved(sql: Sql, accountId: string, { leaves, revision }: StatsProgress): Fragment {
   return sql`moved as (
     insert into statistics_progress as p (account_id, leaves, revision) values (${accountId}, ${leaves}, 1)
     on conflict (account_id) do update set leaves = excluded.leaves, revision = p.revision + 1

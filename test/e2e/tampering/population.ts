@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import type { Caller } from '../../../server/auth/caller.ts'
 import { createConsent } from '../../../server/consents/create.ts'
-import type { Deps } from '../../../server/consents/deps.ts'
+import type { ConsentDeps } from '../../../server/consents/deps.ts'
 import { importRows } from '../../../server/consents/imports.ts'
 import { originSecretName } from '../../../server/consents/origin.ts'
 import { newPolicies } from '../../../server/consents/policies.ts'
@@ -29,10 +29,10 @@ export async function populate(
   chance: Chance,
   { accounts, records }: Record<'accounts' | 'records', number>,
 ) {
-  const deps: Deps = {
+  const deps: ConsentDeps = {
     sql,
     config: { ipStorage: 'truncated' },
-    geo: { lookup: () => nowhere } as Deps['geo'],
+    geo: { lookup: () => nowhere } as ConsentDeps['geo'],
     originSecret: await sharedSecret(sql, originSecretName),
     policies: newPolicies(),
     notices: newPublishedNotices(),
@@ -81,7 +81,7 @@ export async function populate(
 }
 
 /** A record of up to three answers. */
-async function importOne(deps: Deps, caller: Caller, draft: ConsentDraft, id: string): Promise<Created> {
+async function importOne(deps: ConsentDeps, caller: Caller, draft: ConsentDraft, id: string): Promise<Created> {
   const changes = Array.from({ length: id.length % 3 }, (_, n) => ({
     ...{ given_at: `202${n + 1}-05-01T12:00:00Z`, accepted: n === 0, preferences: { n } },
   }))

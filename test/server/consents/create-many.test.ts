@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createConsent, createMany } from '../../../server/consents/create.ts'
-import type { Deps } from '../../../server/consents/deps.ts'
+import type { ConsentDeps } from '../../../server/consents/deps.ts'
 import { claimKey } from '../../../server/consents/idempotency.ts'
 import { newPolicies, readPolicies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
@@ -32,10 +32,10 @@ function newDeps(failing = '\0') {
       return text.includes(failing) ? Promise.reject(Object.assign(new Error(), { code: '25006' })) : built
     },
   })
-  const deps: Deps = {
+  const deps: ConsentDeps = {
     sql,
     config: { ipStorage: 'truncated' },
-    geo: { lookup: () => nowhere } as unknown as Deps['geo'],
+    geo: { lookup: () => nowhere } as unknown as ConsentDeps['geo'],
     originSecret: Buffer.alloc(32),
     policies: newPolicies(),
     notices: newPublishedNotices(),

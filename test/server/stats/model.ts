@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { vi } from 'vitest'
 import type { Caller } from '../../../server/auth/caller.ts'
 import { createMany } from '../../../server/consents/create.ts'
-import type { Deps } from '../../../server/consents/deps.ts'
+import type { ConsentDeps } from '../../../server/consents/deps.ts'
 import { importRows } from '../../../server/consents/imports.ts'
 import { newPolicies } from '../../../server/consents/policies.ts'
 import type { Created, Draft } from '../../../server/consents/rows.ts'
@@ -46,7 +46,7 @@ export class Model {
   /** Of each person how often everything about them was purged: with a new record they are somebody else. */
   readonly #lives = new Map<number, number>()
   readonly #world: World
-  readonly #deps: Deps
+  readonly #deps: ConsentDeps
 
   constructor(world: World) {
     this.#world = world
