@@ -391,6 +391,8 @@ admin signing-key|restart|=admin signing-key restart|Let a new signing key follo
 admin signing-key revoke|--reason|none|superseded or compromised
 admin signing-key revoke|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin signing-key revoke|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
+admin signing-key restart|--yes||skip the confirmation prompt
+admin signing-key restart|-y||skip the confirmation prompt
 admin signing-key restart|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin signing-key restart|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin user|add|=admin user add|Add an owner or a reader to an account

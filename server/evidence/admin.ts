@@ -1,6 +1,17 @@
-import type { DatabaseOptions, KeyRevocationOrder, ServerHost, SigningKeyRow } from '../../src/contract/index.ts'
+import type { KeyObject } from 'node:crypto'
+import type { Sql } from 'postgres'
+import {
+  type DatabaseOptions,
+  type KeyRevocationOrder,
+  OperatorError,
+  type ServerHost,
+  type SigningKeyRow,
+} from '../../src/contract/index.ts'
+import { listIntroduced } from '../../src/evidence/key-chain.ts'
+import { keyIdOf } from '../../src/evidence/keys.ts'
 import { openShared } from '../admin.ts'
 import { explainLoss } from '../db/open.ts'
+import { listKeyStatements } from './queries.ts'
 import { openSigner, readKeys, revokeKey, type Signer, signingSettings } from './signer.ts'
 
 export async function revokeSigningKey(
@@ -11,7 +22,7 @@ export async function revokeSigningKey(
   return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
-/** Lets the environment's key follow the newest one, whose id is `lost`. */
+/** Lets the environment's key follow the newest one, whose id is `lost`. @throws OperatorError if it is known already */
 export async function restartSigningKeys(
   options: DatabaseOptions,
   lost: string,
@@ -24,11 +35,12 @@ async function withKeys(
   options: DatabaseOptions,
   host: ServerHost,
   settings: { readonly lost?: string },
-  work: (sql: Parameters<typeof revokeKey>[0], signer: Signer) => Promise<unknown>,
+  work: (sql: Sql, signer: Signer) => Promise<unknown>,
 ): Promise<SigningKeyRow[]> {
   const { sql, config, close } = await openShared(options, host, { mayBeNew: false })
   try {
     const keys = await explainLoss(config, async () => {
+      if (settings.lost !== undefined) await requireNew(sql, config.signingKey)
       const signer = await openSigner(sql, config.signingKey, { ...signingSettings(config), ...settings })
       await work(sql, signer)
       return (await readKeys(sql, signer.keyId)).keys
@@ -42,4 +54,14 @@ async function withKeys(
   } finally {
     await close()
   }
+}
+
+async function requireNew(sql: Sql, key: KeyObject | null): Promise<void> {
+  const keyId = key && keyIdOf(key)
+  const rows = await listKeyStatements(sql)
+  if (keyId === null || !listIntroduced(rows.map(({ document }) => document)).includes(keyId)) return
+  throw new OperatorError(`the key ${keyId} of SIGNING_KEY_FILE is in the log of keys already: nothing was changed`, {
+    code: 'conflict',
+    hint: 'start the server with it',
+  })
 }

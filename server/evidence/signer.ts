@@ -177,18 +177,21 @@ function findLost(documents: readonly string[], signer: Signer, lost: string | n
  */
 function requireNewest(documents: readonly string[], keyId: string): string {
   const { newest, documents: own } = readKeyChain(documents, keyId)
+  if (newest === null)
+    throw new OperatorError(`the log of keys has no key ${keyId}`, { code: 'not_found', hint: giveNewest })
   if (newest === keyId && own.length === documents.length) return keyId
-  const isNewest = newest === null || newest === keyId
   throw new OperatorError(
-    isNewest
+    newest === keyId
       ? `the log of keys has documents that do not belong to the chain of the key ${keyId}`
       : `the key ${keyId} is not the newest: that is ${newest}`,
     {
       code: 'settings',
-      hint: 'give the key_id of the newest documents that you have; if it is that, the database was changed: restore a backup of key_statements',
+      hint: `${giveNewest}; if it is that, the database was changed: restore a backup of key_statements`,
     },
   )
 }
+
+const giveNewest = 'give the key_id of the newest documents that you have'
 
 /** Validity begins earlier than a key's statement by more than nodes' clocks differ. */
 const keyMarginMs = 60_000

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
+import { mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
 import { addDatabaseFlags, databaseOptions, serverHost } from '../../cli/database.ts'
 import { many, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { type SigningKeyRow, signingKeyReasons } from '../../contract/server.ts'
-import type { View } from '../../output/index.ts'
+import { type View, visible } from '../../output/index.ts'
 import { field } from '../../views/field.ts'
 
 const signingKeyView: View<SigningKeyRow> = {
@@ -51,27 +52,44 @@ Examples:
     )
 }
 
-const RestartOptions = z.strictObject({ ...databaseOptions, operands: z.tuple([nonEmpty]) })
+const RestartOptions = z.strictObject({
+  ...databaseOptions,
+  operands: z.tuple([nonEmpty]),
+  yes: z.literal(true).optional(),
+})
 
 export function restart(command: Command, ctx: Context): void {
-  addDatabaseFlags(command.argument('<lost-key-id>', 'key_id in the newest documents signed with the lost key'))
+  addDatabaseFlags(
+    command
+      .argument('<lost-key-id>', 'key_id in the newest documents signed with the lost key')
+      .option('-y, --yes', 'skip the confirmation prompt'),
+  )
     .addHelpText(
       'after',
       `
 Use it only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and
 start the server. The key of the environment follows the newest one without its signature: send the new key to all
 who keep an earlier one. Take the id from a document or checkpoint that you have kept, not from the database. It is
-refused if the log of keys has documents that do not belong to the lost key. Prints the keys that the service publishes.
-Write -- before an id that begins with a hyphen.
+refused if the log of keys has documents that do not belong to the lost key. It cannot be undone. Prints the keys that
+the service publishes. Write -- before an id that begins with a hyphen.
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4
-  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --json`,
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --yes`,
     )
     .action(
-      action(ctx, RestartOptions, signingKeyView, async (_, { operands: [lost], ...options }) => {
+      action(ctx, RestartOptions, signingKeyView, async (_, { operands: [lost], yes, ...options }) => {
+        const asks = mustPrompt(ctx, { yes }, { action: 'replace the signing key', isUncounted: true })
+        const notes = [
+          `The key of the environment will follow the key ${visible(lost)} without its signature, for good.`,
+        ]
+        const question = { action: 'replace', noun: 'signing key', where: 'this database', notes, total: 1 }
+        if (asks) await promptToConfirm(ctx, signingKeyView, [], question)
         const server = await ctx.loadServer()
         const keys = await server.restartSigningKeys(options, lost, serverHost(ctx))
+        await ctx.say(
+          `the key ${keys[0]?.key_id} follows the lost key ${visible(lost)}: send it to all who keep an earlier one`,
+        )
         return many(signingKeyView, pagesOf(keys), { mutates: true })
       }),
     )

@@ -277,7 +277,7 @@ describe('a revoked key', () => {
     await restoreStatements()
     for (const [lost, message] of [
       [keyIdOf(stored), `is not the newest: that is ${keyIdOf(own)}`],
-      ['unknown', 'do not belong to the chain of the key unknown'],
+      ['unknown', 'the log of keys has no key unknown'],
     ] as const)
       await expect(openSigner(sql, next, { lost })).rejects.toThrow(message)
     const opened = await openSigner(sql, next, { lost: keyIdOf(own) })
