@@ -82,7 +82,7 @@ describe('a command', () => {
   const verbs = new Set(arrows.filter(isVerb).map(({ to }) => to))
   const nounOf = (file: string) => file.slice(commands.length).split('/')[0]
 
-  it('is imported by nothing but the tree', () => {
+  it('is imported only by the tree', () => {
     expect(verbs.size).toBeGreaterThan(70)
     expect(arrows.filter(({ from, to }) => verbs.has(to) && from !== relative(root, tree))).toEqual([])
   })

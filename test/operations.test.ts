@@ -34,7 +34,7 @@ describe('the page for operators', () => {
     order: [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
   }))
 
-  it('lists every setting, and none that there is not', () => {
+  it('lists exactly the settings that exist', () => {
     expect(settings).toContain('DATABASE_URL')
     expect(rows.flatMap(({ names }) => names).sort()).toEqual(settings)
   })
@@ -60,14 +60,14 @@ describe('the page for operators', () => {
     for (const [name, value] of literals) expect(readConfig({}, { [name]: value })).toEqual(readConfig({}, {}))
   })
 
-  it('names no variable that there is not', () => {
+  it('names only variables that exist', () => {
     const named = all(pages, /\b([A-Z]{2,}(?:_[A-Z]+)+)\b/g)
     expect(
       named.filter(name => !settings.includes(name) && !compose.includes(name) && !pages.includes(`$${name}`)),
     ).toEqual([])
   })
 
-  it('lists every metric, and none that there is not', async () => {
+  it('lists exactly the metrics that exist', async () => {
     const own = all(await createMetrics().registry.metrics(), /^# TYPE ((?:http|consentctl)_\w+)/gm)
     expect(all(page, /`((?:http|consentctl)_[a-z_]+)[`{]/g)).toEqual(own)
   })

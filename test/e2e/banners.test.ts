@@ -265,7 +265,7 @@ describe.skipIf(!canRun).each(bannerNames)(
 describe.skipIf(!canRun)('a record of a page', () => {
   afterEach(forgetVisitor)
 
-  it.each(Object.entries(edges))('with %s has nothing but what was chosen', async (title, { run, states }) => {
+  it.each(Object.entries(edges))('with %s has only what was chosen', async (title, { run, states }) => {
     await newRecords()
     page = await browser.context.newPage()
     await page.goto(shop.origin + edgePath(title))

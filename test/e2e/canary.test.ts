@@ -261,7 +261,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and no personal data', 
     expect(canaries.foundIn(server.output())).toEqual([])
   })
 
-  it('is in a field of the log, which has these fields and no others', () => {
+  it('is in a field of the log, which has only these fields', () => {
     const known =
       'level time msg url metrics request_id method route status ms account_id caller error cause code stack retries ' +
       'entries checkpoints deleted purged key_id'

@@ -40,7 +40,7 @@ describe('list of many records', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('when the connection is reset again and again, still prints each record once and in order', async () => {
+  it('when the connection is reset repeatedly, prints each record once and in order', async () => {
     proxy = await startDelayProxy(Number(new URL(service.url).port), 20)
     let resets = 0
     service.app.server.on('request', reset)

@@ -45,7 +45,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
   })
 
   it.each(isLongRun ? [shiftMs, -shiftMs] : [shiftMs])(
-    'on a node whose clock is %i ms ahead: it only reads, until it is right',
+    "when the node's clock is %i ms ahead, it only reads until the clock is right",
     async ahead => {
       const metricsPort = await freePort()
       const preload = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url))

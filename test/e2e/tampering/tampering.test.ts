@@ -40,7 +40,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     await admin.end()
   })
 
-  it('when there are none, finds nothing', { timeout: 300_000 }, async () => {
+  it('when there are no edits, finds nothing', { timeout: 300_000 }, async () => {
     const start = performance.now()
     const { findings, inspected } = await verified(sql)
     const seconds = (performance.now() - start) / 1000
@@ -51,7 +51,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     expect(inspected.records).toBeGreaterThanOrEqual(size.records)
   })
 
-  it('names every edited record and no other', {
+  it('names exactly the edited records', {
     timeout: 600_000,
   }, async () => {
     const victims = await sql<Victim[]>`

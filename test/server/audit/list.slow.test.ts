@@ -103,7 +103,7 @@ describe('GET /api/v1/audit', () => {
   })
 })
 
-it('audit list › prints the changes that are asked for', async () => {
+it('audit list › prints the selected changes', async () => {
   const env = {
     CONSENTCTL_BASE_URL: service.url,
     CONSENTCTL_API_KEY: account.key,
@@ -122,7 +122,7 @@ it('audit list › prints the changes that are asked for', async () => {
   expect(await run('--action', 'nothing')).toMatchObject({ code: 2 })
 })
 
-it('audit list › in a pipe, prints each change once, and its document if asked for', async () => {
+it('audit list › in a pipe, prints each change once, and its document on request', async () => {
   const env = { CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: account.key, HOME: folder.path }
   const run = (...args: string[]) => cli.run(['audit', 'list', '--action', 'site_updated', ...args], { env })
   const { stdout } = await run()

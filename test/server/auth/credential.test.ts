@@ -69,7 +69,7 @@ describe('credentials › an API key', () => {
     expect(accountOfApiKey(text)).toBeNull()
   })
 
-  it('is no text of another form', () => {
+  it('rejects a text of another form', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), text => accountOfApiKey(text) === null))
   })
 })

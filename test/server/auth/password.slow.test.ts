@@ -19,7 +19,7 @@ describe('password hashes › verifyPassword', () => {
     expect(await verifyPassword('correct hors', hash)).toBe(false)
   })
 
-  it('accepts the password of a hash and no other', async () => {
+  it('accepts only the password of a hash', async () => {
     const hash = cheapHash('correct horse')
     expect(await verifyPassword('correct horse', hash)).toBe(true)
     for (const other of ['', 'correct hors', 'correct horse ', 'Correct horse', hash]) {

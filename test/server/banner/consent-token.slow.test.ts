@@ -156,7 +156,7 @@ describe('consent_token › update sent again', () => {
     expect(await states(id)).toHaveLength(2)
   })
 
-  it('is a conflict with nothing but a token that is one change old, which undoes no withdrawal', async () => {
+  it('is a conflict, except with a token that is one change old, and undoes no withdrawal', async () => {
     const { id, consent_token } = await visit({ accepted: true, preferences: { ads: true } })
     await visit({ consent_token, accepted: false, preferences: { ads: false } })
     for (const body of [{}, { accepted: false }, { preferences: { ads: true } }, { policy_version: 2 }]) {

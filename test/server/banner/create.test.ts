@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 
 describe('POST /api/v1/public/consent › 201', () => {
-  it('returns the fields of the decision and no others', async () => {
+  it('returns only the fields of the decision', async () => {
     const sent = {
       consent_id: 'banner-3',
       accepted: true,

@@ -83,7 +83,7 @@ describe('Sec-GPC', () => {
     expect(await observed(id)).toEqual([undefined, undefined])
   })
 
-  it('means nothing on the private API, whose caller is not the visitor', async () => {
+  it('is ignored on the private API, because its caller is not the visitor', async () => {
     const { body } = await shop.post({ site_id: shop.siteId, accepted: true }, gpc)
     await shop.update(body.id, { accepted: false }, gpc)
     expect(await observed(body.id)).toEqual([undefined, undefined, undefined])

@@ -65,7 +65,7 @@ it('list --at shows, of every moment, what a list showed then, and get --at each
   }
 })
 
-it('every state of a deleted record is there at its time, and after its end only where that is asked for', async () => {
+it('returns every state of a deleted record at its time, and after its end only on request', async () => {
   const { id } = await run<Consent>('create', '--subject', 'jo', '--accepted')
   await run('update', id, '--refused')
   const removed = await run<Consent>('rm', id, '--yes')

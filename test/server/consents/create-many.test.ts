@@ -139,7 +139,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
     expect(found?.['count']).toBe(4)
   })
 
-  it.skipIf(hasNoTriggers)('all succeed but the one whose record the database rejects', async () => {
+  it.skipIf(hasNoTriggers)('when the database rejects one record, all others succeed', async () => {
     await withPoison(async () => {
       const { deps } = newDeps()
       const subjects = ['good 1', 'poison', 'good 2']

@@ -120,7 +120,7 @@ describe('import › 200', () => {
     await expectSound(importer)
   })
 
-  it('answers each row on its own: an invalid one and an unknown site stop no other', async () => {
+  it('answers each row separately: an invalid one or an unknown site does not stop the others', async () => {
     const own = await newImporter(service)
     const stranger = await newImporter(service)
     const results = await own.sendAll([
@@ -342,7 +342,7 @@ describe('import › scope', () => {
 })
 
 describe('import › quota', () => {
-  it('takes a unit for each hundred rows begun, and answers 429 to the rows without one', async () => {
+  it('takes a unit for each hundred rows, and answers 429 to the rows without a unit', async () => {
     const poor = await newImporter(service)
     await service.sql`update accounts set monthly_quota = 3 where account_id = ${poor.accountId}`
     await service.sql`delete from usage where account_id = ${poor.accountId}`

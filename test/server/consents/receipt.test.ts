@@ -215,7 +215,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
 })
 
 describe('GET /api/v1/consents/{id}/receipt › 200 › a browser', () => {
-  it('says that a signal came with an answer, and of no other answer', async () => {
+  it('names the answer that a signal came with', async () => {
     const answer = (headers: Record<string, string>) =>
       service.call('POST', '/api/v1/public/consent', {
         body: { accepted: true },

@@ -49,7 +49,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
     expect((await own.receipt(created.id)).status).toBe(200)
   })
 
-  it('leaves a live record as it is, also when it is asked again', async () => {
+  it('does not change a live record, also when repeated', async () => {
     const created = await owner.create({ accepted: true })
     expect((await owner.restore(created.id, despite)).body).toStrictEqual(created)
     await owner.remove(created.id)

@@ -308,7 +308,7 @@ describe('a stream › its end', () => {
     expect(load()).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('while the client does not read, reads no more than fits the buffers of the connection, and holds no place', async () => {
+  it("while the client does not read, reads only what fits the connection's buffers, and holds no slot", async () => {
     const { account, ids, quota, url } = await start(1500, { text: 'x'.repeat(16_000) })
     const response = await open(account, { limit: '20' }, { url })
     await vi.waitFor(

@@ -54,7 +54,7 @@ describe.skipIf(hasOneBackend || isSpread)('the monitor of a node', () => {
     expect(monitor.clockProblem()).toBeNull()
   })
 
-  it('lets reads go on under a lock that stops writes, and writes as soon as it is gone', {
+  it('allows reads under a lock that stops writes, and writes as soon as it is gone', {
     timeout: 20_000,
   }, async () => {
     expect((await create()).status).toBe(201)

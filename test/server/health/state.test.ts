@@ -56,7 +56,7 @@ describe('health › a node whose database takes no writes', () => {
     node = await service.addNode({ state, quota: new Quota(service.sql) })
   })
 
-  it('rejects every write at once, and takes no unit for it', async () => {
+  it('rejects every write at once, without a unit of the quota', async () => {
     for (const send of writes) expectReadOnly(await send(node), reason)
     await node.quota.settle()
     const [row] = await service.sql`select used::int from usage where account_id = ${account.accountId}`

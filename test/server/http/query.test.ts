@@ -34,7 +34,7 @@ describe('parseQuery › query string', () => {
     expect({ ...parseQuery(url) }).toEqual(values)
   })
 
-  it('has no inherited names', () => {
+  it('ignores inherited names', () => {
     const values = parseQuery('/path?__proto__=1')
     expect([Object.keys(values), 'constructor' in values]).toEqual([['__proto__'], false])
   })

@@ -69,7 +69,7 @@ it('scopes › open every route to a key, but these', () => {
 })
 
 describe.each(sets)('scopes › key with $name', ({ allowed }) => {
-  it('is accepted by the routes of these scopes only, and takes a unit either way, but for the free ones', async () => {
+  it('is accepted only by the routes of these scopes, and takes a unit except on free ones', async () => {
     const own = await newHoldings(service)
     await service.sql`delete from usage where account_id = ${own.accountId}`
     await service.sql`update accounts set monthly_quota = 100 where account_id = ${own.accountId}`

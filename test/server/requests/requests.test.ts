@@ -153,7 +153,7 @@ describe('PATCH /api/v1/requests/:id', () => {
     expect((await read(made)).history.at(-1)).toMatchObject({ action: 'closed', after: { outcome: 'done' } })
   })
 
-  it('allows a closed request nothing but a receipt, once each', async () => {
+  it('allows only receipts for a closed request, each once', async () => {
     const made = await add('DSR-15')
     await patch(made, { outcome: 'refused', outcome_reason: 'manifestly unfounded' })
     const receipt = { type: 'erasure_receipt', sha256: 'a'.repeat(64) }

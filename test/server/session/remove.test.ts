@@ -50,7 +50,7 @@ describe('DELETE /api/v1/session › 204', () => {
     ])
   })
 
-  it('ends every session of the user at once on every node, and no one else’s', async () => {
+  it("ends only this user's sessions, at once on every node", async () => {
     const neighbour = await service.newAccount()
     const sessions = [await service.signIn(account), await service.signIn(account)]
     const theirs = await service.signIn(neighbour)

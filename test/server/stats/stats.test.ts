@@ -104,7 +104,7 @@ it.skipIf(hasNoTriggers)('stats › 200 › counts every other account if one ca
   ])
 })
 
-it('stats › 200 › takes a subject with more than a thousand records for no person', async () => {
+it('stats › 200 › does not count a subject with more than a thousand records as a person', async () => {
   const owner = await newOwner(service)
   const chains = await insertChains(service.sql, owner, { records: 1001, entries: 1, isLive: true })
   await service.sql`update consents set subject_id = 'guest' where account_id = ${owner.accountId}`

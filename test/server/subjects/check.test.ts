@@ -106,7 +106,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
     [{ preferences: { marketing: 1 } }, [null, 'purpose_not_answered']],
     [{ preferences: { marketing: null } }, [null, 'purpose_not_answered']],
     [{ preferences: { Marketing: true } }, [null, 'purpose_not_answered']],
-  ])('takes nothing but true of an accepted record for a yes: %j', async (fields, expected) => {
+  ])('answers yes only for true in an accepted record: %j', async (fields, expected) => {
     const subject_id = newSubject()
     await create(subject_id, fields)
     expect(await reasonOf(subject_id)).toEqual(expected)
@@ -257,7 +257,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     expect(await reasonOf(changed)).toEqual([false, 'withdrawn'])
   })
 
-  it('takes an imported record for witnessed only about a purpose that was changed here', async () => {
+  it('when a record was imported, counts a purpose as witnessed only if it was changed here', async () => {
     const subject_id = newSubject()
     const refusal = await create(subject_id, { preferences: { marketing: false } })
     const id = await importOf(subject_id, '2015-01-01T00:00:00Z', { preferences: { marketing: true, ads: true } })

@@ -251,7 +251,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
       )
     })
 
-    it('names those that are missing between others, also if the service has asked for new ones', async () => {
+    it('names missing ones between others, also if the service has requested new ones', async () => {
       const remove = (from: number, to: number) => sql`
         delete from timestamp_tokens where account_id = ${owner.accountId} and position between ${from} and ${to}`
       await remove(2, 2)

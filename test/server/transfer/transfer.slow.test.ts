@@ -199,7 +199,7 @@ describe('an import', () => {
     ])
   })
 
-  it('rejects a database that is not empty, and leaves it as it is', async () => {
+  it('rejects a database that is not empty, without changing it', async () => {
     for (const fill of [
       target.sql`insert into secrets (name, value) values ('cursors', '\\x00')`,
       target.sql`insert into accounts (account_id, plan, created_at) values (${account.accountId}, 'free', now())`,

@@ -62,7 +62,7 @@ describe('rm --ignore-missing', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'a\nb\n', stderr: '' })
   })
 
-  it('counts what was deleted and not what was asked for', async () => {
+  it('counts what was deleted, not what was requested', async () => {
     holding()
     const { code, stderr } = await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing'])
     expect(code).toBe(0)

@@ -36,7 +36,7 @@ const commands = [
 ]
 
 describe('a sign-in', () => {
-  it('sends e-mail and password once, exactly, and neither of them again, nor any key', async () => {
+  it('sends e-mail and password exactly once, without a key', async () => {
     cli.instance.use(
       signsIn(),
       managing('get', keysPath, () => ({ data: [apiKeyOf()] })),
@@ -107,7 +107,7 @@ describe('the password', () => {
     expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 0 })
   })
 
-  it.each(['', '\n', '\r\n'])('is no empty one (%j): exit code 2, and no request', async stdin => {
+  it.each(['', '\n', '\r\n'])('when it is empty (%j), ends with 2 before any request', async stdin => {
     expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 2, stdout: '' })
     expect(cli.sent()).toEqual([])
   })
@@ -252,7 +252,7 @@ describe('a session that does not hold', () => {
   it.each([
     ['unauthorized', 401],
     ['forbidden', 403],
-  ])('%s after the sign-in ends with 4, and blames neither a key nor the password', async (error, status) => {
+  ])('%s after the sign-in ends with 4, without blaming a key or the password', async (error, status) => {
     cli.instance.use(
       signsIn(),
       http.get(keysPath, () => fails(status, error, 'a sentence')),
@@ -263,7 +263,7 @@ describe('a session that does not hold', () => {
     expect(stderr).not.toMatch(/\bkey|password/)
   })
 
-  it('for want of a cookie is no crash', async () => {
+  it('when the cookie is missing, ends with an error', async () => {
     cli.instance.use(
       http.post(sessionPath, () =>
         HttpResponse.json({ account_id: 'a', user: { id: 'u', email }, expires_at: 'x' }, { status: 201 }),

@@ -71,7 +71,7 @@ it('a page of this service is taken for one', () => {
 })
 
 it.each([null, [], 'text', { data: null, limit: 1, next_cursor: null }, { data: [null], limit: 1, next_cursor: null }])(
-  'no page is taken for one: %j',
+  'rejects what is not a page: %j',
   body => expect(isExactPage(body)).toBe(false),
 )
 

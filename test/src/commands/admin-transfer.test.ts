@@ -47,7 +47,7 @@ describe('admin export', () => {
     expect(existsSync(at('b'))).toBe(false)
   })
 
-  it('puts secrets on a terminal only where that is asked for twice', async () => {
+  it('prints secrets on a terminal only with both flags', async () => {
     const tty = { stdout: true, stderr: true }
     const refused = await cli.run(['admin', 'export', '-'], { ...serverOf(), tty })
     expect(refused).toMatchObject({ code: 2, stdout: '' })

@@ -89,7 +89,7 @@ describe('admin verify', () => {
     expect(server.given).toEqual([{ kept: [], account: undefined, tsaCa: 'ca.pem' }])
   })
 
-  it('refuses a file that is not there, or holds anything but checkpoints, before it looks at the database', async () => {
+  it('rejects a missing file, or one with anything but checkpoints, before it reads the database', async () => {
     const file = newFile()
     const server = serverOf({})
     expect(await cli.run(['admin', 'verify', '--checkpoint', file], server)).toMatchObject({ code: 5 })
@@ -122,7 +122,7 @@ describe('admin checkpoint', () => {
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1) + checkpointOf(2))
   })
 
-  it('leaves the file as it is where the log does not agree with it, says why, and ends with 5', async () => {
+  it('when the log does not agree with the file, leaves it unchanged, says why, and ends with 5', async () => {
     const file = newFile()
     writeFileSync(file, checkpointOf(1))
     const { code, stdout } = await take(file, serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }))

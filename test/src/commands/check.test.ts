@@ -131,7 +131,7 @@ describe('check', () => {
     ],
     [{ witnessed: true }, 'imported 2026-01-31 09:30Z from acme and changed here since; policy version 2'],
     [{ origin: { ...told.origin, system: 'a\u202eb\u001b[2J' } }, 'as told by a\\u{202e}b\\u{1b}[2J, imported'],
-  ])('says whose word an imported answer is: %j', async (fields, sentence) => {
+  ])('names the source of an imported answer: %j', async (fields, sentence) => {
     cli.instance.use(answers('get', path, { ...yes, ...told, ...fields }))
     const { code, stderr } = await check()
     expect(code).toBe(0)
@@ -204,7 +204,7 @@ describe('check', () => {
     [500, 'internal_error', 7],
     [503, 'read_only', 7],
   ]
-  it.each(errors)('takes no error (%i %s) for an answer', async (status, error, exit) => {
+  it.each(errors)('does not treat an error (%i %s) as an answer', async (status, error, exit) => {
     const paths = { '/api/v1/subjects/check': { get: { parameters: [] } } }
     cli.instance.use(http.get(path, () => fails(status, error)))
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths }))
@@ -218,14 +218,14 @@ describe('check', () => {
     ['an answer that is not one', JSON.stringify({ ...yes, allowed: 'yes' })],
     ['a record', JSON.stringify(record)],
     ['a page of a proxy', '<html>'],
-  ])('takes %s for no answer', async (_, text) => {
+  ])('does not treat %s as an answer', async (_, text) => {
     cli.instance.use(http.get(path, () => new HttpResponse(text, { headers: { 'content-type': 'application/json' } })))
     const { code, stdout } = await check('--json')
     expect([0, 3, 10]).not.toContain(code)
     expect(stdout).toBe('')
   })
 
-  it('takes an instance that is down for no answer (exit 7)', async () => {
+  it('when the instance is down, ends with 7', async () => {
     const CONSENTCTL_BASE_URL = `http://127.0.0.1:${await freePort()}`
     const { code, stdout } = await cli.run(['check', subject, '--purpose', 'marketing'], {
       env: { CONSENTCTL_BASE_URL },

@@ -86,7 +86,7 @@ describe('notices who', () => {
     expect(cli.instance.requests).toEqual([])
   })
 
-  it('leaves --version to the program everywhere else', async () => {
+  it('leaves --version to the program in all other commands', async () => {
     for (const args of [
       ['--version'],
       ['-V'],

@@ -67,7 +67,7 @@ describe('admin purge', () => {
     expect({ code, stdout, done }).toEqual({ code: 9, stdout: '', done: [] })
   })
 
-  it('does nothing where there are not as many as --confirm says', async () => {
+  it('when the number is not that of --confirm, does nothing', async () => {
     const { command, done } = setup()
     const { code, stderr } = await command(['--confirm', '5'])
     expect({ code, done }).toEqual({ code: 10, done: [] })
@@ -103,7 +103,7 @@ describe('admin purge', () => {
     )
   })
 
-  it('asks nothing where there is nothing to purge', async () => {
+  it('when there is nothing to purge, does not ask', async () => {
     const { command } = setup([])
     const { code, stderr } = await command([], { tty: terminal, stdin: '' })
     expect(code).toBe(0)

@@ -14,7 +14,7 @@ const used = {
 }
 
 describe('with the API key', () => {
-  it('is one record, for one request and no password', async () => {
+  it('is one record, read with one request and without a password', async () => {
     cli.instance.use(answers('get', path, used))
     const { code, stdout, stderr } = await cli.run(['usage', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -72,7 +72,7 @@ describe('with the API key', () => {
   })
 })
 
-it('with --email is asked for by a session, which no quota stops', async () => {
+it('with --email, is read with a session, which has no quota', async () => {
   cli.instance.use(
     signsIn(),
     managing('get', path, () => used),

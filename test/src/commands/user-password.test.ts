@@ -60,7 +60,7 @@ describe('a password on standard input', () => {
     ['with spaces round it', ' password \n', ' password '],
     ['with two lines’ ends', 'password\n\n', 'password\n'],
     ['in any script', 'pässwörd🍪\n', 'pässwörd🍪'],
-  ])('%s is passed on as it is, but for its line’s end', async (_name, stdin, password) => {
+  ])('%s is used unchanged except for its line end', async (_name, stdin, password) => {
     const { command, resetPassword } = setup()
     expect((await command(['--email', email, '--password-stdin'], { stdin })).code).toBe(0)
     expect(resetPassword.mock.calls[0]?.[1]).toEqual({ email, password })
@@ -100,7 +100,7 @@ describe('the command line', () => {
     [`--email ${email} --password secret-word`],
     [`--email ${email} --password-stdin=secret-word`],
     [`--email ${email} secret-word`],
-  ])('is refused as it is: "%s"', async line => {
+  ])('is rejected: "%s"', async line => {
     const { command, loadServer } = setup()
     const { code, stdout } = await command(line === '' ? [] : line.split(' '))
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

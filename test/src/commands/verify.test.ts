@@ -144,7 +144,7 @@ describe('several files of which one cannot be read', () => {
   })
 })
 
-it('a document whose instance cannot be reached can be verified with --keys, which the error says', async () => {
+it('when the instance cannot be reached, the error suggests --keys', async () => {
   const env = { CONSENTCTL_BASE_URL: 'http://127.0.0.1:9', CONSENTCTL_MAX_WAIT: '0' }
   const { code, stderr } = await cli.run(['verify', put('a.json', text)], { env })
   expect(code).toBe(7)
@@ -316,7 +316,7 @@ function importedReceipt(changes: object = {}, events: readonly object[] = impor
   })
 }
 
-it('a receipt of an imported record is valid, and it is said whose word it is', async () => {
+it('a receipt of an imported record is valid, with the source of its answers', async () => {
   const { result, detail } = await verdict(importedReceipt())
   expect(result).toBe('valid')
   expect(detail).toContain(`as told by "acme", imported on ${imported.imported_at}, file SHA-256 ${digest}`)
@@ -484,7 +484,7 @@ describe('keys that cannot be used', () => {
   })
 })
 
-it('a folder that is no evidence pack is not read, nor a file that is too large for one (exit 5)', async () => {
+it('a folder that is not an evidence pack, or a file that is too large for one, ends with 5', async () => {
   const path = (name: string) => join(folder.path, name)
   mkdirSync(path('home/documents'), { recursive: true })
   writeFileSync(path('home/documents/large'), '')

@@ -80,7 +80,7 @@ describe('contract values › Uuid', () => {
 
 describe('contract values › numbers and booleans', () => {
   it.each([1, 2_147_483_647])('%d is a policy version', value => expect(accepts(PolicyVersion, value)).toBe(true))
-  it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('%s is none', value =>
+  it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('%s is invalid', value =>
     expect(accepts(PolicyVersion, value)).toBe(false),
   )
 

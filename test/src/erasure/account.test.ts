@@ -43,7 +43,7 @@ describe('with a key of another account, at an instance that names none', () => 
     expect(stderr).toContain('the key sees none of the job’s records')
   })
 
-  it('subject erase does not say whose account it searched, nor that anything was deleted', async () => {
+  it('subject erase names neither the account nor a deletion', async () => {
     fakeInstance(cli, 0)
     const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase)

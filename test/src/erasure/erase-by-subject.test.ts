@@ -406,7 +406,7 @@ it('a record that a later answer verifies is no longer one that did not verify',
 })
 
 describe('a mark of deleted records', () => {
-  it('is repeated while it makes progress, for each subject that is not all marked', async () => {
+  it('is repeated while it makes progress, for each subject with unmarked records', async () => {
     const { api, state, calls } = marking((_, count) => ({ complete: count > 2, marked: 200, certificate: null }))
     for (const subject of [0, 1]) {
       const target = { id: uuid(subject), site_id: uuid(900), subject }

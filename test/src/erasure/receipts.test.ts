@@ -81,7 +81,7 @@ describe('a chain of receipts', () => {
     expect((await folders.verify(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
-  it('has no gap and no fork if many receipts are made at once', async () => {
+  it('when many receipts are made at once, has no gap and no fork', async () => {
     fakeInstance(cli, 0)
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))

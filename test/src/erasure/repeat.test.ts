@@ -92,7 +92,7 @@ it('subject erase --repeat-since ends with a signal that comes while it searches
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since takes all receipts that share an identifier for those of one person', async () => {
+it('subject erase --repeat-since treats all receipts that share an identifier as those of one person', async () => {
   const { records } = fakeInstance(cli, 0)
   cli.instance.use(answers('get', '*/api/v1/requests', { error: 'not_found', message: 'no such route' }, 404))
   const folders = freshFolders(cli)

@@ -70,7 +70,7 @@ describe('an error of the service', () => {
     ['internal_error', 500],
     ['unavailable', 503],
     ['bad_gateway', 502],
-  ])('%s with status %i is safe to try again, but for a POST, whose outcome is unknown', async (error, status) => {
+  ])('%s with status %i is safe to try again, except for a POST', async (error, status) => {
     failing(status, error)
     for (const method of methods) {
       const exit = method === 'POST' ? 11 : 7
@@ -162,7 +162,7 @@ describe('an answer that is not of this service', () => {
     }
   })
 
-  it('to a change with a success says that the change may have been applied, and ends with 11', async () => {
+  it('after a success of a change, says that it may have been applied, and ends with 11', async () => {
     answering(() => HttpResponse.html('<p>hello</p>'))
     const said = {
       GET: '',

@@ -230,7 +230,7 @@ it('the pack beside the pages is what the program writes, and verifies', async (
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
 })
 
-it('the script of the first page verifies the receipt of the pack, and no other one', () => {
+it('the script of the first page verifies only the receipt of the pack', () => {
   const [, script = 'exit 1'] = /<!-- by hand -->\n```sh\n([\s\S]*?)```\n/.exec(pages.get('README.md') ?? '') ?? []
   const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
   const run = () => spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' })

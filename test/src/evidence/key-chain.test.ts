@@ -59,7 +59,7 @@ describe('readKeyChain', () => {
     expect(idsOf([chain[0], chain[1], other], third)).toEqual(all.slice(2))
   })
 
-  it('has no statement of which any character was changed', () => {
+  it('rejects a statement with any changed character', () => {
     const [statement = ''] = chain.slice(2)
     for (let at = 0; at < statement.length; at += 1) {
       const changed = `${statement.slice(0, at)}${statement[at] === '0' ? '1' : '0'}${statement.slice(at + 1)}`

@@ -25,7 +25,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'states its origin as reported by the importer, and when each answer was given and recorded': [
       'consent receipt, `origin`',
     ],
-    'says that a signal came with an answer, and of no other answer': ['consent receipt, `gpc`'],
+    'names the answer that a signal came with': ['consent receipt, `gpc`'],
   },
   'test/server/consents/notice.slow.test.ts': {
     'never a later one': ['consent receipt, `privacy_notice`: `held`'],
@@ -45,7 +45,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     [purge]: ['erasure receipt: `statement`, of a purge', 'erasure receipt: `purge`', '`verify`, of the receipt of a'],
   },
   'test/src/erasure/account.test.ts': {
-    'does not say whose account it searched': ['erasure receipt: `account_id`'],
+    'names neither the account nor a deletion': ['erasure receipt: `account_id`'],
     'when the service reports no time of deletion, a receipt mark': ['erasure receipt: `deleted_at_by`'],
   },
   'test/src/erasure/sentences.test.ts': {
@@ -116,7 +116,7 @@ const sentences = list
   .slice(1)
   .map(item => item.replace(/\s+/g, ' ').trim())
 
-it.each(sentences)('what was seen and who is trusted is told, and one test holds: %s', sentence => {
+it.each(sentences)('states what was seen and who is trusted: %s', sentence => {
   expect(sentence).toMatch(/^.+: .+; seen: .+; trusted: .+$/)
   expect(held.filter(({ beginning }) => sentence.startsWith(beginning))).toHaveLength(1)
 })

@@ -265,7 +265,7 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     expect(verify(['late'])).toMatchObject({ status: 1, stderr: '' })
   })
 
-  it('verifies consistency between checkpoints of all sizes, and no other path', () => {
+  it('verifies consistency between checkpoints of all sizes, and rejects any other path', () => {
     const leaves = Array.from({ length: 9 }, (_, index) => Buffer.alloc(32, index))
     const rootOf = ({ from, to }: { from: number; to: number }) => {
       const tree = new MerkleTree()

@@ -117,7 +117,7 @@ describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
     expect(rows.map(([row]) => row?.word)).toEqual(words)
   })
 
-  it('prepares no more statements once the database has forgotten one, as behind a pooler', async () => {
+  it('when the database has forgotten a prepared statement, as behind a pooler, prepares no more', async () => {
     const sql = open(1)
     const prepared = () => sql<{ count: number }[]>`select count(*)::integer as count from pg_prepared_statements`
     await prepared()

@@ -60,7 +60,7 @@ describe('on our service', () => {
     expect(row).toMatchObject({ ...identity, accepted: false, updated_at: at(13), deleted_at: null })
   })
 
-  it('one that was deleted by then is not found, unless that is asked for', async () => {
+  it('when it was already deleted, is found only with --include-deleted', async () => {
     cli.instance.use(...full([held('r', ...deleted)]))
     for (const hour of [15, 16]) {
       const { code, stderr } = await get(hour)
@@ -115,7 +115,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     expect(stderr).toBe(hour < 9 ? warning : '')
   })
 
-  it('there is nothing before its first answer', async () => {
+  it('before its first answer, is not found', async () => {
     cli.instance.use(...full([imported]))
     const { code, stderr } = await get(1)
     expect([code, stderr]).toEqual([3, expect.stringContaining(`its first answer is of ${at(2)}`)])
@@ -181,7 +181,7 @@ describe('on a service of the specification alone', () => {
     expect((await get(12)).row).toMatchObject({ accepted: true })
   })
 
-  it('one that has no history is as it is, since it was created', async () => {
+  it('when it has no history, is shown in its present state since its creation', async () => {
     const { record } = held('r', [9, 'created', true])
     cli.instance.use(...bare([{ record, entries: [] }]))
     expect((await get(12)).row).toMatchObject({ accepted: true, updated_at: at(9) })

@@ -45,7 +45,7 @@ describe('on our service', () => {
     expect(rows[2]).toMatchObject({ accepted: true, updated_at: at(9), deleted_at: null })
   })
 
-  it('--include-deleted has those that were deleted by then', async () => {
+  it('--include-deleted lists records that were already deleted', async () => {
     cli.instance.use(...full(records))
     const { rows, ids } = await list(12, '--include-deleted')
     expect(ids).toEqual(['live', 'late', 'gone', 'early'])

@@ -205,7 +205,7 @@ it('a stored key is not sent to another address: exit code 4, and no request', a
   expect(cli.sent()).toHaveLength(before)
 })
 
-it('the key stands in no output of any command but auth token, or masked', async () => {
+it('only auth token prints the key; other commands mask it', async () => {
   cli.instance.use(
     http.get('*', () => fails(404, 'not_found')),
     listOf(1),

@@ -33,7 +33,7 @@ describe('config set', () => {
     expect(stored().profiles.shop).toEqual({ base_url: 'https://shop.example', [key]: value })
   })
 
-  it('sets it in the profile that is named, and no other', async () => {
+  it('sets it only in the named profile', async () => {
     await save('shop')
     await save('staging')
     await config('set protected true -p staging')

@@ -157,7 +157,7 @@ describe('ids of any text', () => {
     for (const { path } of cli.sent()) expect(path).toMatch(/^\/api\/v1\/consents\/[ab]$/)
   })
 
-  it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('what -q prints, get - reads: %j', async id => {
+  it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('get - reads what -q prints: %j', async id => {
     cli.instance.use(answers('get', '*', consent({ id })))
     const { stdout } = await cli.run(['get', '-q', '--', id])
     await cli.run(['get', '-'], { stdin: stdout })

@@ -342,7 +342,7 @@ describe('a signal during update --file', () => {
     expect(writes).toEqual([uuid(1)])
   })
 
-  it('leaves the records unsent whose read it broke off, and fails none', async () => {
+  it('does not send the records whose read it aborted, and fails none', async () => {
     const { writes } = holding(three())
     const signals = new EventEmitter()
     let isHeld = true

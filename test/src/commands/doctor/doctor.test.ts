@@ -82,7 +82,7 @@ it.each([
   expect({ code, quota: checks['quota'] }).toMatchObject({ code: exit, quota: { result, detail } })
 })
 
-it('asks the instance alone, sends the key with two requests, and no other than GET', async () => {
+it('sends requests only to the instance, with GET only, two of them with the key', async () => {
   answering()
   await examine()
   const asked = cli.instance.requests.map(({ method, url }) => `${method} ${url}`).sort()

@@ -158,7 +158,7 @@ describe('keys create', () => {
     },
   )
 
-  it('whose answer is lost ends with 11, and says how to find out', async () => {
+  it('when the answer is lost, ends with 11 and says how to find out', async () => {
     cli.instance.use(
       signsIn(),
       managing('post', keysPath, () => fails(500, 'internal_error')),
@@ -246,7 +246,7 @@ describe('keys revoke', () => {
     expect(revoked()).toEqual(['DELETE a', 'DELETE ended'])
   })
 
-  it('whose answer is lost can be tried again', async () => {
+  it('when the answer is lost, can be tried again', async () => {
     cli.instance.use(
       signsIn(),
       managing('delete', keyPath, () => fails(500, 'internal_error')),

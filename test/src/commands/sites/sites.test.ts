@@ -84,7 +84,7 @@ describe('sites create', () => {
     expectUnsent(cli, await create(...flags), said)
   })
 
-  it('whose answer is lost ends with 11, and says how to find out', async () => {
+  it('when the answer is lost, ends with 11 and says how to find out', async () => {
     cli.instance.use(
       signsIn(),
       managing('post', sitesPath, () => fails(500, 'internal_error')),

@@ -145,7 +145,7 @@ describe('create --file in CSV', () => {
     ' {"note":"x,accepted,y"}',
     '["a","accepted","b"]',
     '{"x":1,"accepted":true}',
-  ])('does not take an invalid line of NDJSON for a header: %s', async bad => {
+  ])('does not treat an invalid line of NDJSON as a header: %s', async bad => {
     const { code, stderr } = await cli.run(['create', '--file', '-', '--site', site], {
       stdin: `${bad}\n${bad}\n`,
     })

@@ -272,7 +272,7 @@ describe('create --resume', () => {
   it.each([
     [400, 'invalid_request'],
     [404, 'not_found'],
-  ])('takes a rejection (%i) of a line that was sent before for its answer', async (status, code) => {
+  ])('accepts a rejection (%i) of a line that was sent before as its answer', async (status, code) => {
     serve({ a: [503, 'unavailable'] })
     await create('--file', write(text('a')), '--site', site)
     serve({ a: [status, code] })
@@ -324,7 +324,7 @@ describe('create --resume', () => {
     expect(posts().map(({ subject }) => subject)).toEqual(['d'])
   })
 
-  it('takes the same file under another path, and no other file', async () => {
+  it('accepts the same file under another path, but no other file', async () => {
     const job = await stopped()
     serve()
     const file = write(text('a', 'b', 'c', 'e'))

@@ -120,7 +120,7 @@ describe('create --file: results', () => {
     ['nothing', '', [], 'has no line'],
     ['blank lines', '\n  \n', [], 'has no line'],
     ['a header', 'subject_id\n', ['--format', 'csv'], 'has no line but its header'],
-  ])('is an error, or with --allow-empty a warning, if the file has only %s', async (_, text, flags, told) => {
+  ])('when the file has only %s, ends with an error, or warns with --allow-empty', async (_, text, flags, told) => {
     const file = join(folder.path, 'empty')
     writeFileSync(file, text)
     for (const command of [

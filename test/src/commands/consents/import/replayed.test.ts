@@ -14,6 +14,6 @@ it.each([
   expect(howOfReplayed(id, mayBeOwn, beganAt)).toBe(how)
 })
 
-it('is not told of a record whose id has no time, when an answer was lost', () => {
+it('is unknown for a record whose id has no time, when an answer was lost', () => {
   expect(() => howOfReplayed('5f2c8a54-0000-4000-8000-000000000000', true, beganAt)).toThrow('nothing is signed')
 })

@@ -51,7 +51,7 @@ it('reads events that are longer than what it reads at once', async () => {
   expect(sorted.toSorted((a, b) => a[2] - b[2])).toEqual(long)
 })
 
-it('refuses the rows of a person that do not fit into memory, and no other person', async () => {
+it('rejects only the person whose rows do not fit into memory', async () => {
   const many = Array.from({ length: 100 }, (_, at) => answer('long', 100 - at, at, 'x', at === 7))
   const { sorted, left } = await sort([answer('a', 1, 200), ...many, answer('b', 1, 201)])
   const refused = sorted.filter(([id]) => id === 'long')

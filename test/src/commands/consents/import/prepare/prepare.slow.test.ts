@@ -83,7 +83,7 @@ describe('prepare', () => {
     expect([leftOut, sum({ ...counts })]).toEqual([[{ table: 'names', value: 'video', count: 1 }], counts.read])
   })
 
-  it('never makes an answer of values that are none', async () => {
+  it('never makes an answer of values that are not answers', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,pending,\nb,2024-01-01T00:00:00Z,pending,yes\n`
     const { rows, leftOut } = await prepare(write(csv), wholeAnswers)
     expect(rows.map(({ origin, preferences }) => [origin.id, preferences])).toEqual([['b', { analytics: true }]])
