@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { deletedIds } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
@@ -86,9 +85,9 @@ const Certificate = z.object({
 type Certificate = z.output<typeof Certificate>
 
 /**
- * Returns the first fault of a receipt's certificates, or null. Each must be signed by a published key, for the
- * receipt's account, and name exactly the records that its request deleted. `subjectHmac`: of the only subject; null if
- * unknown.
+ * Returns the first fault of a receipt's certificates, or null. Each must be signed by a published key, and name exactly
+ * the records that its request deleted; `findContradiction` compares the rest. `subjectHmac`: of the only subject; null
+ * if unknown.
  */
 export function findCertificateFault(
   receipt: ErasureReceipt,
@@ -107,11 +106,10 @@ export function findCertificateFault(
 }
 
 function findBindingFault(
-  { account_id, subject_hmac, request_id, records, erased, unverified }: Certificate,
+  { subject_hmac, request_id, records, erased }: Certificate,
   receipt: ErasureReceipt,
   subjectHmac: string | null,
 ): string | null {
-  if (receipt.account_id !== null && account_id !== receipt.account_id) return 'is of another account'
   if (subjectHmac !== null && subject_hmac !== subjectHmac) return 'is about another data subject'
   if (records.length !== erased) return 'contradicts itself'
   const outcomes = new Map(receipt.records.map(record => [record.id, record]))
@@ -121,15 +119,7 @@ function findBindingFault(
     if (outcome?.result !== 'deleted') return `names the record ${id}, which the receipt does not say was deleted`
     if (outcome.request_id !== request_id) return `names the record ${id}, which another request deleted`
   }
-  return findUntold(unverified, receipt)
-}
-
-function findUntold(unverified: readonly string[], receipt: ErasureReceipt): string | null {
-  const told = new Set(receipt.unverified)
-  const untold = deletedIds(receipt).find(id => unverified.includes(id) && !told.has(id))
-  return untold === undefined
-    ? null
-    : `says that the record ${untold} did not verify, or not in the time of the call, and the receipt does not`
+  return null
 }
 
 /** Each deleted record must be named, unless its response was lost. */

@@ -4,7 +4,7 @@ import type { ResponseInfo } from '../client/request.ts'
 import type { Context } from '../context.ts'
 import { caller } from '../contract/caller.ts'
 import type { Scope } from '../contract/endpoint.ts'
-import { CliError, Explained, exit } from '../errors/errors.ts'
+import { CliError, Explained, exit, usageError } from '../errors/errors.ts'
 import { explain, scopeHint } from '../errors/explain.ts'
 import { requireApiKey, requireBaseUrl } from '../settings/settings.ts'
 import { openReceiptKey, type ReceiptKey } from './keys.ts'
@@ -80,4 +80,15 @@ function userName(): string {
   } catch {
     return 'unknown' // in some containers
   }
+}
+
+/** @throws CliError (usage) */
+export function requireSameInstance(
+  { settings }: Pick<Context, 'settings'>,
+  instance: string,
+  noun: 'receipt' | 'plan',
+): void {
+  const here = requireBaseUrl(settings)
+  if (here === instance) return
+  throw usageError(`the ${noun} is from ${instance}, not from ${here}`, `--base-url ${instance}`)
 }

@@ -17,10 +17,10 @@ import { orderPurge, previewPurge } from '../../erasure/purge-calls.ts'
 import { findReceiptOrFile, type StoredReceipt } from '../../erasure/receipts.ts'
 import { describePurged } from '../../erasure/sentences.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
-import { openSigner } from '../../receipts/signer.ts'
+import { openSigner, requireSameInstance } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { type PurgeRow, purgeView } from '../../views/subject.ts'
-import { publishedKeys, requireSameInstance } from './instance.ts'
+import { publishedKeys } from './published-keys.ts'
 
 const Options = z.strictObject({
   ...confirmOptionsFromZero,

@@ -16,15 +16,16 @@ import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../.
 import { describeLive, describePurged } from '../../erasure/sentences.ts'
 import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
 import { exit, usageError } from '../../errors/errors.ts'
+import { findContradiction } from '../../evidence/contradictions.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { listNumbers, readHead, receiptPath } from '../../receipts/chain.ts'
 import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts'
-import { type Identity, identify } from '../../receipts/signer.ts'
+import { type Identity, identify, requireSameInstance } from '../../receipts/signer.ts'
 import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
 import { checkView } from '../../views/program.ts'
 import { readPem } from '../verify/keys.ts'
-import { publishedKeys, requireSameInstance } from './instance.ts'
+import { publishedKeys } from './published-keys.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
@@ -74,6 +75,8 @@ async function runChecks(
     stored = await findReceiptOrFile(store, wanted)
     const { number, ticket, job, purge } = stored.receipt
     const what = purge ? `receipt ${number} of a purge,` : `erasure receipt ${number}`
+    const contradiction = findContradiction(stored.receipt)
+    if (contradiction !== null) return fail('form', exit.rejected, `it contradicts ${contradiction}`, null)
     return ok('form', `${what} for ${ticket}, job ${job}`)
   })
   if (!stored) return checksOutput(ctx, [form]) as Output<unknown>
