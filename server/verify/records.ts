@@ -99,10 +99,13 @@ function verifyStored(scope: Scope, stored: Stored): Finding[] {
   const { id, record, isPurged, entries, log, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
   const { record_hash: recordHash, ...identity } = record
-  const chain = verifyHistory({ id, recordHash, identity, isPurged }, entries)
+  const found = findInLog(entries, log)
+  const moved = new Set(found.flatMap(({ version, problem }) => (problem === 'reordered' ? version : [])))
+  const history = verifyHistory({ id, recordHash, identity, isPurged }, entries)
+  const chain = history.filter(({ version }) => version === null || !moved.has(version))
   const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactDetail }))
   const isReported = new Set(chain.map(({ version }) => version))
-  const logged = findInLog(entries, log).filter(({ version }) => !isReported.has(version))
+  const logged = found.filter(({ version }) => !isReported.has(version))
   return [
     ...chain,
     ...numbers,

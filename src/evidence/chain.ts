@@ -258,18 +258,3 @@ export function expectedPayloadHash(
     return null // such as NaN
   }
 }
-
-/** `findRecordedVersion` tries every position. */
-const maxReorderable = 40
-
-/** The original version of a moved entry; null if not moved, or the history is too long. */
-export function findRecordedVersion(id: string, entry: ChainEntry, entries: readonly ChainEntry[]): number | null {
-  if (entries.length > maxReorderable) return null
-  const hashes = [null, ...entries.map(({ hash }) => hash)]
-  for (const { version } of entries) {
-    if (version === entry.version) continue
-    const moved = { ...entry, version }
-    if (hashes.some(previous => expectedHash(id, moved, { previous }).equals(entry.hash))) return version
-  }
-  return null
-}

@@ -6,7 +6,6 @@ import {
   expectedHash,
   expectedPayloadHash,
   type Facts,
-  findRecordedVersion,
   hashHistory,
   hashRecord,
   type Identity,
@@ -37,8 +36,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     const expected = expectPayload(record, entries, purge, index)
     if (expected.isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
     const link = linkTo(record.id, previous, entry, expected)
-    if (!link.isLinked || !link.isPayload)
-      findings.push(explain(record.id, entry, entries, { ...link, isStripped: expected.isStripped }))
+    if (!link.isLinked || !link.isPayload) findings.push(changed(entry, describeChange(entry, link, expected)))
     // If a hash was changed, the next entry follows the correct one.
     previous = { version: entry.version, hashes: [entry.hash, ...link.computed.slice(0, maxComputed)] }
   }
@@ -235,30 +233,12 @@ function linkTo(
   return { isLinked, isPayload, computed: payload && !isLinked ? compute(payload) : [] }
 }
 
-interface Checked extends Link {
-  readonly isStripped: boolean
-}
-
-function explain(id: string, entry: ChainEntry, entries: readonly ChainEntry[], checked: Checked): Finding {
-  const { version } = entry
-  const recorded = checked.isLinked ? null : findRecordedVersion(id, entry, entries)
-  if (recorded === null) return { version, problem: 'changed', detail: describeChange(entry, checked) }
-  return { version, problem: 'reordered', detail: `is what was recorded as version ${recorded}` }
-}
-
-function describeChange(entry: ChainEntry, { isStripped, isLinked, isPayload, computed }: Checked): string {
+function describeChange(entry: ChainEntry, { isLinked, isPayload }: Link, { isStripped }: ExpectedPayload): string {
   if (!isStripped && entry.salt === null) return 'its salt is missing, and it was never purged'
   if (isPayload === null) return 'its state cannot be hashed'
-  if (isLinked) {
-    if (entry.action === 'purged')
-      return 'what it left of the entries before it, of the record or of itself is not what was recorded'
-    return 'its preferences or salt is not what was recorded'
-  }
-  if (isPayload)
-    return 'its acceptance, policy version, action, actor, times, file, GPC signal, erasure or hash is not what was recorded'
-  return computed.some(hash => hash.equals(entry.hash))
-    ? 'its payload hash is not what was recorded'
-    : 'hardly anything of it is what was recorded'
+  if (!isLinked) return 'its content or its hash is not what was recorded'
+  if (entry.action !== 'purged') return 'its preferences or salt is not what was recorded'
+  return 'what it left of the entries before it, of the record or of itself is not what was recorded'
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {

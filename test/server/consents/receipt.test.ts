@@ -312,7 +312,7 @@ describe('GET /api/v1/consents/{id}/receipt › 500', () => {
     const { id } = await owner.create({ subject_id: 'maria', accepted: false })
     await service.sql`update consent_history set accepted = true where consent_id = ${id}`
     const { body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
-    expect(body.message).toMatch(`The record ${id} does not verify: version 1: its acceptance`)
+    expect(body.message).toMatch(`The record ${id} does not verify: version 1: its content`)
     expect(lines.map(line => JSON.parse(line))).toMatchObject([{ level: 50, msg: body.message }])
   })
 })

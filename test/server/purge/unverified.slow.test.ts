@@ -123,7 +123,7 @@ it('a change between the verification and the purge of a record is found by the 
   expect(isTampered).toBe(true)
   const detail = 'what it left of the entries before it, of the record or of itself is not what was recorded'
   expect((await verified(sql)).findings).toMatchObject([
-    { consent_id: id, version: 2, detail: expect.stringContaining('its acceptance') },
+    { consent_id: id, version: 2, detail: expect.stringContaining('its content') },
     { consent_id: id, version: 4, detail },
   ])
 })
