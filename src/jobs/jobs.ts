@@ -19,6 +19,7 @@ import {
   readHead,
   toLines,
 } from './run-file.ts'
+import { removeAbandoned } from './work-folder.ts'
 
 interface JobHeader {
   readonly job: string
@@ -172,6 +173,7 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
       return await start(header, [])
     },
     resume: async job => {
+      await removeAbandoned(kind.folder, host)
       const header = await peekHeader(job)
       const files = await filesOf(job)
       await requireIdle(files.at(-1), host)

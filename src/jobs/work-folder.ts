@@ -13,19 +13,23 @@ const ownerFile = 'owner.json'
 const abandonedMs = 600_000
 
 /**
- * Makes a private folder for the input of a job that does not exist yet, beside the jobs. First removes those of ended
- * processes, which contain personal data.
+ * Makes a private folder for the input of a job that does not exist yet, beside the jobs.
  */
 export async function makeWorkFolder(jobsFolder: string, host: Pick<Host, 'pid' | 'kill'>): Promise<string> {
   await makeFolder(jobsFolder)
-  for (const name of await readdir(jobsFolder)) {
-    const path = join(jobsFolder, name)
-    if (name.endsWith(suffix) && (await isAbandoned(path, host))) await rm(path, { recursive: true, force: true })
-  }
+  await removeAbandoned(jobsFolder, host)
   const path = join(jobsFolder, `${randomUUID()}${suffix}`)
   await mkdir(path, { mode: 0o700 })
   await writeFile(join(path, ownerFile), JSON.stringify(await identify(host.pid)), { mode: 0o600 })
   return path
+}
+
+/** Removes the folders of ended processes, which contain personal data. */
+export async function removeAbandoned(jobsFolder: string, host: Pick<Host, 'kill'>): Promise<void> {
+  for (const name of await readdir(jobsFolder)) {
+    const path = join(jobsFolder, name)
+    if (name.endsWith(suffix) && (await isAbandoned(path, host))) await rm(path, { recursive: true, force: true })
+  }
 }
 
 async function isAbandoned(path: string, host: Pick<Host, 'kill'>): Promise<boolean> {

@@ -51,7 +51,7 @@ describe('create --file', () => {
       expect(stopped.stdout.split('\n').filter(Boolean).sort()).toEqual(
         [...records.made.keys()].map(label => `id-${label}`).sort(),
       )
-      const command = /to resume: consentctl (create .*--resume \S+)/.exec(stopped.stderr)?.[1] ?? ''
+      const command = /to resume: consentctl (create --resume .*)/.exec(stopped.stderr)?.[1] ?? ''
       records.wait = 0
       const resumed = await start(command.split(' '), env()).ended
       expect(resumed).toMatchObject({ code: 0, stdout: labels.map(label => `id-${label}\n`).join('') })

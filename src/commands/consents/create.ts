@@ -97,7 +97,7 @@ async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): 
   if (format === 'ndjson')
     throw usageError('--map-init is for CSV and TSV', 'if the file is one of these: --format csv')
   const [{ newRecords }, { describeMap, writeMap }] = await Promise.all([
-    import('./bulk/drafts.ts'),
+    import('./bulk/creates.ts'),
     import('./map-init.ts'),
   ])
   const source = {

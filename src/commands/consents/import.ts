@@ -225,7 +225,7 @@ async function askInstance(
   if (!settings.baseUrl) return because('no instance is set')
   if (!settings.apiKey) return because('no API key is set')
   if (!site) return because('--site is missing')
-  const { rehearse } = await import('./import/rehearse.ts')
+  const { rehearse } = await import('./import/destination.ts')
   try {
     const { ignoreQuota = false } = options
     return { told: await rehearse(ctx, { site, records: counts.records, ignoreQuota }) }
@@ -302,7 +302,7 @@ async function stop(ctx: Context, options: ImportFlags, { values, undecided, unr
 async function reportUndecided(ctx: Context, { mapInit, map }: ImportFlags, values: Prepared['values']) {
   const open = values.filter(({ becomes }) => becomes === null)
   if (mapInit !== undefined) {
-    const { writeUndecided } = await import('./import/map-undecided.ts')
+    const { writeUndecided } = await import('./map-init.ts')
     await writeUndecided(ctx.io, open, { path: mapInit, map })
   }
   const hint =

@@ -76,7 +76,7 @@ async function entriesSince({ api }: Context, id: string, sentAt: number): Promi
 
 function changedMeanwhile(): CliError {
   const message =
-    'it was sent before, the answer was lost, and its record was changed by others meanwhile or by this job: it was not sent again'
+    'it may have been sent before, and its record was changed since, by this job or by others: it was not sent again'
   return new CliError('lost', exit.unknown, message)
 }
 

@@ -1,9 +1,11 @@
 import { isUnreachable } from '../../../client/errors.ts'
 import type { Context } from '../../../context.ts'
 import { type BatchRow, batchLimits } from '../../../contract/batch.ts'
-import { type ConsentDraft, consents } from '../../../contract/consents.ts'
+import { ConsentDraft, consents } from '../../../contract/consents.ts'
+import { text } from '../../../contract/values.ts'
+import { dataError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
-import { newRecords } from './drafts.ts'
+import type { LineKind } from './lines.ts'
 import type { Answer, Item, LineJob, Operation } from './operation.ts'
 import type { LineJobOptions } from './options.ts'
 
@@ -132,4 +134,25 @@ async function postOne(ctx: Context, { state }: LineJob, { entry }: Item): Promi
 function toRow({ state }: LineJob, { entry }: Item): BatchRow {
   const key = state ? state.keyOf(entry.line.number) : crypto.randomUUID()
   return { ...(entry.draft as BatchRow), idempotency_key: key }
+}
+
+/** Other instances may have other ids than UUIDs. */
+const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
+
+const draftFields = Object.keys(ConsentDraft.shape)
+
+const siteHint = 'use --site NAME, or store it in the profile: consentctl config set site NAME'
+
+export const newRecords: LineKind<ConsentDraft> = {
+  noun: 'a new record',
+  fields: draftFields,
+  silenceRefuses: true,
+  check: (given: { readonly site_id?: unknown }, name: string) => {
+    if (given.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`, siteHint)
+    const { error } = Draft.safeParse(given)
+    const issue = error?.issues[0]
+    if (issue?.code === 'unrecognized_keys')
+      throw dataError(`${name}: "${issue.keys[0]}" is not a field of a new record`, `use ${draftFields.join(', ')}`)
+    if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
+  },
 }

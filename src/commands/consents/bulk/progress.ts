@@ -97,8 +97,9 @@ function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsJob: 
 }
 
 /** Such as `2 failed, 5 not created yet`. */
-function describeFailed({ failed, postponed }: Progress, { done }: Operation): string {
-  return `${failed - postponed} failed${postponed > 0 ? `, ${postponed} not ${done} yet` : ''}`
+function describeFailed({ failed, postponed }: Progress, { done }: Operation, unread = 0): string {
+  const open = postponed + unread
+  return `${failed - postponed} failed${open > 0 ? `, ${open} not ${done} yet` : ''}`
 }
 
 /** Precedence as in the manual: rejected, unknown, not done yet. */
@@ -146,13 +147,17 @@ export function showProgress(ctx: Context, progress: Progress, job: LineJob) {
 }
 
 function progressText(progress: Progress, { extent, doneBefore, operation }: LineJob, seconds: number): string {
-  const total = progress.done + progress.unchanged + progress.failed + progress.unknown
+  const total = countReported(progress)
   const sent = Math.max(0, total - doneBefore)
   const left = extent && Math.max(0, extent.lines - Math.max(total, doneBefore))
   const rate = sent / Math.max(seconds, 0.001)
   const rest = left === null || rate === 0 ? '' : `, about ${duration(left / rate)} left`
   const of = left === null ? '' : ` of ${sent + left}`
   return `${sent}${of} lines sent, ${describeFailed(progress, operation)}, ${Math.round(rate)}/s${rest}`
+}
+
+function countReported({ done, unchanged, failed, unknown }: Progress): number {
+  return done + unchanged + failed + unknown
 }
 
 function duration(seconds: number): string {
@@ -175,8 +180,9 @@ export async function printSummary(
   const earlier = job.doneBefore - job.unchangedBefore
   const before = earlier > 0 ? `, ${earlier} of them in earlier runs` : ''
   const { words } = job.operation
+  const unread = isDone || !job.extent ? 0 : job.extent.lines - countReported(progress)
   const same = unchanged > 0 ? `${unchanged} already ${words.unchanged}, ` : ''
-  const others = `${same}${describeFailed(progress, job.operation)}${unknown > 0 ? `, ${unknown} unknown` : ''}`
+  const others = `${same}${describeFailed(progress, job.operation, unread)}${unknown > 0 ? `, ${unknown} unknown` : ''}`
   await ctx.say(`${job.operation.done} ${formatCount(done)} on ${instanceLabel(ctx)}${before}, ${others}`)
   if (failed > 0 && isDone && options.failedOut !== undefined)
     await ctx.say(`the lines that failed are in ${options.failedOut}`)
@@ -195,7 +201,7 @@ async function printStop(
   isDone: boolean,
 ): Promise<void> {
   const { broken, signalExit, stop, last, unsent } = progress
-  const isAllSent = progress.done + progress.unchanged + progress.failed + progress.unknown === extent?.lines
+  const isAllSent = countReported(progress) === extent?.lines
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
     if (!isAllSent) await ctx.warn('stopped: the lines that follow were not sent')
@@ -235,15 +241,18 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-/** The job has the rest, such as the file and the change. The results of a resumed run have every line. */
+/** The job has the file and the change. The results of a resumed run have every line, and replace those of `--out`. */
 export function resumeCommand(
   ctx: Context,
   { failedOut }: LineJobOptions,
   { state, operation }: LineJob,
 ): string | null {
   if (!state) return null
-  const { out } = ctx.globals
+  const { out, output, json, quiet } = ctx.globals
   const again = [
+    ...(quiet ? ['-q'] : []),
+    ...(output === undefined ? [] : ['-o', output]),
+    ...(json === undefined ? [] : [json === true ? '--json' : `--json=${json}`]),
     ...(failedOut === undefined ? [] : ['--failed-out', failedOut]),
     ...(out === undefined ? [] : ['--out', out, '--force']),
   ]

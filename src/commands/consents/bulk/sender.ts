@@ -166,7 +166,7 @@ function unsentOutcomes(operation: Operation, items: readonly Item[], error: unk
 }
 
 function lostError(): CliError {
-  const message = 'it was sent before and the answer was lost: the record may exist or not'
+  const message = 'it may have been sent before, and no answer is known: the record may exist or not'
   return new CliError('lost', exit.unknown, message)
 }
 

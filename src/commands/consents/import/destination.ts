@@ -1,12 +1,14 @@
-import { quoteForShell } from '../../../cli/messages.ts'
+import { formatCount, instanceLabel, quoteForShell } from '../../../cli/messages.ts'
 import { siteIfListed } from '../../../cli/sites.ts'
 import type { Context } from '../../../context.ts'
-import { createBatch } from '../../../contract/batch.ts'
+import { batchLimits, createBatch } from '../../../contract/batch.ts'
 import { isUuid } from '../../../contract/uuid.ts'
 import { CliError, exit, usageError } from '../../../errors/errors.ts'
 import { requireAppendable } from '../../../receipts/chain.ts'
 import { type IdentifiedKey, identify, openSigner, requireScope, type Signer } from '../../../receipts/signer.ts'
 import { locateImportReceipts } from '../../../receipts/store.ts'
+import { requireBaseUrl } from '../../../settings/settings.ts'
+import { requireQuota } from '../bulk/job.ts'
 
 export interface Destination {
   readonly signer: Signer
@@ -51,4 +53,34 @@ export async function requireSite(ctx: Context, text: string): Promise<{ id: str
     `the key may not list the sites, and ${quoteForShell(text)} is not an id`,
     'give the id: --site UUID',
   )
+}
+
+interface Rehearsal {
+  readonly site: string
+  readonly records: number
+  readonly ignoreQuota: boolean
+}
+
+/** Sends the reads of an import, and describes the responses. @throws what the import would */
+export async function rehearse(ctx: Context, { site, records, ignoreQuota }: Rehearsal): Promise<string> {
+  requireBaseUrl(ctx.settings)
+  const { key } = await requireImports(ctx)
+  const { id, isListed } = await requireSite(ctx, site)
+  const requests = ignoreQuota ? 0 : Math.ceil(records / batchLimits.importsPerUnit)
+  const used = await requireQuota(ctx, requests)
+  const room =
+    used?.remaining === null ? 'the quota has no limit' : `the quota has room for ${formatCount(requests, 'request')}`
+  const seen = [
+    'it takes imports',
+    ...(key.scopes ? ['the key has the scope import'] : []),
+    ...(isListed ? [`the site ${site === id ? id : `${site} (${id})`} is there`] : []),
+    ...(used ? [room] : []),
+  ]
+  const untold = [
+    ...(key.scopes ? [] : ['the scopes of the key']),
+    ...(isListed ? [] : ['its sites']),
+    ...(requests > 0 && !used ? ['the quota'] : []),
+  ]
+  const rest = untold.length > 0 ? `; it does not tell ${untold.join(', ')}` : ''
+  return `${instanceLabel(ctx)} was asked: ${seen.join(', ')}${rest}; only reads were sent`
 }

@@ -217,7 +217,7 @@ describe('update --resume', () => {
     stopLosing()
     const resumed = await cli.run(['update', '--resume', job])
     expect([resumed.code, rowsOf(resumed.stdout).map(([, result]) => result)]).toEqual([11, ['unknown', 'updated']])
-    expect(resumed.stderr).toContain('changed by others meanwhile')
+    expect(resumed.stderr).toContain('changed since, by this job or by others')
     expect(first.stderr).toContain('to retry what was not updated')
     expect(resumed.stderr).toContain('1 line may have been updated or not: check with consentctl history before')
     expect(writes).toEqual([uuid(3)])
@@ -359,7 +359,7 @@ describe('a signal during update --file', () => {
     const { code, stdout, stderr } = await cli.run(args, { signals })
     expect([code, rowsOf(stdout)]).toEqual([130, [['3', 'updated', uuid(3)]]])
     expect(stderr).toContain('the lines after 3 were not sent, nor were 2 before it\n')
-    expect(stderr).toMatch(/updated 1 record on \S+, 0 failed\n/)
+    expect(stderr).toMatch(/updated 1 record on \S+, 0 failed, 2 not updated yet\n/)
     expect(stderr).not.toContain('error:')
     isHeld = false
     const resumed = await cli.run(['update', '--resume', 'last'])

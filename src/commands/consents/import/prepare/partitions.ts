@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { appendFile, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Event, isRefused, type RefusedEvent } from './event.ts'
+import { type Event, isRefused, type RefusedEvent } from './prepared.ts'
 
 interface Stored {
   readonly key: readonly [id: string, at: number, sequence: number]

@@ -1,5 +1,7 @@
+import { storable } from '../../../../contract/values.ts'
 import { usageError } from '../../../../errors/errors.ts'
 import { findColumn, missingColumn } from '../../bulk/words.ts'
+import type { Reason } from './prepared.ts'
 
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
 export type Getter = (row: Row) => unknown
@@ -70,4 +72,32 @@ function stepInto(value: unknown, each: Step): unknown {
 export function valueAt(value: unknown, key: string): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return isObject && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+}
+
+export class RowProblem extends Error {
+  override readonly name = 'RowProblem'
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** '' for a missing value. @throws RowProblem for a list or an object */
+export function textOf(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'object') throw new RowProblem('field', `${path} is not a text`)
+  return String(value)
+}
+
+const longestValue = 255
+
+/** `name` begins the message. @throws RowProblem for a text that no map can decide */
+export function decidable(value: string, name: string): string {
+  if (value.length > longestValue) throw new RowProblem('field', `${name} has over ${longestValue} characters`)
+  if (!storable(value)) throw new RowProblem('field', `${name} is not Unicode text without NUL`)
+  if (value === '__proto__') throw new RowProblem('field', `${name} is __proto__`)
+  return value
 }

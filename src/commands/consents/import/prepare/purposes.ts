@@ -1,7 +1,6 @@
 import { usageError } from '../../../../errors/errors.ts'
 import type { Purposes } from './map.ts'
-import { type Columns, follow, parsePath, type Row } from './paths.ts'
-import { decidable, RowProblem, textOf } from './texts.ts'
+import { type Columns, decidable, follow, parsePath, type Row, RowProblem, textOf } from './paths.ts'
 
 /** Answered, or decided by the map. */
 export interface PurposeValue {

@@ -81,6 +81,7 @@ describe('create --file: a quota that is used up', () => {
     expect(last.stderr).not.toContain('stopped after')
     const more = await create('--file', write(text('a', 'b', 'c')), '--site', site)
     expect(more.stderr).toContain('stopped after line 2: the lines after it would fail for the same reason')
+    expect(more.stderr).toContain(', 0 failed, 2 not created yet')
     expect(more.stderr).toContain('to resume: consentctl create')
   })
 
@@ -91,7 +92,7 @@ describe('create --file: a quota that is used up', () => {
     expect(first.code).toBe(8)
     const [, command = ''] = /to resume: consentctl (.*?)"\}/.exec(first.stderr) ?? []
     serve()
-    const resumed = await cli.run([...words(command), '-o', 'ndjson'], { env: withoutWaits })
+    const resumed = await cli.run(words(command), { env: withoutWaits })
     expect(resumed).toMatchObject({ code: 0, stdout: '' })
     const rows = readFileSync(out, 'utf8').trimEnd().split('\n')
     expect(rows.map(row => JSON.parse(row).id)).toEqual(['a', 'b'])
@@ -138,7 +139,7 @@ describe('create --file: lines that are not created', () => {
     refuse()
     const { stderr } = await create('--file', write(text('a', 'later', 'b')), '--site', site, '--fail-fast')
     expect(stderr).toContain('stopped after line 2: 0 failed, 1 not created yet, and no more may')
-    expect(stderr).toMatch(/created 1 record on [^,]*, 0 failed, 1 not created yet"/)
+    expect(stderr).toMatch(/created 1 record on [^,]*, 0 failed, 2 not created yet"/)
   })
 
   it('are failed lines for --failed-out, which ends the job', async () => {
@@ -498,7 +499,7 @@ describe('--failed-out', () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
     const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
-    expect(stderr).toMatch(/to resume: consentctl create --resume \S+ --failed-out /)
+    expect(stderr).toMatch(/to resume: consentctl create --resume \S+ .*--failed-out /)
     expect(readdirSync(folder.path).filter(name => name.startsWith('failed'))).toEqual([])
     serve({ b: [400, 'invalid_request'] })
     expect(await create('--resume', 'last', ...flags)).toMatchObject({ code: 8 })
