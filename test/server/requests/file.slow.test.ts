@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import * as cli from '../../support/cli.ts'
+import { useProxy } from '../../support/proxy.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
@@ -12,26 +11,10 @@ const folder = cli.useFolder()
 
 /** Forwards to the service; `intercept` may answer an erasure in its place with 503. */
 let intercept: (subject: string) => boolean = () => false
-const proxy = createServer(async (incoming, outgoing) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(chunk)
-  const text = Buffer.concat(chunks).toString()
-  if (incoming.url === '/api/v1/subjects/erase' && intercept(JSON.parse(text).subject_id)) {
-    outgoing.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"unavailable","message":"down"}')
-    return
-  }
-  const { host: _host, connection: _connection, ...headers } = incoming.headers
-  const method = incoming.method as 'GET'
-  const answer = await request(service.url + incoming.url, { method, headers, body: text === '' ? null : text })
-  const { connection: _, 'transfer-encoding': __, 'keep-alive': ___, ...own } = answer.headers
-  outgoing.writeHead(answer.statusCode, own as Record<string, string>)
-  outgoing.end(Buffer.from(await answer.body.arrayBuffer()))
-})
-beforeAll(() => new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve)))
-afterAll(() => {
-  proxy.closeAllConnections()
-  proxy.close()
-})
+const proxy = useProxy(
+  service,
+  ({ url }, body) => url === '/api/v1/subjects/erase' && intercept(JSON.parse(body).subject_id),
+)
 
 let account: TestAccount
 let state: string
@@ -41,9 +24,8 @@ beforeEach(async () => {
   account = await service.newAccount()
   state = join(folder.path, account.accountId)
   mkdirSync(state)
-  const { port } = proxy.address() as { port: number }
   env = {
-    CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}`,
+    CONSENTCTL_BASE_URL: proxy.url,
     CONSENTCTL_API_KEY: account.key,
     CONSENTCTL_MAX_WAIT: '0',
     CONSENTCTL_CONFIG_DIR: join(state, 'config'),

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import * as cli from '../../support/cli.ts'
+import { useProxy } from '../../support/proxy.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
 
 const service = useService()
@@ -13,26 +12,7 @@ const maria = 'maria@example.com'
 
 /** Forwards to the service, except changes of requests while they are to fail. */
 let failsChanges = false
-const proxy = createServer(async (incoming, outgoing) => {
-  if (failsChanges && incoming.method === 'PATCH') {
-    outgoing.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"unavailable","message":"down"}')
-    return
-  }
-  const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(chunk)
-  const { host: _host, connection: _connection, ...headers } = incoming.headers
-  const url = service.url + incoming.url
-  const method = incoming.method as 'GET'
-  const answer = await request(url, { method, headers, body: chunks.length > 0 ? Buffer.concat(chunks) : null })
-  const { connection: _, 'transfer-encoding': __, 'keep-alive': ___, ...own } = answer.headers
-  outgoing.writeHead(answer.statusCode, own as Record<string, string>)
-  outgoing.end(Buffer.from(await answer.body.arrayBuffer()))
-})
-beforeAll(() => new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve)))
-afterAll(() => {
-  proxy.closeAllConnections()
-  proxy.close()
-})
+const proxy = useProxy(service, ({ method }) => failsChanges && method === 'PATCH')
 
 let account: TestAccount
 let state: string
@@ -41,9 +21,8 @@ beforeEach(async () => {
   failsChanges = false
   account = await service.newAccount()
   state = join(folder.path, account.accountId)
-  const { port } = proxy.address() as { port: number }
   env = {
-    CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}`,
+    CONSENTCTL_BASE_URL: proxy.url,
     CONSENTCTL_API_KEY: account.key,
     CONSENTCTL_MAX_WAIT: '0',
     CONSENTCTL_CONFIG_DIR: join(state, 'config'),
