@@ -13,17 +13,9 @@ import { Quota } from '../../../server/quota/quota.ts'
 import { consents } from '../../../src/contract/index.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
 import { freePort } from '../../support/postgres.ts'
-import { useService, usualConfig } from '../../support/service.ts'
+import { usualConfig } from '../../support/service.ts'
 
-const service = useService()
 const key = newApiKey(newId())
-
-describe('database outage › control', () => {
-  it.each(['/live', '/ready', '/live?x=1', '/ready?'])('GET %s responds 200 without a credential', async path => {
-    const answer = await service.call('GET', path)
-    expect([answer.status, answer.text]).toEqual([200, '{"status":"ok"}'])
-  })
-})
 
 /** Databases that are gone, each in its own way. */
 const outages: [name: string, open: () => Promise<{ port: number; close: () => void }>][] = [

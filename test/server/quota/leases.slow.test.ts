@@ -129,13 +129,6 @@ describe.concurrent('many nodes', () => {
     await ledger.spendMany(700, new Quota(database.sql))
     expect(ledger.granted).toBe(640)
   })
-
-  it('do not share limits across accounts', async () => {
-    const [one, other] = [await newLedger(5), await newLedger(7)]
-    const quota = new Quota(database.sql)
-    await Promise.all([one.spendMany(10, quota), other.spendMany(10, quota)])
-    expect([one.granted, other.granted]).toEqual([5, 7])
-  })
 })
 
 describe.concurrent('a lease', () => {
