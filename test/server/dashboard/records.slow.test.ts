@@ -144,7 +144,10 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await page.getByText('The number is not known.').waitFor()
     await button('Show').click()
     await page.getByText('3 records').waitFor()
-    await page.getByRole('link', { name: `none (${id})` }).waitFor()
+    await page
+      .getByRole('link')
+      .filter({ hasText: `none (${id})` })
+      .waitFor()
     await page.getByLabel('Accepted').focus()
     await press('y', 'Shift+Tab')
     await page.keyboard.type('maria@example.com')
