@@ -50,17 +50,6 @@ function contractFacts(folder) {
   }
 }
 
-/** Removes `entitledBy`, which only the tests and the manual read. */
-const barePhrases = {
-  name: 'bare phrases',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]erasure[\\/]sentences\.ts$/ }, ({ path }) => {
-      const contents = readFileSync(path, 'utf8').replace(/^ *entitledBy:\s*'[^']*',\n/gm, '')
-      return { contents, loader: 'ts' }
-    })
-  },
-}
-
 /** Returns undefined for a value that is not plain data. */
 function toFact(value) {
   if (['string', 'number', 'boolean'].includes(typeof value)) return value
@@ -99,7 +88,7 @@ export async function buildDashboard(outdir) {
         inject: [join(page, 'jsx.ts')],
         tsconfigRaw: {},
         minify: true,
-        plugins: [barePhrases, contractFacts(folder)],
+        plugins: [contractFacts(folder)],
       }),
       build({ ...options, entryPoints: [join(page, 'style.css')], minify: true }),
     ])
@@ -125,9 +114,8 @@ export async function buildDashboard(outdir) {
   }
 }
 
-/** Uses `memLevel` 7: its blocks are shorter than those of 8, so their codes fit the text better. */
 function write(outdir, name, content) {
   writeFileSync(join(outdir, name), content)
-  writeFileSync(join(outdir, `${name}.gz`), gzipSync(content, { level: 9, memLevel: 7 }))
+  writeFileSync(join(outdir, `${name}.gz`), gzipSync(content, { level: 9 }))
   writeFileSync(join(outdir, `${name}.br`), brotliCompressSync(content))
 }
