@@ -1,11 +1,11 @@
 import type { Context } from '../../../context.ts'
 import type { LineKind } from './lines.ts'
 import type { LineJobOptions } from './options.ts'
-import type { Entry, Extent, Reader } from './reader.ts'
+import type { Extent, InputLine, Reader } from './reader.ts'
 import type { How, JobState } from './state.ts'
 
 export interface Item {
-  readonly entry: Entry<object>
+  readonly entry: InputLine<object>
   /** By an earlier run. */
   readonly done: { readonly id: string; readonly how?: How | undefined } | null
   /** Since when an earlier run may have done it. */
@@ -41,7 +41,7 @@ export interface Operation {
   readonly isIdempotent: boolean
   connect(ctx: Context, options: LineJobOptions, job: LineJob): Sending
   /** Default: the line number. */
-  nameOf?(entry: Entry<object>): string
+  nameOf?(entry: InputLine<object>): string
   /** Errors that all further lines would have, besides those that end every job. */
   failsAll?(error: unknown): boolean
   /** When every line is done or rejected, before the job is removed. */

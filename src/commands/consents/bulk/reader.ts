@@ -13,7 +13,7 @@ import { readObject } from '../fields.ts'
 import type { FailedLines } from './failed-lines.ts'
 import { type LineKind, type LineParser, type ReaderOptions, toLineResult } from './lines.ts'
 
-export interface Entry<Fields> {
+export interface InputLine<Fields> {
   readonly line: Line
   readonly draft: Fields | null
   readonly error: unknown
@@ -24,7 +24,7 @@ export interface Reader<Fields> {
   /** Absolute path; null for a stream, which can be read only once. */
   readonly path: string | null
   /** Starts at the first line at each call. `isValidated` skips the check of fields, which takes most of the time. */
-  entries(isValidated?: boolean): AsyncGenerator<readonly Entry<Fields>[]>
+  entries(isValidated?: boolean): AsyncGenerator<readonly InputLine<Fields>[]>
   /** SHA-256, in hexadecimal, of what the last `entries` read. */
   digest(): string
   header(): Uint8Array | null
@@ -46,7 +46,7 @@ export async function openReader<Fields>(
   const isQuoted = format === 'csv' || format === 'tsv'
   const csv = isQuoted ? (await import('./header.ts')).openHeader(ctx, kind, options) : null
   let hash = createHash('sha256')
-  async function* entries(isValidated = false): AsyncGenerator<readonly Entry<Fields>[]> {
+  async function* entries(isValidated = false): AsyncGenerator<readonly InputLine<Fields>[]> {
     hash = createHash('sha256')
     const parseLine = chooseParser(format, kind, isValidated)
     let parse = csv ? null : parseLine
@@ -113,7 +113,7 @@ function toEntry<Fields>(
   ids: Map<string, number> | null,
 ) {
   const check: LineKind<Fields>['check'] = kind.check
-  return (line: Line): Entry<Fields>[] => {
+  return (line: Line): InputLine<Fields>[] => {
     try {
       const given = parse(line)
       if (given === null) return []
@@ -206,7 +206,7 @@ export async function* validate(
         await failedLines?.add(rawOf(line), reader.header())
       }
       invalid += rejected.length
-      lines += invalid >= maxErrors ? entries.indexOf(rejected.at(-1) as Entry<unknown>) + 1 : entries.length
+      lines += invalid >= maxErrors ? entries.indexOf(rejected.at(-1) as InputLine<unknown>) + 1 : entries.length
       if (rejected.length > 0) yield rejected.map(({ line, error }) => toLineResult(line, 'failed', null, error))
       if (isEnough() || signal.aborted) break
     }

@@ -52,7 +52,7 @@ export function runLineJob(
   })
 }
 
-interface Run {
+interface LineRun {
   readonly ctx: Context
   readonly options: LineJobOptions
   readonly job: LineJob
@@ -68,7 +68,7 @@ export async function* sendLines(
   progress: Progress,
 ): AsyncGenerator<readonly LineResult[]> {
   const interruption = new AbortController()
-  let run: Run | null = null
+  let run: LineRun | null = null
   // A second signal ends the process.
   ctx.interruption.addEventListener('abort', () => {
     progress.signalExit = exitOfError(ctx.interruption.reason)
@@ -119,7 +119,7 @@ async function* preview(
   )
 }
 
-async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
+async function* sendAll(run: LineRun, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
   const { ctx, options, job, progress, failedLines } = run
   const line = showProgress(ctx, progress, job)
   let [isThrough, isDone] = [false, false]
@@ -144,7 +144,7 @@ async function* sendAll(run: Run, signal: AbortSignal): AsyncGenerator<readonly 
   }
 }
 
-async function* results(run: Run, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
+async function* results(run: LineRun, line: ProgressLine, signal: AbortSignal): AsyncGenerator<readonly LineResult[]> {
   try {
     for await (const outcomes of run.sender.outcomes()) {
       if (run.ctx.io.out.isTerminal || outcomes.some(({ error }) => error !== null)) await line.hide()
@@ -158,7 +158,7 @@ async function* results(run: Run, line: ProgressLine, signal: AbortSignal): Asyn
   if (run.progress.broken !== null) throw run.progress.broken
 }
 
-async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<LineResult[]> {
+async function reportOutcomes(run: LineRun, outcomes: readonly Outcome[]): Promise<LineResult[]> {
   const page: LineResult[] = []
   for (const outcome of outcomes) {
     const { entry, result, id, error } = outcome
@@ -172,7 +172,10 @@ async function reportOutcomes(run: Run, outcomes: readonly Outcome[]): Promise<L
 }
 
 /** If it cannot be written, the run stops after the lines in flight. */
-async function reportFailure({ options, job, progress, sender, failedLines }: Run, outcome: Outcome): Promise<void> {
+async function reportFailure(
+  { options, job, progress, sender, failedLines }: LineRun,
+  outcome: Outcome,
+): Promise<void> {
   const { entry, result, error } = outcome
   const stop = (reason: unknown) => {
     progress.broken ??= reason
@@ -189,7 +192,7 @@ async function reportFailure({ options, job, progress, sender, failedLines }: Ru
 }
 
 /** True if no run is left. Only then failed lines are kept: `--resume` would send them too. */
-async function finish({ ctx, job, progress, failedLines }: Run): Promise<boolean> {
+async function finish({ ctx, job, progress, failedLines }: LineRun): Promise<boolean> {
   const { complete } = job.operation
   if (complete) {
     const isDone = progress.stop === null && progress.unfinished === 0

@@ -8,12 +8,12 @@ import { inGroups } from '../../../io/groups.ts'
 import type { LineResult } from '../../../views/consent.ts'
 import type { Answer, Item, LineJob, Operation, Sending } from './operation.ts'
 import type { LineJobOptions } from './options.ts'
-import { changedError, type Entry } from './reader.ts'
+import { changedError, type InputLine } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
 /** `unsent`: interrupted before the request, or its begin could not be recorded. */
 export interface Outcome {
-  readonly entry: Entry<object>
+  readonly entry: InputLine<object>
   readonly result: LineResult['result'] | 'unsent'
   readonly id: string | null
   readonly error: unknown

@@ -48,7 +48,7 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
     const tally = openTally()
     const partitions = openPartitions(work)
     const parts: KnownPart[] = []
-    const run: Run = { map, options, decisions, interpret, tally, partitions, parts }
+    const run: Preparation = { map, options, decisions, interpret, tally, partitions, parts }
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
@@ -68,7 +68,7 @@ interface KnownPart {
   readonly sha256: string
 }
 
-interface Run {
+interface Preparation {
   readonly map: ImportMap
   readonly options: PrepareOptions
   readonly decisions: Decisions
@@ -78,7 +78,7 @@ interface Run {
   readonly parts: KnownPart[]
 }
 
-async function readFile(path: string, run: Run): Promise<SourceFile> {
+async function readFile(path: string, run: Preparation): Promise<SourceFile> {
   const { map, options, parts, tally } = run
   const source = await openSource(path, options.signal)
   const { name, bytes, sha256 } = source
@@ -102,7 +102,11 @@ async function readFile(path: string, run: Run): Promise<SourceFile> {
 }
 
 /** A promise only if the caller must wait. */
-function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>): Promise<void> | null {
+function readRow(
+  run: Preparation,
+  row: ReadRow,
+  interpret: ReturnType<Preparation['interpret']>,
+): Promise<void> | null {
   const { tally, decisions, parts, options } = run
   const read = interpret(row)
   tally.read()
@@ -137,7 +141,10 @@ function readRow(run: Run, row: ReadRow, interpret: ReturnType<Run['interpret']>
 }
 
 /** While values are undecided, judges only persons with refused rows. */
-async function writeRows(path: string, { map, options, decisions, partitions, parts, tally }: Run): Promise<void> {
+async function writeRows(
+  path: string,
+  { map, options, decisions, partitions, parts, tally }: Preparation,
+): Promise<void> {
   const isDecided = decisions.undecided() === 0
   const persons = openPersons({ map, sha256Of: part => parts[part]?.sha256 ?? '' })
   const file = await open(path, 'wx', 0o600)

@@ -473,15 +473,6 @@ describe('create --file PATH', () => {
     expect(readFileSync(out, 'utf8')).toBe('1\tis not a JSON object\n')
   })
 
-  it('reports on standard error three invalid lines of each kind, one hint, and how many more there are', async () => {
-    const wrong = Array.from({ length: 5000 }, (_, index) => (index % 2 ? '[]' : `{"x${index}":1}`))
-    const { code, stderr } = await inFile(wrong.join('\n'))
-    expect(code).toBe(5)
-    expect(stderr.match(/^error: line \d+/gm)).toEqual([1, 2, 3, 4, 5, 6].map(number => `error: line ${number}`))
-    expect(stderr.match(/^try: use site_id/gm)).toHaveLength(1)
-    expect(stderr).toContain('and 2497 more errors like line 1\nand 2497 more errors like line 2\n')
-  })
-
   it('with --dry-run validates the file, and sends nothing', async () => {
     const { code, stdout, stderr } = await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
