@@ -13,11 +13,11 @@ export function listEntriesAbout(
   targets: readonly string[],
   { size, limit }: { readonly size: number; readonly limit: number },
 ): Promise<EntryRow[]> {
-  const prefixes = toArrayLiteral(targets.map(id => `"target": {"id": "${id}"`)) // as PostgreSQL writes them
+  const patterns = toArrayLiteral(targets.map(id => `%"target": {"id": "${id}"%`)) // as PostgreSQL writes them
   return sql<EntryRow[]>`
     select e.version, e.document from account_entries e
     join log_entries l on l.account_id = e.account_id and l.consent_id = e.account_id and l.version = e.version
     where e.account_id = ${accountId} and l.leaf_index < ${size}
-      and exists (select 1 from unnest(${prefixes}::text[]) as t (prefix) where position(prefix in e.document) > 0)
+      and e.document like any (${patterns}::text[])
     order by e.version desc limit ${limit}`
 }

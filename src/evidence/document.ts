@@ -7,8 +7,7 @@ import { describeOrigin } from '../contract/origin.ts'
 import { findContradiction } from './contradictions.ts'
 import { describeDate, findDateProblem } from './dates.ts'
 import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from './key-chain.ts'
-import { leafHash } from './merkle.ts'
-import { isConsistent, isStampOf, rootOfInclusion, toBytes } from './proofs.ts'
+import { isConsistent, isIncluded, isStampOf, toBytes } from './proofs.ts'
 import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint, toSide } from './signed.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
 
@@ -144,13 +143,7 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
   if (!inclusion) return '; its record was not in the log yet'
   const { byId } = await findKeys('service')
   const after = requireCheckpoint(inclusion, byId)
-  const root = rootOfInclusion({
-    leafHash: leafHash(Buffer.from(chain_head, 'hex')),
-    index: inclusion.leaf_index,
-    size: after.checkpoint.tree_size,
-    path: toBytes(inclusion.path),
-  })
-  if (root?.toString('hex') !== after.checkpoint.root_hash)
+  if (!isIncluded(Buffer.from(chain_head, 'hex'), inclusion, after.checkpoint))
     throw new NotValid('is signed, but its record is not in the log of its checkpoint')
   const live = await requireGrowth(after, newest)
   const before = inclusion.previous && requireCheckpoint(inclusion.previous, byId)

@@ -23,7 +23,7 @@ import {
   requireFile,
   textFile,
 } from './pack.ts'
-import { isConsistent, isStampOf, rootOfInclusion, toBytes } from './proofs.ts'
+import { isConsistent, isIncluded, isStampOf, toBytes } from './proofs.ts'
 import { readSigned, toSide } from './signed.ts'
 import { consentStates } from './state.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
@@ -384,9 +384,7 @@ function findPackBracket({ checkpoints, checkpoint }: Pack, leaf: number): Brack
 
 function requireIncluded(file: string, hash: Buffer, proof: InclusionProof, checkpoint: Pack['checkpoint']): void {
   need(file, proof.tree_size === checkpoint.tree_size, 'is of another tree than checkpoint.json')
-  const path = toBytes(proof.path)
-  const root = rootOfInclusion({ leafHash: leafHash(hash), index: proof.leaf_index, size: proof.tree_size, path })
-  need(file, root?.toString('hex') === checkpoint.root_hash, 'does not lead to the root of checkpoint.json')
+  need(file, isIncluded(hash, proof, checkpoint), 'does not lead to the root of checkpoint.json')
   need(
     file,
     proof.root_hash === checkpoint.root_hash && proof.leaf_hash === leafHash(hash).toString('hex'),

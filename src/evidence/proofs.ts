@@ -1,5 +1,5 @@
 import { sha256 } from './bytes.ts'
-import { nodeHash } from './merkle.ts'
+import { leafHash, nodeHash } from './merkle.ts'
 
 export interface Inclusion {
   readonly leafHash: Buffer
@@ -18,6 +18,16 @@ export function rootOfInclusion({ leafHash, index, size, path }: Inclusion): Buf
     root = walk.passesLeft() ? nodeHash(node, root) : nodeHash(root, node)
   }
   return walk.isDone ? root : null
+}
+
+/** The tree of the checkpoint has the entry with this hash at the leaf. */
+export function isIncluded(
+  hash: Buffer,
+  { leaf_index: index, path }: { readonly leaf_index: number; readonly path: readonly string[] },
+  { tree_size: size, root_hash }: { readonly tree_size: number; readonly root_hash: string },
+): boolean {
+  const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path: toBytes(path) })
+  return root?.toString('hex') === root_hash
 }
 
 export interface Consistency {

@@ -5,8 +5,7 @@ import { dataError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import { completeSize, isBackdated } from '../../evidence/dates.ts'
 import { findCheckpointProblem } from '../../evidence/key-chain.ts'
-import { leafHash } from '../../evidence/merkle.ts'
-import { rootOfInclusion } from '../../evidence/proofs.ts'
+import { isIncluded } from '../../evidence/proofs.ts'
 import { readKept } from '../../receipts/kept-checkpoints.ts'
 import type { VerificationRow } from '../../views/verification.ts'
 import { instanceKeys } from '../verify/keys.ts'
@@ -98,23 +97,14 @@ function verifyNewer(entries: readonly AuditEntry[], checkpointAt: string): Veri
 }
 
 function findInclusionProblem(
-  { version, leaf_index, path }: InclusionProof,
+  proof: InclusionProof,
   entries: readonly AuditEntry[],
-  { tree_size, root_hash }: Checkpoint,
+  checkpoint: Checkpoint,
 ): string | null {
+  const { version } = proof
   const entry = entries[version - 1]
   if (!entry) return `the log has version ${version}, and the history ends before it`
-  const root = rootOfInclusion({
-    leafHash: leafHash(toBytes(entry.hash ?? '')),
-    index: leaf_index,
-    size: tree_size,
-    path: path.map(toBytes),
-  })
-  return root?.toString('hex') === root_hash
+  return isIncluded(Buffer.from(entry.hash ?? '', 'hex'), proof, checkpoint)
     ? null
     : `version ${version} is not in the log under the checkpoint that was kept`
-}
-
-function toBytes(hex: string): Buffer {
-  return Buffer.from(hex, 'hex')
 }
