@@ -156,8 +156,12 @@ export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): P
     const header = await jobs.readHeader(job).catch(() => null) // held by another process, or just finished
     if (header?.profile !== ctx.settings.profile.value) continue
     const people: Person[] = []
-    for (const run of await jobs.runs(job))
-      for await (const [kind, person] of run()) if (kind === 'p') people.push(person)
+    try {
+      for (const run of await jobs.runs(job))
+        for await (const entry of run()) if (entry[0] === 'p') people.push(entry[1])
+    } catch {
+      // a damaged job is named when it is resumed
+    }
     unfinished.push({ ...header, people })
   }
   return unfinished

@@ -131,7 +131,10 @@ function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: 
 async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promise<void> {
   for (const { job, source, people } of await unfinishedJobs(ctx)) {
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
-    const what = source === null ? people[0]?.ticket : `the erasure of ${source} (${formatPeople(people.length)})`
+    const what =
+      source === null
+        ? (people[0]?.ticket ?? 'an erasure')
+        : `the erasure of ${source} (${formatPeople(people.length)})`
     await ctx.warn(
       `${what} is not finished${source === null ? ` and ${missing}` : ''}: ${subjectCommand(ctx, 'resume', job)}`,
     )

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
@@ -140,4 +140,15 @@ it('subject erase stops (exit 7), without a receipt, if another process has take
   expect(stderr.match(/is working on the job/g)).toHaveLength(1)
   expect(instance.deletions.length).toBeLessThanOrEqual(16)
   expect(folders.receipts()).toEqual([])
+})
+
+it('when the file of an unfinished job is damaged, erases other people, and resume says so (exit 1)', async () => {
+  fakeInstance(cli, 1, 'li')
+  const folders = freshFolders(cli)
+  await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
+  const path = join(folders.state, 'erasures', `${uuid(77)}.job`)
+  writeFileSync(path, readFileSync(path, 'utf8').replace('\n[', '\n{'))
+  expect(await folders.run('erase', 'li', '--ticket', 'T-2', '--yes')).toMatchObject({ code: 0 })
+  expect((await folders.run('receipts')).stderr).toContain('an erasure is not finished and has no receipt')
+  expect(await folders.run('resume', 'last')).toMatchObject({ code: 1, stderr: expect.stringContaining('damaged') })
 })
