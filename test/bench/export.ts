@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { startDelayProxy } from '../support/fault-proxy.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
 import type { Bench } from './bench.ts'
 import { alternate, type Row } from './numbers.ts'
 import { runProgram } from './processes.ts'
@@ -40,7 +40,8 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
     async () => speed(near, await copy(stage, near)),
   )
   yield { group: 'export', name: `${near.lines} records, to psql \\copy`, unit: '/s', ...copied }
-  const proxy = await startDelayProxy(Number(new URL(url).port), far)
+  const proxy = await startFaultProxy(Number(new URL(url).port))
+  proxy.delay(far / 2)
   try {
     const range = await rangeOf(stage, size.far)
     const times = await measure(range, `http://127.0.0.1:${proxy.port}`)

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runBinary } from '../support/cli.ts'
-import { type FaultProxy, startDelayProxy } from '../support/fault-proxy.ts'
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import { type TestAccount, useService } from '../support/service.ts'
 
 const service = useService()
@@ -41,7 +41,8 @@ describe('list of many records', () => {
   })
 
   it('when the connection is reset repeatedly, prints each record once and in order', async () => {
-    proxy = await startDelayProxy(Number(new URL(service.url).port), 20)
+    proxy = await startFaultProxy(Number(new URL(service.url).port))
+    proxy.delay(10)
     let resets = 0
     service.app.server.on('request', reset)
     function reset() {

@@ -81,13 +81,3 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     },
   }
 }
-
-/**
- * A TCP proxy before a server on loopback that makes it as far away as this many milliseconds for a round trip: each
- * direction is late by half of it, and its bandwidth is unchanged.
- */
-export async function startDelayProxy(target: number, roundTrip: number): Promise<FaultProxy> {
-  const proxy = await startFaultProxy(target)
-  proxy.delay(roundTrip / 2)
-  return proxy
-}
