@@ -94,7 +94,7 @@ function renderOperation(
       : response
     return [status, prose(description) + ($ref ? '' : renderExamples(content))]
   })
-  return `<details id="${toHtml(operationId)}"><summary><code><b>${method}</b> ${toHtml(path)}</code> ${toHtml(summary)}</summary>
+  return `<details id="${toHtml(operationId)}"><summary><code><b>${method}</b> ${toHtml(path)}</code> ${inline(summary)}</summary>
 ${prose(description)}${scopes.length > 0 ? `<p>API key with the scope ${scopes.map(toHtml).join(' or ')}</p>` : ''}
 ${table(inputs)}${requestBody ? `<h4>Body</h4>${renderExamples(requestBody.content)}` : ''}<h4>Responses</h4>${table(outcomes)}</details>`
 }
@@ -113,12 +113,16 @@ function table(rows: readonly (readonly string[])[]): string {
   return `<table>${cells.join('\n')}</table>`
 }
 
-/** Renders paragraphs, `code` and **strong** of the descriptions' Markdown. */
+/** Renders the paragraphs of the descriptions' Markdown. */
 function prose(markdown: string): string {
-  const inline = toHtml(markdown)
+  return markdown === '' ? '' : inline(markdown).replace(/^|\n\n/g, '<p>')
+}
+
+/** Renders `code` and **strong**. */
+function inline(markdown: string): string {
+  return toHtml(markdown)
     .replace(/`([^`]+)`/g, '<code>$1</code>')
     .replace(/\*\*([^*]+)\*\*/g, '<b>$1</b>')
-  return inline === '' ? '' : inline.replace(/^|\n\n/g, '<p>')
 }
 
 function toHtml(text: string): string {
