@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const fixtures = relative(root, fileURLToPath(new URL('fixtures/consents.ndjson', import.meta.url)))
+const columns = Number(process.env.COLUMNS) || 80
 const subject = 'maria.rossi@example.com'
 const folder = mkdtempSync(join(tmpdir(), 'consentctl-demo-'))
 
@@ -26,10 +27,10 @@ const env = {
   CONSENTCTL_SITE: undefined,
   DATABASE_URL: undefined,
   LOG_LEVEL: 'warn',
-  COLUMNS: '80',
+  COLUMNS: String(columns),
 }
 
-/** Prints text in lines of 80 columns, but for indented ones and words that are longer. A command breaks with the shell's backslash. */
+/** Prints text in lines of that width, but for indented ones and words that are longer. A command breaks with the shell's backslash. */
 function print(text) {
   for (const line of text.split('\n')) {
     if (line.startsWith('  ')) {
@@ -40,7 +41,7 @@ function print(text) {
     const lines = ['']
     for (const word of line.match(/\s*\S+/g) ?? []) {
       const last = lines.at(-1)
-      if (last.length + word.length + end.length <= 80 || last.trim() === '') lines[lines.length - 1] = last + word
+      if (last.length + word.length + end.length <= columns || last.trim() === '') lines[lines.length - 1] = last + word
       else lines.push(`    ${word.trim()}`)
     }
     console.log(lines.join(`${end}\n`))

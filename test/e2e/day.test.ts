@@ -100,7 +100,7 @@ describe('a day with the service', () => {
       ['list'],
       ['requests', 'list', '--all'],
       ['keys', '--help'],
-      ['help', 'erasure'],
+      ['help', 'environment'],
       ['get', '--help'],
     ]) {
       const { code, screen } = await openTerminal(args, env()).ended
