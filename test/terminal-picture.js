@@ -34,6 +34,7 @@ function row(content, index) {
 writeFileSync(
   new URL('../.github/pictures/terminal.svg', import.meta.url),
   `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<title>consentctl in a terminal</title>
 <style>
 rect { fill: #17191c }
 text { font: ${font}px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #d7dadd; white-space: pre }
