@@ -226,7 +226,7 @@ async function sayLeftOut(ctx: Context, names: readonly string[]): Promise<void>
   const { err } = ctx.io
   const text = `not shown: ${names.join(', ')} (-o wide shows all)`
   if (!err.isTerminal) return await ctx.say(text)
-  const { wordLines } = await import('../output/graphemes.ts')
+  const { wordLines } = await import('../output/word-lines.ts')
   for (const line of wordLines(text, err.columns)) await ctx.say(line)
 }
 

@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk'
 import { Help } from 'commander'
-import { wordLines } from '../output/graphemes.ts'
 import { palette } from '../output/palette.ts'
+import { wordLines } from '../output/word-lines.ts'
 import { type CommandInfo, type FlagInfo, flatten, usageOf, valueSuffix } from './describe.ts'
 import { topics } from './topics.ts'
 

@@ -43,14 +43,3 @@ export function prefix(text: string, width: number): [string, number] {
   }
   return [text.slice(0, end), used]
 }
-
-/** Wraps at spaces; longer words overflow. */
-export function wordLines(text: string, width: number): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
-}

@@ -7,9 +7,10 @@ import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { requestKinds } from '../../contract/requests.ts'
 import { usageError } from '../../errors/errors.ts'
-import { wordLines } from '../../output/graphemes.ts'
+import { widthOf } from '../../output/graphemes.ts'
 import { formats, type View, visible } from '../../output/index.ts'
 import { markdownTable, markdownText, withoutEntities } from '../../output/markdown.ts'
+import { wordLines } from '../../output/word-lines.ts'
 import { field } from '../../views/field.ts'
 import { type Reported, reportedOf, summarize } from './figures.ts'
 
@@ -121,7 +122,7 @@ async function formatText({ io: { out } }: Context, page: Page): Promise<string>
   const format = await formats.table(false)
   const options = { single: false, columns: out.columns, color: out.color, header: true, uncut: true }
   const parts = page.map(part => {
-    if (typeof part === 'string') return wordLines(visible(part.replace(/^#+ /, '')), out.columns).join('\n')
+    if (typeof part === 'string') return wordLines(visible(part.replace(/^#+ /, '')), out.columns, widthOf).join('\n')
     const columns = part.heads.map((head, index) => ({
       name: head.replace(/^Days: /, ''), // fits 80 columns
       value: (row: readonly string[]) => row[index] ?? '',
