@@ -16,7 +16,7 @@ const sampledRows = 100
 
 const about = [
   'Says which column is which field. Check every line: columns are guessed by their names and first rows.',
-  'A field that is null is not in the file; "pref.NAME" makes a column a preference, for any NAME. Remove what is none.',
+  'A field that is null is not in the file; "pref.NAME" makes a column a preference, for any NAME. Remove columns that are no preferences.',
   'values says what words mean: "yes" or "no". null is not decided.',
 ]
 

@@ -56,7 +56,7 @@ function NoticeDetails({ of: notice }: { readonly of: Notice }) {
         Published: <Time at={notice.published_at} />,
         'In effect from': notice.effective_from ? <Time at={notice.effective_from} /> : 'its publication',
         Controller: <Text of={notice.controller} />,
-        'A consent is valid for': notice.valid_for ? <Text of={notice.valid_for} /> : 'without end',
+        'A consent is valid for': notice.valid_for ? <Text of={notice.valid_for} /> : 'no limit',
         'Earlier consents': notice.requires_renewal ? 'no longer count once it is in effect' : 'stay valid',
         Site: <Id of={notice.site_id} />,
         Created: <Time at={notice.created_at} />,

@@ -66,7 +66,7 @@ const columns: Columns<Notice> = {
   State: ({ state }) => <NoticeState of={state} />,
   Languages: ({ texts }) => <Text of={texts.map(({ language }) => language).join(' ')} />,
   Purposes: ({ purposes }) => <Text of={[...new Set(purposes.map(({ key }) => key))].join(' ')} />,
-  'Valid for': ({ valid_for }) => (valid_for ? <Text of={valid_for} /> : 'without end'),
+  'Valid for': ({ valid_for }) => (valid_for ? <Text of={valid_for} /> : 'no limit'),
   Renewal: ({ requires_renewal }) => (requires_renewal ? 'required' : 'no'),
   'In effect from': ({ effective_from, published_at: at }) =>
     effective_from || at ? <Time at={effective_from ?? at} /> : 'its publication',
