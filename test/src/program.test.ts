@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { run } from '../support/cli.ts'
-import { answers, byId, consent, consentsPath, listOf, machineError, useCli, uuid } from './support.ts'
+import {
+  answers,
+  byId,
+  consent,
+  consentsPath,
+  expectNoStdout,
+  jsonOf,
+  listOf,
+  machineError,
+  useCli,
+  uuid,
+} from './support.ts'
 
 const cli = useCli()
 
@@ -82,10 +93,7 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
   it.each(['list --json --bogus', 'list --bogus -o ndjson', '-o json lst'])(
     '%s: as one line of JSON where JSON is read',
     async line => {
-      const { code, stdout, stderr } = await cli.run(line.split(' '))
-      expect(code).toBe(2)
-      expect(stdout).toBe('')
-      expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2, retryable: false })
+      expectNoStdout(await cli.run(line.split(' ')), 2, { code: 'usage', exit: 2, retryable: false })
     },
   )
 
@@ -103,9 +111,7 @@ describe('flags', () => {
     'a global flag works before and after the command: %s',
     async line => {
       cli.instance.use(listOf(1))
-      const { code, stdout } = await cli.run(line.split(' '))
-      expect(code).toBe(0)
-      expect(JSON.parse(stdout)).toHaveLength(1)
+      expect(jsonOf(await cli.run(line.split(' ')))).toHaveLength(1)
     },
   )
 
@@ -131,10 +137,7 @@ describe('flags', () => {
     'create --site a --site b',
     'update 7 --preferences @a --preferences @b',
   ])('a repeated one is an error: %s', async line => {
-    const { code, stdout, stderr } = await cli.run(line.split(' '))
-    expect(code).toBe(2)
-    expect(stdout).toBe('')
-    expect(stderr).toContain('is repeated')
+    expectNoStdout(await cli.run(line.split(' ')), 2, 'is repeated')
     expect(cli.sent()).toEqual([])
   })
 
@@ -151,10 +154,7 @@ describe('flags', () => {
     ['list', '--base-url'],
     ['list', '--profile'],
   ])('an empty value is an error, because an unset variable must not widen a command: %s %s', async (command, flag) => {
-    const { code, stdout, stderr } = await cli.run([command, ...(command === 'update' ? ['7'] : []), flag, ''])
-    expect(code).toBe(2)
-    expect(stdout).toBe('')
-    expect(stderr).toContain(flag)
+    expectNoStdout(await cli.run([command, ...(command === 'update' ? ['7'] : []), flag, '']), 2, flag)
     expect(cli.sent()).toEqual([])
   })
 
@@ -172,8 +172,7 @@ describe('flags', () => {
 
   it('the value of one --pref does not swallow the id that follows it', async () => {
     cli.instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
-    const { code } = await cli.run(['update', '--pref', 'marketing=false', uuid(1)])
-    expect(code).toBe(0)
+    expect((await cli.run(['update', '--pref', 'marketing=false', uuid(1)])).code).toBe(0)
     expect(cli.sent().at(-1)).toMatchObject({ method: 'PUT', path: `/api/v1/consents/${uuid(1)}` })
   })
 })

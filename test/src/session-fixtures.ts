@@ -49,6 +49,11 @@ export function managing(method: Method, path: string, answer: (asked: Asked) =>
   })
 }
 
+/** Answers a sign-in, and then this route. */
+export function signedIn(cli: Cli, ...route: Parameters<typeof managing>): void {
+  cli.instance.use(signsIn(), managing(...route))
+}
+
 /** Runs a command whose user signs in with the right password on standard input. */
 export function runAs(cli: Cli, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return cli.run([...args, '--email', email, '--password-stdin'], { stdin: `${password}\n`, ...options })

@@ -122,11 +122,35 @@ export function useCli(): Cli {
   }
 }
 
-/** Expects a command that was refused before any request, with exit code 2 and an error that contains `said`. */
-export function expectUnsent(cli: Cli, { code, stdout, stderr }: RunResult, said: string): void {
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain(said)
+/** A part or a pattern of what stands on stderr, or fields of the one error that a program reads there. */
+type Said = string | RegExp | object
+
+/** Expects a run to end with this exit code, and to say all this on stderr. */
+export function expectExit({ code, stderr }: Omit<RunResult, 'stdout'>, exit: number, ...said: Said[]): void {
+  expect(code, stderr).toBe(exit)
+  for (const each of said)
+    if (typeof each === 'string') expect(stderr).toContain(each)
+    else if (each instanceof RegExp) expect(stderr).toMatch(each)
+    else expect(machineError(stderr)).toMatchObject(each)
+}
+
+/** Expects the same, and nothing on stdout. */
+export function expectNoStdout(ran: RunResult, exit: number, ...said: Said[]): void {
+  expectExit(ran, exit, ...said)
+  expect(ran.stdout).toBe('')
+}
+
+/** Expects a command that was refused before any request, with exit code 2. */
+export function expectUnsent(cli: Cli, ran: RunResult, ...said: Said[]): void {
+  expectNoStdout(ran, 2, ...said)
   expect(cli.sent()).toEqual([])
+}
+
+/** Returns what a run printed as JSON; expects it to end with this exit code. */
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+export function jsonOf({ code, stdout, stderr }: RunResult, exit = 0): any {
+  expect(code, stderr).toBe(exit)
+  return JSON.parse(stdout)
 }
 
 /** Streams on a terminal: what a person sees. */

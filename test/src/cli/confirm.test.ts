@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, site, useCli } from '../support.ts'
+import { answers, byId, consent, expectExit, expectNoStdout, fails, site, useCli } from '../support.ts'
 
 const cli = useCli()
 
@@ -37,9 +37,7 @@ describe('rm --confirm N', () => {
     ['none', ['gone'], '1', '0 records match, not 1'],
   ])('deletes nothing and ends with 10 where there are %s', async (_, ids, count, said) => {
     holding()
-    const { code, stdout, stderr } = await cli.run(['rm', ...ids, '--confirm', count, '--yes'])
-    expect({ code, stdout }).toEqual({ code: 10, stdout: '' })
-    expect(stderr).toContain(said)
+    expectNoStdout(await cli.run(['rm', ...ids, '--confirm', count, '--yes']), 10, said)
     expect(deleted()).toEqual([])
   })
 
@@ -64,9 +62,7 @@ describe('rm --ignore-missing', () => {
 
   it('counts what was deleted, not what was requested', async () => {
     holding()
-    const { code, stderr } = await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing'])
-    expect(code).toBe(0)
-    expect(stderr).toContain('deleted 1 record on')
+    expectExit(await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing']), 0, 'deleted 1 record on')
   })
 
   it('ends with 0 where all are gone', async () => {
@@ -91,10 +87,7 @@ describe('a protected profile', () => {
 
   it('refuses --yes alone, before any request', async () => {
     await isProtected()
-    const { code, stderr } = await cli.run(['rm', 'a', '--yes', '-p', 'live'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('profile live is protected')
-    expect(stderr).toContain('--confirm')
+    expectExit(await cli.run(['rm', 'a', '--yes', '-p', 'live']), 2, 'profile live is protected', '--confirm')
     expect(cli.sent()).toEqual([])
   })
 

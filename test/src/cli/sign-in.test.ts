@@ -13,11 +13,12 @@ import {
   password,
   runAs,
   sessionPath,
+  signedIn,
   signsIn,
   siteOf,
   sitesPath,
 } from '../session-fixtures.ts'
-import { apiKey, fails, machineError, useCli } from '../support.ts'
+import { apiKey, expectExit, expectNoStdout, fails, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const list = ['keys', 'list', '--json']
@@ -37,12 +38,8 @@ const commands = [
 
 describe('a sign-in', () => {
   it('sends e-mail and password exactly once, without a key', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => ({ data: [apiKeyOf()] })),
-    )
-    const { code, stderr } = await runAs(cli, list)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    signedIn(cli, 'get', keysPath, () => ({ data: [apiKeyOf()] }))
+    expect(await runAs(cli, list)).toMatchObject({ code: 0, stderr: '' })
     const [signIn, use, ...more] = cli.instance.requests
     expect(more).toEqual([])
     expect(signIn).toMatchObject({
@@ -60,20 +57,14 @@ describe('a sign-in', () => {
   })
 
   it('is not signed out, because that would end every session of the user', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', sitesPath, () => ({ data: [siteOf()] })),
-    )
+    signedIn(cli, 'get', sitesPath, () => ({ data: [siteOf()] }))
     await runAs(cli, ['sites', 'list'])
     expect(managed(cli).map(({ method }) => method)).toEqual(['GET'])
   })
 
   it('leaves nothing on the disk', async () => {
     const folder = cli.freshFolder()
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => ({ data: [] })),
-    )
+    signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     expect(await runAs(cli, list, { env: { CONSENTCTL_CONFIG_DIR: folder } })).toMatchObject({ code: 0 })
     expect(existsSync(folder)).toBe(false)
   })
@@ -100,10 +91,7 @@ describe('the password', () => {
     ['with CRLF', `${password}\r\n`],
     ['as it is', password],
   ])('is read from standard input, %s', async (_, stdin) => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => ({ data: [] })),
-    )
+    signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 0 })
   })
 
@@ -116,9 +104,7 @@ describe('the password', () => {
     'when it cannot be asked for, ends with 2 before any request: %j',
     async args => {
       const who = args.includes('--email') ? [] : ['--email', email]
-      const { code, stdout, stderr } = await cli.run([...args, ...who], { stdin: password })
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain('--password-stdin')
+      expectNoStdout(await cli.run([...args, ...who], { stdin: password }), 2, '--password-stdin')
       expect(cli.sent()).toEqual([])
     },
   )
@@ -131,10 +117,7 @@ describe('the password', () => {
   })
 
   it('is asked for without being shown, with the instance that it goes to', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => ({ data: [] })),
-    )
+    signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     const { code, stderr } = await cli.run(['keys', 'list', '--email', email], {
       stdin: `${password}\r`,
       tty: { stdin: true, stderr: true },
@@ -144,10 +127,7 @@ describe('the password', () => {
   })
 
   it('when it is typed, can be corrected by whole characters', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => ({ data: [] })),
-    )
+    signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     const options = { stdin: `x\u007f${password}👍\u007f\r`, tty: { stdin: true, stderr: true } }
     expect(await cli.run(['keys', 'list', '--email', email], options)).toMatchObject({ code: 0 })
   })
@@ -215,9 +195,7 @@ describe('a sign-in that is refused', () => {
     ['internal_error', 500, 7],
     ['unavailable', 503, 7],
   ])('%s with status %i ends with %i', async (error, status, exit) => {
-    const { code, stdout, stderr } = await refused(() => fails(status, error))
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ code: error, status, exit })
+    expectNoStdout(await refused(() => fails(status, error)), exit, { code: error, status, exit })
   })
 
   it.each([
@@ -228,22 +206,19 @@ describe('a sign-in that is refused', () => {
   ])('for too many attempts says when to try again: %s', async (wait, said) => {
     const headers = wait === undefined ? {} : { 'retry-after': wait }
     const body = { error: 'rate_limited', message: 'too many attempts' }
-    const { code, stderr } = await refused(() => HttpResponse.json(body, { status: 429, headers }))
-    expect(code).toBe(7)
-    expect(machineError(stderr)).toMatchObject({ retryable: true, hint: expect.stringMatching(said) })
+    const ran = await refused(() => HttpResponse.json(body, { status: 429, headers }))
+    expectExit(ran, 7, { retryable: true, hint: expect.stringMatching(said) })
   })
 
   it('by something that is not the service: exit code 2, and nothing is sent after it', async () => {
-    const { code, stderr } = await refused(() => HttpResponse.html('<title>Sign in</title>'))
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer', status: 200 })
+    const ran = await refused(() => HttpResponse.html('<title>Sign in</title>'))
+    expectExit(ran, 2, { code: 'unexpected_answer', status: 200 })
     expect(cli.sent()).toHaveLength(1)
   })
 
   it('by a redirect sends the password nowhere else', async () => {
     const location = `${cli.instance.url}/elsewhere`
-    const { code } = await refused(() => new HttpResponse(null, { status: 307, headers: { location } }))
-    expect(code).toBe(2)
+    expect((await refused(() => new HttpResponse(null, { status: 307, headers: { location } }))).code).toBe(2)
     expect(cli.sent()).toHaveLength(1)
   })
 })
@@ -289,9 +264,7 @@ describe('an answer that is lost', () => {
   })
 
   it('when it answers a sign-in, is safe to try again', async () => {
-    const { code, stderr } = await runAs(cli, list, { env })
-    expect(code).toBe(7)
-    expect(machineError(stderr)).toMatchObject({ code: 'network', retryable: true })
+    expectExit(await runAs(cli, list, { env }), 7, { code: 'network', retryable: true })
   })
 })
 

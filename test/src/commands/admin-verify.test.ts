@@ -141,8 +141,7 @@ describe('admin checkpoint', () => {
       writeFileSync(file, checkpointOf(7))
       return loaded
     }
-    const { code } = await cli.run(['admin', 'checkpoint', '--file', file], { loadServer })
-    expect(code).toBe(1)
+    expect((await cli.run(['admin', 'checkpoint', '--file', file], { loadServer })).code).toBe(1)
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(7))
     expect(existsSync(`${file}.part`)).toBe(false)
   })

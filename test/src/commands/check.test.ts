@@ -1,7 +1,7 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../../support/postgres.ts'
-import { answers, fails, machineError, site, useCli, uuid } from '../support.ts'
+import { answers, expectExit, expectNoStdout, fails, site, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/subjects/check'
@@ -98,8 +98,7 @@ describe('check', () => {
     ['withdrawn', `${subject} has withdrawn the consent, although the record has true for marketing (record`],
   ])('says of a record that is %s and has true for the purpose what was refused', async (reason, sentence) => {
     cli.instance.use(answers('get', path, no(reason, { record: { ...record, accepted: false, answer: true } })))
-    const { code, stderr } = await check()
-    expect([code, stderr]).toEqual([10, expect.stringContaining(`no: ${sentence}`)])
+    expectExit(await check(), 10, `no: ${sentence}`)
   })
 
   it.each([
@@ -111,8 +110,7 @@ describe('check', () => {
     ],
   ])('says with --only-witnessed of %s that an imported answer may be there', async (reason, found, sentence) => {
     cli.instance.use(answers('get', path, no(reason, { allowed: null, record: found, witnessed: found && true })))
-    const { code, stderr } = await check('--only-witnessed')
-    expect([code, stderr]).toEqual([3, expect.stringContaining(`unknown: ${sentence}`)])
+    expectExit(await check('--only-witnessed'), 3, `unknown: ${sentence}`)
   })
 
   const told = {
@@ -133,9 +131,7 @@ describe('check', () => {
     [{ origin: { ...told.origin, system: 'a\u202eb\u001b[2J' } }, 'as told by a\\u{202e}b\\u{1b}[2J, imported'],
   ])('names the source of an imported answer: %j', async (fields, sentence) => {
     cli.instance.use(answers('get', path, { ...yes, ...told, ...fields }))
-    const { code, stderr } = await check()
-    expect(code).toBe(0)
-    expect(stderr).toContain(sentence)
+    expectExit(await check(), 0, sentence)
   })
 
   it('adds the columns of an import after those that were there before', async () => {
@@ -159,9 +155,7 @@ describe('check', () => {
       answers('get', path, refusal, 400),
     ]) {
       cli.instance.use(answer, answers('get', '*/api/v1/openapi.json', described))
-      const { code, stdout, stderr } = await check('--only-witnessed', '--json')
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+      expectNoStdout(await check('--only-witnessed', '--json'), 2, { code: 'not_offered' })
     }
   })
 
@@ -208,9 +202,7 @@ describe('check', () => {
     const paths = { '/api/v1/subjects/check': { get: { parameters: [] } } }
     cli.instance.use(http.get(path, () => fails(status, error)))
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths }))
-    const { code, stdout, stderr } = await check('--json')
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ exit })
+    expectNoStdout(await check('--json'), exit, { exit })
   })
 
   it.each([
@@ -235,9 +227,7 @@ describe('check', () => {
 
   it('says not_offered (exit 2) of an instance with the six routes alone, and asks for nothing else', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
-    const { code, stderr } = await check('--json')
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expectExit(await check('--json'), 2, { code: 'not_offered' })
     expect(cli.sent().map(sent => sent.path)).toEqual(['/api/v1/subjects/check', '/api/v1/openapi.json'])
   })
 })

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { filters } from '../../../src/contract/filters.ts'
-import { answers, apiKey, consent, consentsPath, listOf, machineError, screen, site, useCli } from '../support.ts'
+import {
+  answers,
+  apiKey,
+  consent,
+  consentsPath,
+  expectExit,
+  expectNoStdout,
+  listOf,
+  screen,
+  site,
+  useCli,
+} from '../support.ts'
 
 const cli = useCli()
 const empty = answers('get', consentsPath, { data: [], next_cursor: null })
@@ -41,9 +52,7 @@ describe('imported records', () => {
     ['update', '--where', 'imported', '--refused', '--yes'],
   ])('%s %s is not offered by another instance, and lists nothing', async (...args) => {
     cli.instance.use(knowing(), records)
-    const { code, stdout, stderr } = await cli.run([...args, '-o', 'ndjson'])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expectNoStdout(await cli.run([...args, '-o', 'ndjson']), 2, { code: 'not_offered' })
     expect(cli.sent()).toHaveLength(1)
   })
 
@@ -123,8 +132,7 @@ describe('the query', () => {
     [['--expiring', '24h'], 'invalid time "24h"'],
     [['--expiring', 'expired'], 'invalid time "expired"'],
   ])('%j is a mistake', async (flags, message) => {
-    const { code, stderr } = await cli.run(['list', ...flags])
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    expectExit(await cli.run(['list', ...flags]), 2, message)
     expect(cli.sent()).toEqual([])
   })
 
@@ -167,9 +175,7 @@ describe('the query', () => {
     ['--from', '-7d'],
     ['--to', '1769851800'],
   ])('%s %s is refused before any request', async (flag, value) => {
-    const { code, stdout, stderr } = await cli.run(['list', flag, value])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('7d or 24h')
+    expectNoStdout(await cli.run(['list', flag, value]), 2, '7d or 24h')
     expect(cli.sent()).toEqual([])
   })
 

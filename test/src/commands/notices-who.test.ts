@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, fails, machineError, screen, site, useCli, uuid, words } from '../support.ts'
+import { answers, expectExit, fails, machineError, screen, site, useCli, uuid, words } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/sites/:id/notices/:version/subjects'
@@ -99,8 +99,6 @@ describe('notices who', () => {
 
   it('says not_offered (exit 2) of an instance without it', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
-    const { code, stderr } = await who('--site', site, '--json')
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expectExit(await who('--site', site, '--json'), 2, { code: 'not_offered' })
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { DatabaseOptions, PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
 import { type RunOptions, run } from '../../support/cli.ts'
-import { uuid } from '../support.ts'
+import { expectExit, uuid } from '../support.ts'
 
 const accounts = [
   { account_id: uuid(1), expired: 1, purged: 3 },
@@ -81,9 +81,7 @@ describe('admin purge', () => {
     [['--yes', '--older-than', 'a week'], '--older-than must be a whole number of days'],
   ])('refuses %j before the database is opened', async (args, said) => {
     const { command, loadServer } = setup()
-    const { code, stderr } = await command(args)
-    expect(code).toBe(2)
-    expect(stderr).toContain(said)
+    expectExit(await command(args), 2, said)
     expect(loadServer).not.toHaveBeenCalled()
   })
 
@@ -105,8 +103,6 @@ describe('admin purge', () => {
 
   it('when there is nothing to purge, does not ask', async () => {
     const { command } = setup([])
-    const { code, stderr } = await command([], { tty: terminal, stdin: '' })
-    expect(code).toBe(0)
-    expect(stderr).toContain('purged 0 records')
+    expectExit(await command([], { tty: terminal, stdin: '' }), 0, 'purged 0 records')
   })
 })

@@ -6,7 +6,7 @@ import { newSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
 import { receiptOf, signedReceipt } from '../signed-consent-receipt.ts'
-import { acting, answers, byId, fails, machineError, useCli, uuid } from '../support.ts'
+import { acting, answers, byId, expectExit, fails, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -59,9 +59,7 @@ describe('receipt', () => {
 
   it('reports a response that is not the service’s as unexpected_answer', async () => {
     answering('<h1>sign in</h1>', 'text/html')
-    const { code, stderr } = await cli.run(['receipt', id, '-o', 'json'])
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
+    expectExit(await cli.run(['receipt', id, '-o', 'json']), 2, { code: 'unexpected_answer' })
   })
 })
 
@@ -69,9 +67,8 @@ describe('an instance that answers with 404', () => {
   it('when it has receipts, the record does not exist', async () => {
     describing('/api/v1/consents/{id}/receipt')
     cli.instance.use(http.get(`${byId}/receipt`, () => fails(404, 'not_found')))
-    const { code, stderr } = await cli.run(['receipt', id])
-    expect(code).toBe(3)
-    expect(stderr).toContain(`no consent with id ${id} (not_found)\ntry: a deleted record has no receipt`)
+    const ran = await cli.run(['receipt', id])
+    expectExit(ran, 3, `no consent with id ${id} (not_found)\ntry: a deleted record has no receipt`)
   })
 
   it.each<[what: string, describe: () => void]>([
@@ -81,9 +78,7 @@ describe('an instance that answers with 404', () => {
     describe()
     for (const answer of [fails(404, 'not_found'), new HttpResponse('<h1>Nothing</h1>', { status: 404 })]) {
       cli.instance.use(http.get(`${byId}/receipt`, () => answer.clone() as HttpResponse<string>))
-      const { code, stderr } = await cli.run(['receipt', id])
-      expect(code).toBe(2)
-      expect(stderr).toMatch(/issues no receipts \(not_offered\)\ntry: consentctl history/)
+      expectExit(await cli.run(['receipt', id]), 2, /issues no receipts \(not_offered\)\ntry: consentctl history/)
     }
   })
 })

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, fails, listOf, machineError, screen, site, useCli } from '../support.ts'
+import { answers, expectExit, fails, listOf, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/stats'
@@ -93,9 +93,7 @@ describe('stats', () => {
   it.each(['12h', '2026-01-31T00:00:00Z', '2026-02-30', 'yesterday'])(
     '--from %s is rejected before any request',
     async text => {
-      const { code, stderr } = await cli.run(['stats', '--from', text])
-      expect(code).toBe(2)
-      expect(stderr).toContain('use 2026-01-31, 7d or 4w')
+      expectExit(await cli.run(['stats', '--from', text]), 2, 'use 2026-01-31, 7d or 4w')
       expect(cli.instance.requests).toEqual([])
     },
   )
@@ -111,9 +109,8 @@ describe('stats', () => {
   it('says not_offered (exit 2) of an instance without it', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
-    const { code, stderr } = await cli.run(['stats', '--json'])
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'not_offered', hint: expect.stringContaining('list --count') })
+    const ran = await cli.run(['stats', '--json'])
+    expectExit(ran, 2, { code: 'not_offered', hint: expect.stringContaining('list --count') })
   })
 })
 
@@ -138,8 +135,6 @@ describe('list --count', () => {
   })
 
   it.each(['--at=7d', '--limit=5', '--all', '--cursor=x', '--max-requests=2'])('excludes %s', async flag => {
-    const { code, stderr } = await cli.run(['list', '--count', flag])
-    expect(code).toBe(2)
-    expect(stderr).toContain('--count cannot be combined with')
+    expectExit(await cli.run(['list', '--count', flag]), 2, '--count cannot be combined with')
   })
 })

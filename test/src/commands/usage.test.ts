@@ -1,7 +1,7 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { managed, managing, runAs, signsIn } from '../session-fixtures.ts'
-import { answers, apiKey, fails, machineError, useCli } from '../support.ts'
+import { managed, runAs, signedIn } from '../session-fixtures.ts'
+import { answers, apiKey, expectNoStdout, fails, jsonOf, useCli } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/usage'
@@ -56,9 +56,7 @@ describe('with the API key', () => {
     [500, 'internal_error', 7],
   ])('%i %s', async (status, error, exit) => {
     cli.instance.use(http.get(path, () => fails(status, error)))
-    const { code, stdout, stderr } = await cli.run(['usage', '--json'])
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ code: error, exit })
+    expectNoStdout(await cli.run(['usage', '--json']), exit, { code: error, exit })
   })
 
   it.each([
@@ -73,12 +71,7 @@ describe('with the API key', () => {
 })
 
 it('with --email, is read with a session, which has no quota', async () => {
-  cli.instance.use(
-    signsIn(),
-    managing('get', path, () => used),
-  )
-  const { code, stdout } = await runAs(cli, ['usage', '--json'])
-  expect(code).toBe(0)
-  expect(JSON.parse(stdout)).toEqual(used)
+  signedIn(cli, 'get', path, () => used)
+  expect(jsonOf(await runAs(cli, ['usage', '--json']))).toEqual(used)
   expect(managed(cli)).toMatchObject([{ method: 'GET', path: '/api/v1/usage' }])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { OperatorError, type ServerModule } from '../../../src/contract/server.ts'
 import { type RunOptions, run } from '../../support/cli.ts'
-import { machineError } from '../support.ts'
+import { jsonOf, machineError } from '../support.ts'
 
 const email = 'maria@example.com'
 const made = 'made-up_password-1234567'
@@ -33,9 +33,7 @@ describe('a password that is made', () => {
   })
 
   it.each(['-o json', '--json', '-o ndjson'])('is in the answer to programs with %s', async flags => {
-    const { code, stdout } = await setup().command(['--email', email, ...flags.split(' ')])
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toEqual({ email, password: made })
+    expect(jsonOf(await setup().command(['--email', email, ...flags.split(' ')]))).toEqual({ email, password: made })
   })
 
   it('is printed whole on a narrow terminal', async () => {
@@ -46,8 +44,7 @@ describe('a password that is made', () => {
 
   it.each(['-q', '-o id'])('when it would be lost to %s, ends with an error before any change', async flags => {
     const { command, loadServer } = setup()
-    const { code, stdout } = await command(['--email', email, ...flags.split(' ')])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(await command(['--email', email, ...flags.split(' ')])).toMatchObject({ code: 2, stdout: '' })
     expect(loadServer).not.toHaveBeenCalled()
   })
 })
@@ -78,8 +75,7 @@ describe('a password on standard input', () => {
 
   it.each(['', '\n', '\r\n'])('must be there: %j is an error', async stdin => {
     const { command, loadServer } = setup()
-    const { code, stdout } = await command(['--email', email, '--password-stdin'], { stdin })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(await command(['--email', email, '--password-stdin'], { stdin })).toMatchObject({ code: 2, stdout: '' })
     expect(loadServer).not.toHaveBeenCalled()
   })
 
@@ -102,8 +98,7 @@ describe('the command line', () => {
     [`--email ${email} secret-word`],
   ])('is rejected: "%s"', async line => {
     const { command, loadServer } = setup()
-    const { code, stdout } = await command(line === '' ? [] : line.split(' '))
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(await command(line === '' ? [] : line.split(' '))).toMatchObject({ code: 2, stdout: '' })
     expect(loadServer).not.toHaveBeenCalled()
   })
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { binary, quote, run, useFolder } from '../../support/cli.ts'
 import { examples } from '../evidence/examples.ts'
-import { uuid } from '../support.ts'
+import { expectExit, uuid } from '../support.ts'
 
 const folder = useFolder()
 const scripts = fileURLToPath(new URL('../../../completions/', import.meta.url))
@@ -156,10 +156,9 @@ describe('completion install', () => {
   })
 
   it('knows the shells it has scripts for', async () => {
-    const { code, stderr } = await run(['completion', 'install', '-y'], {
+    const ran = await run(['completion', 'install', '-y'], {
       env: { ...env(), SHELL: '/bin/csh' },
     })
-    expect(code).toBe(2)
-    expect(stderr).toContain('no completions for csh')
+    expectExit(ran, 2, 'no completions for csh')
   })
 })

@@ -9,6 +9,7 @@ import { topicNames } from '../../../src/docs/topics.ts'
 import { exit } from '../../../src/errors/errors.ts'
 import { describeCommands } from '../../../src/program.ts'
 import { run } from '../../support/cli.ts'
+import { expectNoStdout } from '../support.ts'
 
 const program = await describeCommands()
 const everything = flatten(program)
@@ -136,9 +137,7 @@ describe('help', () => {
   })
 
   it.each(['help lst', 'help list rm', 'help subject lst'])('%s: ends with 2 and names the topics', async line => {
-    const { code, stdout, stderr } = await run(line.split(' '), { env: {} })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('exit-codes')
+    expectNoStdout(await run(line.split(' '), { env: {} }), 2, 'exit-codes')
   })
 
   it('has summaries of one line', () => {

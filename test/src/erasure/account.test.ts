@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { byId, consentsPath, fails, useCli, uuid } from '../support.ts'
+import { byId, consentsPath, expectExit, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -46,9 +46,7 @@ describe('with a key of another account, at an instance that names none', () => 
   it('subject erase names neither the account nor a deletion', async () => {
     fakeInstance(cli, 0)
     const folders = freshFolders(cli)
-    const { code, stderr } = await folders.run(...erase)
-    expect(code).toBe(0)
-    expect(stderr).toContain('among the records that the key can see')
+    expectExit(await folders.run(...erase), 0, 'among the records that the key can see')
     expect(await lastReceipt(folders)).toMatchObject({
       version: 1,
       result: 'no_data_held',

@@ -7,7 +7,7 @@ import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { writeHead } from '../../../src/receipts/chain.ts'
 import { locateReceipts } from '../../../src/receipts/store.ts'
-import { useCli, uuid } from '../support.ts'
+import { expectExit, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -33,9 +33,8 @@ it('subject erase deletes nothing if no receipt could be written (exit 2)', asyn
   rmSync(join(folders.config, 'receipt-keys', 'default.head'))
   writeFileSync(join(folders.state, 'receipts'), '')
   fakeInstance(cli, 2)
-  const { code, stderr } = await folders.run('erase', maria, '--yes', '--ticket', 'T')
-  expect(code).toBe(2)
-  expect(stderr).toMatch(/cannot make the folder .*receipts\/default: ENOTDIR/)
+  const ran = await folders.run('erase', maria, '--yes', '--ticket', 'T')
+  expectExit(ran, 2, /cannot make the folder .*receipts\/default: ENOTDIR/)
   expect([deletions() - before, folders.journals()]).toEqual([0, []])
 })
 

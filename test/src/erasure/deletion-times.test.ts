@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Consent } from '../../../src/contract/consents.ts'
-import { consent, machineError, useCli, uuid } from '../support.ts'
+import { consent, expectExit, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -27,9 +27,7 @@ it.each(['0001-01-01T00:00:00Z', '2026-01-31T09:29:59.999Z', 'never', '0'])(
   async deleted_at => {
     const instance = instanceWith(deleted_at)
     const folders = freshFolders(cli)
-    const { code, stderr } = await folders.run(...erase)
-    expect(code).toBe(5)
-    expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
+    expectExit(await folders.run(...erase), 5, { code: 'unexpected_answer' })
     expect([folders.receipts(), instance.deletions]).toEqual([[], []])
   },
 )

@@ -8,7 +8,7 @@ import type { SubjectErasure } from '../../../src/contract/index.ts'
 import { markErased } from '../../../src/erasure/deletion.ts'
 import type { Target } from '../../../src/erasure/records.ts'
 import { apply, newState } from '../../../src/erasure/state.ts'
-import { consent, fails, useCli, uuid } from '../support.ts'
+import { consent, expectExit, fails, useCli, uuid } from '../support.ts'
 import {
   erasesSubjects,
   type FakeErasure,
@@ -79,8 +79,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
       const counts = { erased: records.length, remaining: 0, deleted: records.length, complete: true, dry_run: false }
       return HttpResponse.json({ ...counts, sites: [], records, already_deleted: [], certificate: 'opaque' })
     }
-    const { code, stderr } = await erase('--yes')
-    expect(code, stderr).toBe(0)
+    expect(await erase('--yes')).toMatchObject({ code: 0 })
     expect(await lastReceipt(folders)).toMatchObject({
       statement: 'logically deleted; whether and when personal data is purged is not known',
       counts: { deleted: 12 },
@@ -90,9 +89,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
 
   it('does the same with the quota used up: nothing of it is refused', async () => {
     instance.quota = 0
-    const { code, stderr } = await erase('--confirm', '12')
-    expect(code, stderr).toBe(0)
-    expect(stderr).toContain('the quota is used up: erasing on the server instead')
+    expectExit(await erase('--confirm', '12'), 0, 'the quota is used up: erasing on the server instead')
     expect(named()).toEqual(ids)
     expect(await lastReceipt(folders)).toMatchObject({
       result: 'erased',
@@ -130,9 +127,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
       instance.quota = 0
       return undefined
     }
-    const { code, stderr } = await folders.run('erase', ...args)
-    expect(code).toBe(8)
-    expect(stderr).toContain(`not erased: ${uuid(70)}`)
+    expectExit(await folders.run('erase', ...args), 8, `not erased: ${uuid(70)}`)
     expect(named()).toEqual(ids)
     expect([...instance.records.keys()]).toEqual([uuid(70)])
     expect(await lastReceipt(folders)).toMatchObject({
@@ -162,13 +157,12 @@ describe('subject erase, if the service erases subjects itself,', () => {
         return HttpResponse.json({ ...answer, certificate: null })
       }),
     )
-    const { code, stderr } = await cli.run(['subject', 'erase', maria, '--ticket', 'T'], {
+    const ran = await cli.run(['subject', 'erase', maria, '--ticket', 'T'], {
       env: folders.env,
       tty: { stdin: true, stderr: true },
       stdin: '2\n',
     })
-    expect(code).toBe(10)
-    expect(stderr).toContain(`1 added (${uuid(3)})`)
+    expectExit(ran, 10, `1 added (${uuid(3)})`)
     expect(folders.journals()).toEqual([])
   })
 
@@ -306,9 +300,7 @@ describe('subject erase, if the service erases subjects itself, records', () => 
 
   it('nothing if the call was refused (exit 4), and resume deletes the records', async () => {
     erasure.before = () => fails(403, 'forbidden')
-    const { code, stderr } = await erase('--yes')
-    expect(code).toBe(4)
-    expect(stderr).toContain('12 of 12 records not erased yet')
+    expectExit(await erase('--yes'), 4, '12 of 12 records not erased yet')
     erasure.before = () => undefined
     expect(await resume()).toMatchObject({ code: 0 })
     expect(await lastReceipt(folders)).toMatchObject({ answers_lost: 0, counts: { deleted: 12 } })
@@ -317,9 +309,7 @@ describe('subject erase, if the service erases subjects itself, records', () => 
 
 it('says that records may be erased if the answer to their deletion was lost (exit 11)', async () => {
   erasure.after = () => fails(503, 'unavailable')
-  const { code, stderr } = await erase('--yes')
-  expect(code).toBe(11)
-  expect(stderr).toContain('12 of 12 records may not be erased yet, so no receipt was made')
+  expectExit(await erase('--yes'), 11, '12 of 12 records may not be erased yet, so no receipt was made')
   erasure.after = () => undefined
   expect(await resume()).toMatchObject({ code: 0 })
 })
@@ -350,9 +340,7 @@ describe('subject erase does not trust a service', () => {
       const counts = { erased: 13, remaining: 0, deleted: 13, complete: true, dry_run: false, sites: [] }
       return HttpResponse.json({ ...counts, records: [record], already_deleted: [], certificate: null })
     }
-    const { code, stderr } = await erase('--yes')
-    expect(code).toBe(5)
-    expect(stderr).toContain(`says that it deleted the record ${uuid(70)}`)
+    expectExit(await erase('--yes'), 5, `says that it deleted the record ${uuid(70)}`)
     expect(folders.receipts()).toEqual([])
   })
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { schemaProblems } from '../../support/document-schema.ts'
-import { consent, fails, machineError, useCli, uuid } from '../support.ts'
+import { consent, expectExit, expectNoStdout, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -79,9 +79,7 @@ describe('subject erase', () => {
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
     instance.records.set('x', { ...stranger, subject_id: maria })
     Object.defineProperty(instance.records.get('x'), 'toJSON', { value: () => stranger })
-    const { code, stderr } = await folders.run(...erase, '--yes', '-o', 'json')
-    expect(code).toBe(5)
-    expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
+    expectExit(await folders.run(...erase, '--yes', '-o', 'json'), 5, { code: 'wrong_subject' })
     expect(instance.deletions).toEqual([])
   })
 
@@ -204,9 +202,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
       instance.records.set(uuid(70), consent({ id: uuid(70) }))
       return undefined
     }
-    const { code, stderr } = await folders.run(...erase, '--yes')
-    expect(code).toBe(8)
-    expect(stderr).toContain(uuid(70))
+    expectExit(await folders.run(...erase, '--yes'), 8, uuid(70))
     expect(await lastReceipt(folders)).toMatchObject({
       result: 'remaining',
       verification: { live: 1, remaining: [{ id: uuid(70) }] },
@@ -218,9 +214,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     const instance = fakeInstance(cli, 20)
     const folders = freshFolders(cli)
     instance.quota = 10
-    const { code, stderr } = await folders.run(...erase, '--yes')
-    expect(code).toBe(6)
-    expect(stderr).toContain('subject resume')
+    expectExit(await folders.run(...erase, '--yes'), 6, 'subject resume')
     expect(folders.journals()).toHaveLength(1)
     instance.quota = Number.POSITIVE_INFINITY
     expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
@@ -235,9 +229,8 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     const folders = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')
     await folders.run(...erase, '--yes')
-    const { code, stderr } = await folders.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
-    expect(code).toBe(2)
-    expect(stderr).toContain(`--base-url ${cli.instance.url}`)
+    const ran = await folders.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
+    expectExit(ran, 2, `--base-url ${cli.instance.url}`)
   })
 })
 
@@ -245,9 +238,8 @@ describe('subject erase, if nothing is held', () => {
   it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
     fakeInstance(cli, 0)
     const folders = freshFolders(cli)
-    const { code, stderr, stdout } = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('no live data held')
+    const ran = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
+    expectNoStdout(ran, 0, 'no live data held')
     expect(await lastReceipt(folders)).toMatchObject({
       result: 'no_data_held',
       received_at: '2026-01-31',
@@ -273,9 +265,7 @@ describe('subject erase and resume refuse (exit 2) before any request', () => {
     [['erase', '--apply', '/nowhere/plan.json', '--yes'], 'no file'],
     [['resume', 'last'], 'no job'],
   ])('%j', async (args, said) => {
-    const { code, stderr } = await freshFolders(cli).run(...args)
-    expect(code).toBe(2)
-    expect(stderr).toContain(said)
+    expectExit(await freshFolders(cli).run(...args), 2, said)
     expect(cli.sent()).toEqual([])
   })
 })

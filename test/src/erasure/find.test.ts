@@ -57,7 +57,6 @@ describe('subject find', () => {
   })
 
   it('--all-profiles cannot be used with --base-url (exit 2)', async () => {
-    const { code } = await freshFolders(cli).run('find', maria, '--all-profiles', '--base-url', cli.instance.url)
-    expect(code).toBe(2)
+    expect((await freshFolders(cli).run('find', maria, '--all-profiles', '--base-url', cli.instance.url)).code).toBe(2)
   })
 })

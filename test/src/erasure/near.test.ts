@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { rejectOnlyNear } from '../../../src/commands/subject/near.ts'
-import { consent, machineError, useCli, uuid } from '../support.ts'
+import { consent, expectExit, expectNoStdout, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -59,9 +59,7 @@ describe('subject find --like', () => {
 
   it('ends with 2, not_offered, where the instance cannot compare so', async () => {
     fakeInstance(cli, 1)
-    const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ code: 'not_offered' })
+    expectNoStdout(await freshFolders(cli).run('find', maria, '--like', '-o', 'json'), 2, { code: 'not_offered' })
   })
 })
 
@@ -72,10 +70,8 @@ describe('subject export', () => {
     const [first, second] = ['first.json', 'second.json'].map(name =>
       join(folders.state, '..', `${count}-${name}`),
     ) as [string, string]
-    const { code, stderr } = await folders.run('export', maria, '--out', first)
-    expect(code).toBe(0)
-    expect(stderr).toContain(`to include it: --also '${near}'\n`)
-    expect(stderr).toContain('identifiers are exported, and none of 1 near match\n')
+    const ran = await folders.run('export', maria, '--out', first)
+    expectExit(ran, 0, `to include it: --also '${near}'\n`, 'identifiers are exported, and none of 1 near match\n')
     const whole = await folders.run('export', maria, '--also', near, '--out', second)
     expect([whole.code, whole.stderr.includes('near match')]).toEqual([0, false])
   })
@@ -107,10 +103,7 @@ describe('subject erase', () => {
   it('when there are only near matches, --yes ends with 5 and --confirm 0 makes a receipt', async () => {
     instance(0)
     const folders = freshFolders(cli)
-    const { code, stderr } = await folders.run(...erase, '--yes', '--json')
-    expect(code).toBe(5)
-    expect(stderr).toContain('"near_matches"')
-    expect(stderr).toContain(`--also '${near}', or --confirm 0`)
+    expectExit(await folders.run(...erase, '--yes', '--json'), 5, '"near_matches"', `--also '${near}', or --confirm 0`)
     expect(folders.receipts()).toEqual([])
     const confirmed = await folders.run(...erase, '--confirm', '0')
     expect(confirmed.code).toBe(0)

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { consent, consentsPath, fails, useCli, uuid } from '../support.ts'
+import { consent, consentsPath, expectExit, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -33,9 +33,7 @@ it('subject erase does not say that no data is held if deleted records still hol
     }),
   )
   const folders = freshFolders(cli)
-  const { code, stderr } = await folders.run(...erase, '--yes')
-  expect(code).toBe(0)
-  expect(stderr).toContain('nothing live on')
+  expectExit(await folders.run(...erase, '--yes'), 0, 'nothing live on')
   expect(await lastReceipt(folders)).toMatchObject({
     result: 'nothing_live',
     verification: { deleted: 1, live: 0 },

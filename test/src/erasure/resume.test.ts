@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
 import { type ErasureEntry, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
-import { type consent, useCli, uuid } from '../support.ts'
+import { type consent, expectExit, useCli, uuid } from '../support.ts'
 import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -49,9 +49,7 @@ it('subject resume removes a job that was killed before its plan was complete (e
   const instance = fakeInstance(cli, 3)
   const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), planned)
-  const { code, stderr } = await folders.run('resume', 'last')
-  expect(code).toBe(7)
-  expect(stderr).toContain('killed before anything was deleted')
+  expectExit(await folders.run('resume', 'last'), 7, 'killed before anything was deleted')
   expect([folders.journals(), folders.receipts(), instance.deletions]).toEqual([[], [], []])
 })
 
@@ -97,9 +95,8 @@ it('subject resume last resumes the last job of the profile in use, and names th
   await leaveKilledJob(folders, uuid(78), [...planned, ['P']], { profile: 'other' })
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
   expect([instance.deletions.length, folders.journals()]).toEqual([3, [`${uuid(78)}.job`]])
-  const { code, stderr } = await folders.run('resume', 'last')
-  expect(code).toBe(2)
-  expect(stderr).toContain(`consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
+  const ran = await folders.run('resume', 'last')
+  expectExit(ran, 2, `consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
 })
 
 it('subject resume makes no second receipt for a job that was killed after its first', async () => {

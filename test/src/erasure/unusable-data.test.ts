@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { consent, consentsPath, machineError, useCli, uuid } from '../support.ts'
+import { consent, consentsPath, expectExit, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -14,9 +14,7 @@ it.each([
   const instance = fakeInstance(cli, 2)
   instance.records.set(id, consent({ id, subject_id: maria }))
   const folders = freshFolders(cli)
-  const { code, stderr } = await folders.run(...erase)
-  expect(code).toBe(5)
-  expect(machineError(stderr)).toMatchObject({ code: 'wrong_subject' })
+  expectExit(await folders.run(...erase), 5, { code: 'wrong_subject' })
   expect([folders.journals(), instance.deletions]).toEqual([[], []])
 })
 
@@ -55,8 +53,6 @@ it.each([
   })
   const plan = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, JSON.stringify({ ...plan, [name]: text }))
-  const { code, stderr } = await folders.run('erase', '--apply', file, '--yes')
-  expect(code).toBe(5)
-  expect(stderr).toContain(name)
+  expectExit(await folders.run('erase', '--apply', file, '--yes'), 5, name)
   expect([instance.deletions, existsSync(folders.receipt(1))]).toEqual([[], false])
 })

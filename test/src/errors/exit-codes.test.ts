@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../support/postgres.ts'
-import { apiKey, byId, consentsPath, machineError, screen, site, useCli } from '../support.ts'
+import { apiKey, byId, consentsPath, expectExit, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
 
@@ -249,9 +249,6 @@ describe('no answer', () => {
 
   it('a host without an address is a wrong setting, and the hint says what to check', async () => {
     const env = { CONSENTCTL_BASE_URL: 'https://no-such-host.invalid' }
-    const { code, stderr } = await cli.run(calls.POST, { env })
-    expect(code).toBe(2)
-    expect(stderr).toContain('no-such-host.invalid')
-    expect(stderr).toContain('config list')
+    expectExit(await cli.run(calls.POST, { env }), 2, 'no-such-host.invalid', 'config list')
   })
 })

@@ -118,8 +118,7 @@ describe('a list is written as it comes', () => {
 })
 
 it('standard input that is closed is empty input', async () => {
-  const { code, stderr } = await shell('"$@" <&-', ['rm', '-', '--yes', '-q'])
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(await shell('"$@" <&-', ['rm', '-', '--yes', '-q'])).toMatchObject({ code: 0, stderr: '' })
 })
 
 it('a pipe gets every byte before the end', async () => {

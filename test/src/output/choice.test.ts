@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../session-fixtures.ts'
-import { answers, byId, consent, listOf, machineError, screen, useCli, uuid } from '../support.ts'
+import { apiKeyOf, keysPath, managed, newKey, runAs, signedIn } from '../session-fixtures.ts'
+import { answers, byId, consent, expectExit, jsonOf, listOf, machineError, screen, useCli, uuid } from '../support.ts'
 import { readCsv } from './parse.ts'
 
 const cli = useCli()
@@ -31,22 +31,16 @@ describe('--json=fields', () => {
     [['get', '--json=id', '7']],
   ])('takes no word that follows it: %j', async args => {
     cli.instance.use(answers('get', byId, consent({ id: '7' })))
-    const { code, stdout } = await cli.run(args)
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ id: '7' })
+    expect(jsonOf(await cli.run(args))).toMatchObject({ id: '7' })
     expect(cli.sent()).toMatchObject([{ path: '/api/v1/consents/7' }])
   })
 
   it('after --json with fields, a second one takes no word either', async () => {
-    const { code, stderr } = await cli.run(['get', '--json=id', '--json', '7'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('is repeated')
+    expectExit(await cli.run(['get', '--json=id', '--json', '7']), 2, 'is repeated')
   })
 
   it('has errors as one line of JSON', async () => {
-    const { code, stderr } = await cli.run(['list', '--json=id', '--bogus'])
-    expect(code).toBe(2)
-    expect(machineError(stderr)).toMatchObject({ code: 'usage' })
+    expectExit(await cli.run(['list', '--json=id', '--bogus']), 2, { code: 'usage' })
     expect(machineError((await cli.run(['list', '--json='])).stderr)).toMatchObject({ code: 'usage' })
   })
 })
@@ -162,10 +156,7 @@ describe('an invalid choice of fields is a usage error before any request', () =
 })
 
 it('a secret that is among the fields is printed', async () => {
-  cli.instance.use(
-    signsIn(),
-    managing('post', keysPath, () => ({ ...apiKeyOf(), key: newKey })),
-  )
+  signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
   const { stdout } = await runAs(cli, ['keys', 'create', '--name', 'a', '--json=key'])
   expect(JSON.parse(stdout)).toEqual({ key: newKey })
   expect(managed(cli)).toHaveLength(1)

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { formatNames } from '../../../src/output/index.ts'
-import { listOf, useCli } from '../support.ts'
+import { expectExit, listOf, useCli } from '../support.ts'
 
 const cli = useCli()
 
@@ -19,9 +19,8 @@ function full(writes: number): Writable {
 describe.each([...formatNames])('%s on a full disk', format => {
   it.each([0, 1])('ends with 1 and says so, after %i pages that were written', async writes => {
     cli.instance.use(listOf(300))
-    const { code, stderr } = await cli.run(['list', '-o', format], { stdout: full(writes) })
-    expect(code).toBe(1)
-    expect(stderr).toContain('cannot write the output: no space left')
+    const ran = await cli.run(['list', '-o', format], { stdout: full(writes) })
+    expectExit(ran, 1, 'cannot write the output: no space left')
     expect(cli.sent().length).toBeLessThan(4)
   })
 })

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managing, newKey, runAs, signsIn } from '../session-fixtures.ts'
-import { answers, byId, consent, consentsPath, fails, listOf, machineError, screen, useCli, uuid } from '../support.ts'
+import { apiKeyOf, keysPath, newKey, runAs, signedIn } from '../session-fixtures.ts'
+import { answers, byId, consent, consentsPath, expectExit, fails, listOf, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 
@@ -26,8 +26,7 @@ describe('--out', () => {
     cli.instance.use(listOf(250))
     const { folder, file } = place()
     const { stdout: expected } = await cli.run(['list', ...flags])
-    const { code, stdout } = await cli.run(['list', ...flags, '--out', file], screen)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(await cli.run(['list', ...flags, '--out', file], screen)).toMatchObject({ code: 0, stdout: '' })
     expect(readFileSync(file, 'utf8')).toBe(expected)
     expect(readdirSync(folder)).toEqual(['records'])
   })
@@ -75,9 +74,7 @@ describe('nothing is overwritten, and that is known before any request', () => {
   ])('%s of that name is exit 2', async (_, make) => {
     const { folder, file } = place()
     make(file)
-    const { code, stderr } = await cli.run(['rm', '7', '--yes', '--out', file])
-    expect(code).toBe(2)
-    expect(stderr).toContain('exists already')
+    expectExit(await cli.run(['rm', '7', '--yes', '--out', file]), 2, 'exists already')
     expect(cli.sent()).toEqual([])
     expect(readdirSync(folder)).toEqual(['records'])
   })
@@ -87,9 +84,7 @@ describe('nothing is overwritten, and that is known before any request', () => {
     ['-', 2],
     ['/nowhere/at/all', 1],
   ])('--out %j is exit %i', async (file, exit) => {
-    const { code, stderr } = await cli.run(['list', '--json', `--out=${file}`])
-    expect(code).toBe(exit)
-    expect(machineError(stderr)).toMatchObject({ exit })
+    expectExit(await cli.run(['list', '--json', `--out=${file}`]), exit, { exit })
     expect(cli.sent()).toEqual([])
   })
 
@@ -137,8 +132,7 @@ describe('--force', () => {
     mkdirSync(file)
     symlinkSync(file, `${file}2`)
     for (const path of [file, `${file}2`]) {
-      const { code, stderr } = await cli.run(['list', '--out', path, '--force'])
-      expect([code, stderr]).toEqual([2, expect.stringContaining('is not a regular file')])
+      expectExit(await cli.run(['list', '--out', path, '--force']), 2, 'is not a regular file')
     }
     expect(readdirSync(folder)).toEqual(['records', 'records2'])
     expect(cli.sent()).toEqual([])
@@ -190,10 +184,7 @@ describe('after a failure there is no half file', () => {
 })
 
 it('a key that is made goes into the file, and nowhere else', async () => {
-  cli.instance.use(
-    signsIn(),
-    managing('post', keysPath, () => ({ ...apiKeyOf(), key: newKey })),
-  )
+  signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
   const { file } = place()
   const { code, stdout, stderr } = await runAs(cli, ['keys', 'create', '--name', 'a', '--json', '--out', file])
   expect(code).toBe(0)

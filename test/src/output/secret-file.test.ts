@@ -3,7 +3,7 @@ import { chmodSync, createWriteStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../support/cli.ts'
-import { apiKeyOf, email, keysPath, managing, newKey, password, signsIn } from '../session-fixtures.ts'
+import { apiKeyOf, email, keysPath, newKey, password, signedIn } from '../session-fixtures.ts'
 import { listOf, useCli } from '../support.ts'
 
 const cli = useCli()
@@ -23,11 +23,7 @@ async function saidTo(mode: number, args: readonly string[]): Promise<string> {
 
 describe('a secret that is written to a file by the shell', () => {
   const create = ['keys', 'create', '--name', 'ci', '--email', email, '--password-stdin', '--json']
-  const answering = () =>
-    cli.instance.use(
-      signsIn(),
-      managing('post', keysPath, () => ({ ...apiKeyOf(), key: newKey })),
-    )
+  const answering = () => signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
 
   it.each([0o644, 0o640, 0o604])('is warned about if others can read it: mode %o', async mode => {
     answering()

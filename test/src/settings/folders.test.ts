@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { configFolder, stateFolder } from '../../../src/settings/folders.ts'
 import { run } from '../../support/cli.ts'
+import { expectNoStdout } from '../support.ts'
 
 type Env = Record<string, string>
 
@@ -69,9 +70,7 @@ describe('without a home folder', () => {
   it.each(['config set site 01939d2c-7b1a-7c3e-9a51-000000000abc', 'config path', 'auth logout'])(
     '%s ends with 2 and says what to set',
     async line => {
-      const { code, stdout, stderr } = await run(line.split(' '), { env })
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain('CONSENTCTL_CONFIG_DIR')
+      expectNoStdout(await run(line.split(' '), { env }), 2, 'CONSENTCTL_CONFIG_DIR')
     },
   )
 })

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readKeyFile, runKeyCommand } from '../../../src/settings/key.ts'
 import { changeConfig, saveProfile } from '../../../src/settings/store.ts'
 import { runBinary, useFolder } from '../../support/cli.ts'
-import { apiKey, listOf, machineError, useCli } from '../support.ts'
+import { apiKey, expectExit, expectNoStdout, listOf, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -91,9 +91,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
 
   it('together with CONSENTCTL_API_KEY ends with 2: one of them is wrong', async () => {
     const both = { CONSENTCTL_API_KEY: apiKey, CONSENTCTL_API_KEY_FILE: keyFile(apiKey) }
-    const { code, stdout, stderr } = await list(both)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('both set')
+    expectNoStdout(await list(both), 2, 'both set')
     expect(cli.sent()).toEqual([])
   })
 
@@ -153,11 +151,10 @@ describe('a key_command', () => {
     const { env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
     const other = cli.instance.url.replace('127.0.0.1', 'localhost')
     const [args, more] = way === '--base-url' ? [[way, other], {}] : [[], { [way]: other }]
-    const { code, stderr } = await cli.run(['list', ...args], {
+    const ran = await cli.run(['list', ...args], {
       env: { ...env, CONSENTCTL_API_KEY: undefined, ...more },
     })
-    expect(code).toBe(4)
-    expect(stderr).toContain(`belongs to ${cli.instance.url}`)
+    expectExit(ran, 4, `belongs to ${cli.instance.url}`)
     expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
     expect(cli.sent()).toEqual([])
   })
@@ -195,9 +192,7 @@ describe('a key_command', () => {
     const log = fresh()
     const { dir, env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
     chmodSync(join(dir, 'config.json'), mode)
-    const { code, stderr } = await list(env)
-    expect(code).toBe(2)
-    expect(stderr).toContain('can be changed by others')
+    expectExit(await list(env), 2, 'can be changed by others')
     expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
   })
 

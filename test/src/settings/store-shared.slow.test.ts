@@ -18,7 +18,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { changeConfig, readConfig, readCredentials, removeKey, saveProfile } from '../../../src/settings/store.ts'
 import { binary, run, useFolder } from '../../support/cli.ts'
-import { apiKey } from '../support.ts'
+import { apiKey, expectExit, expectNoStdout } from '../support.ts'
 
 const root = useFolder()
 let folders = 0
@@ -167,19 +167,14 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
 
   it('an unreadable file ends with 2 and its path', async () => {
     const { folder, env } = await foreign(0o600)
-    const { code, stdout, stderr } = await asNobody(['list'], env)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(join(folder, 'config.json'))
-    expect(stderr).toContain('EACCES')
+    expectNoStdout(await asNobody(['list'], env), 2, join(folder, 'config.json'), 'EACCES')
   })
 
   it('a folder that cannot be written ends with 1, and nothing is changed', async () => {
     const { folder, env } = await foreign(0o644)
     const before = readFileSync(join(folder, 'config.json'), 'utf8')
     for (const line of ['config set protected true', 'config unset site']) {
-      const { code, stdout, stderr } = await asNobody(line.split(' '), env)
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain(`cannot write to ${folder}: EACCES`)
+      expectNoStdout(await asNobody(line.split(' '), env), 1, `cannot write to ${folder}: EACCES`)
     }
     expect(readFileSync(join(folder, 'config.json'), 'utf8')).toBe(before)
   })
@@ -192,9 +187,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
       profiles: { a: { ...profile, key_command: `echo ran > ${mark}; echo ${apiKey}` } },
     }))
     chownSync(join(folder, 'config.json'), 1234, 1234)
-    const { code, stderr } = await run(['auth', 'token'], { env })
-    expect(code).toBe(2)
-    expect(stderr).toContain('can be changed by others')
+    expectExit(await run(['auth', 'token'], { env }), 2, 'can be changed by others')
     expect(readdirSync(folder)).not.toContain('ran')
   })
 })

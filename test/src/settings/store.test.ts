@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig, readCredentials, removeKey, saveProfile } from '../../../src/settings/store.ts'
 import { useFolder } from '../../support/cli.ts'
-import { machineError, useCli } from '../support.ts'
+import { expectExit, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const root = useFolder()
@@ -65,9 +65,7 @@ describe('permissions that let others in', () => {
       await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
       const file = join(folder, 'credentials.json')
       chmodSync(file, mode)
-      const { code, stderr } = await listed(folder)
-      expect(code).toBe(0)
-      expect(stderr).toMatch(/^warning: .*credentials\.json.*\n$/)
+      expectExit(await listed(folder), 0, /^warning: .*credentials\.json.*\n$/)
       expect(modeOf(file)).toBe('600')
       expect((await listed(folder)).stderr).toBe('')
     },
@@ -77,20 +75,16 @@ describe('permissions that let others in', () => {
     const folder = join(fresh(), 'consentctl')
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o777)
-    const { code, stderr } = await listed(folder)
-    expect(code).toBe(0)
+    expectExit(await listed(folder), 0, /^warning: /)
     expect(modeOf(folder)).toBe('700')
-    expect(stderr).toMatch(/^warning: /)
   })
 
   it('when the folder has another name, stay as they are, with a warning', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o775)
-    const { code, stderr } = await listed(folder)
-    expect(code).toBe(0)
+    expectExit(await listed(folder), 0, 'replace your keys')
     expect(modeOf(folder)).toBe('775')
-    expect(stderr).toContain('replace your keys')
   })
 
   it('when the folder is shared, such as /tmp, stay as they are', async () => {
@@ -142,8 +136,7 @@ describe('a file that cannot be used ends with 2, its path and its line', () => 
   it('a folder in the place of a file', async () => {
     const folder = fresh()
     mkdirSync(join(folder, 'config.json'), { recursive: true, mode: 0o700 })
-    const { code, stderr } = await cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
-    expect(code).toBe(2)
-    expect(stderr).toContain(join(folder, 'config.json'))
+    const ran = await cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
+    expectExit(ran, 2, join(folder, 'config.json'))
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answers, byId, screen, site, useCli } from '../../support.ts'
+import { answers, byId, expectExit, expectNoStdout, screen, site, useCli } from '../../support.ts'
 import { at, bare, type Event, full, type Held, held } from './instance.ts'
 
 const cli = useCli()
@@ -41,9 +41,7 @@ describe.each([
 
   it('when it was created later, is not found', async () => {
     cli.instance.use(...instance([held('r', ...live)]))
-    const { code, stdout, stderr } = await get(8)
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`it was created at ${at(9)}`)
+    expectNoStdout(await get(8), 3, `it was created at ${at(9)}`)
   })
 
   it('when it is unknown, is not found', async () => {
@@ -63,9 +61,7 @@ describe('on our service', () => {
   it('when it was already deleted, is found only with --include-deleted', async () => {
     cli.instance.use(...full([held('r', ...deleted)]))
     for (const hour of [15, 16]) {
-      const { code, stderr } = await get(hour)
-      expect(code).toBe(3)
-      expect(stderr).toContain(`deleted at ${at(15)}`)
+      expectExit(await get(hour), 3, `deleted at ${at(15)}`)
       expect((await get(hour, '--include-deleted')).row).toMatchObject({
         ...identity,
         updated_at: at(15),
@@ -117,8 +113,7 @@ describe('of a record that was imported at 9 o’clock', () => {
 
   it('before its first answer, is not found', async () => {
     cli.instance.use(...full([imported]))
-    const { code, stderr } = await get(1)
-    expect([code, stderr]).toEqual([3, expect.stringContaining(`its first answer is of ${at(2)}`)])
+    expectExit(await get(1), 3, `its first answer is of ${at(2)}`)
   })
 
   it('a list has it only from its import on', async () => {
@@ -175,9 +170,7 @@ describe('on a service of the specification alone', () => {
   it('when its history begins after a change, the state before is unknown', async () => {
     const { record, entries } = held('r', ...live)
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }]))
-    const { code, stdout, stderr } = await get(10)
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`is unknown: its history begins at ${at(11)}`)
+    expectNoStdout(await get(10), 3, `is unknown: its history begins at ${at(11)}`)
     expect((await get(12)).row).toMatchObject({ accepted: true })
   })
 
@@ -211,11 +204,8 @@ describe('the instant', () => {
     'when it is in the future, ends with 2 before any request',
     async flag => {
       const text = typeof flag === 'string' ? flag : flag()
-      const { code, stderr } = await cli.run(['get', 'r', '--at', text])
-      expect(code).toBe(2)
-      expect(stderr).toContain(
-        text.length > 10 ? `${text} is in the future` : `the end of ${text} (UTC) is in the future`,
-      )
+      const ran = await cli.run(['get', 'r', '--at', text])
+      expectExit(ran, 2, text.length > 10 ? `${text} is in the future` : `the end of ${text} (UTC) is in the future`)
       expect(cli.sent()).toEqual([])
     },
   )

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { apiKey, consentsPath, fails, listOf, machineError, screen, useCli } from '../../support.ts'
+import { apiKey, consentsPath, expectExit, expectNoStdout, fails, listOf, screen, useCli } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''
@@ -21,9 +21,7 @@ const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'ut
 describe('auth login', () => {
   it('checks the key with one request, then stores it for this address', async () => {
     cli.instance.use(listOf(3))
-    const { code, stdout, stderr } = await auth(['auth', 'login', '--with-key'], `${apiKey}\r\n`)
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('sk-…a1b2')
+    expectNoStdout(await auth(['auth', 'login', '--with-key'], `${apiKey}\r\n`), 0, 'sk-…a1b2')
     expect(cli.instance.requests).toMatchObject([
       { method: 'GET', url: '/api/v1/consents?limit=1', headers: { authorization: `Bearer ${apiKey}` } },
     ])
@@ -40,8 +38,7 @@ describe('auth login', () => {
   it('makes what later commands use, without anything in the environment', async () => {
     cli.instance.use(listOf(1))
     await auth(['auth', 'login', '--with-key', '-p', 'shop'], apiKey)
-    const { code } = await auth(['list'], '', { CONSENTCTL_BASE_URL: undefined })
-    expect(code).toBe(0)
+    expect((await auth(['list'], '', { CONSENTCTL_BASE_URL: undefined })).code).toBe(0)
     expect(cli.instance.requests.at(-1)?.headers.authorization).toBe(`Bearer ${apiKey}`)
   })
 
@@ -52,16 +49,13 @@ describe('auth login', () => {
     [503, 'unavailable', 7],
   ])('stores nothing where the instance does not accept it: %i %s', async (status, error, exit) => {
     cli.instance.use(http.get(consentsPath, () => fails(status, error)))
-    const { code, stdout } = await auth(['auth', 'login', '--with-key'], apiKey)
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
+    expect(await auth(['auth', 'login', '--with-key'], apiKey)).toMatchObject({ code: exit, stdout: '' })
     expect(existsSync(folder)).toBe(false)
   })
 
   it('stores a key without the scope read, and says so', async () => {
     cli.instance.use(http.get(consentsPath, () => fails(403, 'forbidden', 'no', 'missing_scope')))
-    const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey)
-    expect(code).toBe(0)
-    expect(stderr).toContain('note: the key has no scope read')
+    expectExit(await auth(['auth', 'login', '--with-key'], apiKey), 0, 'note: the key has no scope read')
     expect(stored('credentials.json').default.api_key).toBe(apiKey)
   })
 
@@ -86,9 +80,7 @@ describe('auth login', () => {
   })
 
   it('exits with 2 without --with-key when no terminal can prompt', async () => {
-    const { code, stderr } = await auth(['auth', 'login'], apiKey)
-    expect(code).toBe(2)
-    expect(stderr).toContain('--with-key')
+    expectExit(await auth(['auth', 'login'], apiKey), 2, '--with-key')
   })
 
   it('takes no key from the command line', async () => {
@@ -98,9 +90,8 @@ describe('auth login', () => {
   })
 
   it('does not send a key unencrypted to a host that is not named for it', async () => {
-    const { code, stderr } = await auth(['auth', 'login', '--with-key', '--base-url', 'http://x.example'], apiKey)
-    expect(code).toBe(2)
-    expect(stderr).toContain('CONSENTCTL_ALLOW_HTTP=x.example')
+    const ran = await auth(['auth', 'login', '--with-key', '--base-url', 'http://x.example'], apiKey)
+    expectExit(ran, 2, 'CONSENTCTL_ALLOW_HTTP=x.example')
   })
 })
 
@@ -119,9 +110,7 @@ describe('auth status', () => {
     cli.instance.use(listOf(1))
     await auth(['auth', 'login', '--with-key'], apiKey)
     cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
-    const { code, stdout, stderr } = await auth(['auth', 'status'])
-    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toContain('the key came from profile default')
+    expectNoStdout(await auth(['auth', 'status']), 4, 'the key came from profile default')
     expect(stored('credentials.json').default.api_key).toBe(apiKey)
   })
 
@@ -163,9 +152,8 @@ describe('auth login says what goes before the stored key:', () => {
     ['CONSENTCTL_API_KEY_FILE', '/nowhere/key'],
   ])('%s', async (name, value) => {
     cli.instance.use(listOf(1))
-    const { code, stderr } = await auth(['auth', 'login', '--with-key'], apiKey, { [name]: value })
-    expect(code).toBe(0)
-    expect(stderr).toContain(`note: ${name} is set and takes precedence`)
+    const ran = await auth(['auth', 'login', '--with-key'], apiKey, { [name]: value })
+    expectExit(ran, 0, `note: ${name} is set and takes precedence`)
   })
 
   it('and reads no key from a terminal, where it would be shown', async () => {
@@ -199,9 +187,7 @@ it('a stored key is not sent to another address: exit code 4, and no request', a
   await auth(['auth', 'login', '--with-key'], apiKey)
   const before = cli.sent().length
   const other = cli.instance.url.replace('127.0.0.1', 'localhost')
-  const { code, stdout, stderr } = await auth(['list', '--base-url', other, '-o', 'ndjson'])
-  expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-  expect(machineError(stderr)).toMatchObject({ code: 'no_key', exit: 4 })
+  expectNoStdout(await auth(['list', '--base-url', other, '-o', 'ndjson']), 4, { code: 'no_key', exit: 4 })
   expect(cli.sent()).toHaveLength(before)
 })
 

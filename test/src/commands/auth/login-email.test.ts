@@ -12,9 +12,9 @@ import {
   newKey,
   password,
   runAs,
-  signsIn,
+  signedIn,
 } from '../../session-fixtures.ts'
-import { apiKey, fails, listOf, machineError, useCli, uuid } from '../../support.ts'
+import { apiKey, expectExit, expectNoStdout, fails, listOf, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''
@@ -31,13 +31,10 @@ const login = (...more: string[]) => runAs(cli, ['auth', 'login', ...more], { en
 const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
 
 function making(onMade = () => {}) {
-  cli.instance.use(
-    signsIn(),
-    managing('post', keysPath, () => {
-      onMade()
-      return { ...apiKeyOf(), key: newKey }
-    }),
-  )
+  signedIn(cli, 'post', keysPath, () => {
+    onMade()
+    return { ...apiKeyOf(), key: newKey }
+  })
 }
 
 it('makes a key named after this machine and stores it, and the e-mail, for this address', async () => {
@@ -109,13 +106,8 @@ it.each([
   [404, 'not_found', 3],
   [500, 'internal_error', 11],
 ])('stores nothing where no key is made: %i %s ends with %i', async (status, error, exit) => {
-  cli.instance.use(
-    signsIn(),
-    managing('post', keysPath, () => fails(status, error)),
-  )
-  const { code, stderr } = await login('--json')
-  expect(code).toBe(exit)
-  expect(machineError(stderr)).toMatchObject({ code: error })
+  signedIn(cli, 'post', keysPath, () => fails(status, error))
+  expectExit(await login('--json'), exit, { code: error })
   expect(existsSync(folder)).toBe(false)
 })
 
@@ -134,21 +126,17 @@ it('when a key cannot be stored, revokes it', async () => {
       HttpResponse.json(apiKeyOf({ id, revoked_at: '2026-02-03T00:00:00.000Z' })),
     ),
   )
-  const { code, stdout, stderr } = await login()
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expectNoStdout(await login(), 1, `revoked key ${uuid(0x4e1)}`)
   expect(managed(cli).map(({ method, path }) => `${method} ${path}`)).toEqual([
     'POST /api/v1/keys',
     `DELETE /api/v1/keys/${uuid(0x4e1)}`,
   ])
-  expect(stderr).toContain(`revoked key ${uuid(0x4e1)}`)
 })
 
 it('names a key that can be neither stored nor revoked', async () => {
   making(() => writeFileSync(folder, 'a file where the folder would be'))
   cli.instance.use(managing('delete', `${keysPath}/:id`, () => fails(503, 'unavailable')))
-  const { code, stderr } = await login()
-  expect(code).toBe(1)
-  expect(stderr).toContain(`consentctl keys revoke ${uuid(0x4e1)}`)
+  expectExit(await login(), 1, `consentctl keys revoke ${uuid(0x4e1)}`)
 })
 
 it('says that the key stored before is still valid, where there was one', async () => {

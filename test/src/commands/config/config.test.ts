@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { run } from '../../../support/cli.ts'
-import { apiKey, useCli } from '../../support.ts'
+import { apiKey, expectNoStdout, useCli } from '../../support.ts'
 
 const cli = useCli()
 
@@ -89,10 +89,8 @@ it('masks a short key wholly', async () => {
 it('an unknown profile ends with 2 and names those there are', async () => {
   const folder = cli.freshFolder()
   await saveProfile(folder, 'shop', { base_url: 'https://shop.example' }, apiKey)
-  const { code, stdout, stderr } = await run(['config', 'list', '-p', 'shp'], {
+  const ran = await run(['config', 'list', '-p', 'shp'], {
     env: { CONSENTCTL_CONFIG_DIR: folder },
   })
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain('"shp"')
-  expect(stderr).toContain('known profiles: shop')
+  expectNoStdout(ran, 2, '"shp"', 'known profiles: shop')
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { run } from '../../../support/cli.ts'
-import { apiKey, machineError, site, useCli, words } from '../../support.ts'
+import { apiKey, expectExit, machineError, site, useCli, words } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''
@@ -85,9 +85,7 @@ describe('config set', () => {
     await save('staging')
     expect(await config('set profile staging')).toMatchObject({ code: 0 })
     expect(stored().profile).toBe('staging')
-    const { code, stderr } = await config('set profile prod')
-    expect(code).toBe(2)
-    expect(stderr).toContain('known profiles: shop, staging')
+    expectExit(await config('set profile prod'), 2, 'known profiles: shop, staging')
     expect(stored().profile).toBe('staging')
   })
 
@@ -153,9 +151,7 @@ describe('config set › an invalid name or value exits with 2 and changes nothi
     const file = join(folder, 'config.json')
     writeFileSync(file, '{"profiles":\n{')
     for (const line of ['set base_url https://x.example', 'unset site', 'unset profile']) {
-      const { code, stderr } = await config(line)
-      expect(code).toBe(2)
-      expect(stderr).toContain(`${file}, line 2`)
+      expectExit(await config(line), 2, `${file}, line 2`)
     }
     expect(readFileSync(file, 'utf8')).toBe('{"profiles":\n{')
   })

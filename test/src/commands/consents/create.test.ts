@@ -2,7 +2,17 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../../support/cli.ts'
-import { answers, apiKey, consent, consentsPath, machineError, site, useCli, uuid } from '../../support.ts'
+import {
+  answers,
+  apiKey,
+  consent,
+  consentsPath,
+  expectExit,
+  expectNoStdout,
+  site,
+  useCli,
+  uuid,
+} from '../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -10,9 +20,8 @@ const folder = useFolder()
 /** Runs a create that succeeds, and gives the body it sent. */
 async function bodyOf(args: string[], stdin = ''): Promise<unknown> {
   cli.instance.use(answers('post', consentsPath, consent(), 201))
-  const { code, stderr } = await cli.run(['create', '--site', site, ...args], { stdin })
-  expect(stderr).toMatch(/^created 1 record on default@127\.0\.0\.1:\d+\n$/)
-  expect(code).toBe(0)
+  const ran = await cli.run(['create', '--site', site, ...args], { stdin })
+  expectExit(ran, 0, /^created 1 record on default@127\.0\.0\.1:\d+\n$/)
   expect(cli.sent()).toHaveLength(1)
   return cli.sent()[0]?.body
 }
@@ -110,9 +119,8 @@ describe('create: request', () => {
       answers('post', consentsPath, consent(), 201),
       answers('get', '*/api/v1/sites', { error: 'not_found', message: 'x' }, 404),
     )
-    const { code, stderr } = await cli.run(['create', '--site', 'shop 1', '--refused'])
-    expect(code).toBe(0)
-    expect(stderr).toContain('does not list its sites to this key, so the site is used as an id')
+    const ran = await cli.run(['create', '--site', 'shop 1', '--refused'])
+    expectExit(ran, 0, 'does not list its sites to this key, so the site is used as an id')
     expect(cli.sent()).toMatchObject([{ path: '/api/v1/sites' }, { body: { site_id: 'shop 1' } }])
   })
 })
@@ -161,9 +169,7 @@ describe('create: errors before any request', () => {
     [5, ['--pref', `a=${'['.repeat(8)}${']'.repeat(8)}`]],
     [5, ['--pref', `a=${'x'.repeat(16_384)}`]],
   ])('with exit code %i: %j', async (exit, flags) => {
-    const { code, stdout, stderr } = await cli.run(['create', '--site', site, ...flags, '-o', 'json'])
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ exit, retryable: false })
+    expectNoStdout(await cli.run(['create', '--site', site, ...flags, '-o', 'json']), exit, { exit, retryable: false })
     expect(cli.sent()).toEqual([])
   })
 
@@ -175,45 +181,36 @@ describe('create: errors before any request', () => {
     ['{"a":1,"a":2}', 'has the key "a" twice'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'is not valid UTF-8'],
   ])('is an error for preferences that are no exact JSON object: %j', async (stdin, problem) => {
-    const { code, stderr } = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
-    expect(code).toBe(5)
-    expect(stderr).toContain(`standard input ${problem}`)
+    const ran = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
+    expectExit(ran, 5, `standard input ${problem}`)
     expect(cli.sent()).toEqual([])
   })
 
   it.each([[[]], [['--dry-run']]])('is a usage error without any field: %j', async flags => {
-    const { code, stderr } = await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } })
-    expect(code).toBe(2)
-    expect(stderr).toContain('--subject is missing')
+    expectExit(await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } }), 2, '--subject is missing')
     expect(cli.sent()).toEqual([])
   })
 
   it('creates nothing without a subject, on a terminal', async () => {
     const terminal = { tty: { stdin: true, stderr: true }, stdin: '\n' }
-    const { code, stderr } = await cli.run(['create'], { ...terminal, env: { CONSENTCTL_SITE: site } })
-    expect(code).toBe(9)
-    expect(stderr).toContain('Subject (whose consent it is): ')
+    const ran = await cli.run(['create'], { ...terminal, env: { CONSENTCTL_SITE: site } })
+    expectExit(ran, 9, 'Subject (whose consent it is): ')
     expect(cli.sent()).toEqual([])
   })
 
   it('is a usage error without a site', async () => {
-    const { code, stderr } = await cli.run(['create', '--accepted'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('--site')
+    expectExit(await cli.run(['create', '--accepted']), 2, '--site')
     expect(cli.sent()).toEqual([])
   })
 
   it('is a usage error for a preference of an empty variable, and says how an empty text is given', async () => {
-    const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'marketing='])
-    expect(code).toBe(2)
-    expect(stderr).toContain(`try: for an empty text: --pref 'marketing=""'`)
+    const ran = await cli.run(['create', '--site', 's', '--pref', 'marketing='])
+    expectExit(ran, 2, `try: for an empty text: --pref 'marketing=""'`)
     expect(cli.sent()).toEqual([])
   })
 
   it('is a usage error when a preference is given twice', async () => {
-    const { code, stderr } = await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('--pref a is repeated')
+    expectExit(await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2']), 2, '--pref a is repeated')
     expect(cli.sent()).toEqual([])
   })
 })

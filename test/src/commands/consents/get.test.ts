@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectExit, expectNoStdout, fails, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -145,9 +145,7 @@ describe('ids of any text', () => {
   })
 
   it.each(['', '.', '..'])('%j is refused before any request', async id => {
-    const { code, stdout, stderr } = await cli.run(['get', 'a', id, '-o', 'json'])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2 })
+    expectNoStdout(await cli.run(['get', 'a', id, '-o', 'json']), 2, { code: 'usage', exit: 2 })
     expect(cli.sent()).toEqual([])
   })
 
@@ -167,9 +165,7 @@ describe('ids of any text', () => {
 
   it('standard input that is no UTF-8 is refused with its line, before any request', async () => {
     const stdin = Buffer.from([0x61, 0x0a, 0xff, 0x0a])
-    const { code, stderr } = await cli.run(['get', '-'], { stdin })
-    expect(code).toBe(5)
-    expect(stderr).toContain('line 2 is not valid UTF-8')
+    expectExit(await cli.run(['get', '-'], { stdin }), 5, 'line 2 is not valid UTF-8')
     expect(cli.sent()).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { answers, byId, consent, fails, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectExit, fails, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const path = `${byId}/restore`
@@ -25,8 +25,7 @@ describe('restore', () => {
   it('says that an instance with the six routes alone cannot', async () => {
     const missing = answers('post', path, { error: 'not_found', message: 'There is no such route.' }, 404)
     cli.instance.use(missing, answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
-    const { code, stderr } = await cli.run(['restore', uuid(7)])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('cannot restore records')])
+    expectExit(await cli.run(['restore', uuid(7)]), 2, 'cannot restore records')
   })
 
   it('sends despite_erasure only if it is given', async () => {

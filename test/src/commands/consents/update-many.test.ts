@@ -5,7 +5,7 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { parseWhere } from '../../../../src/commands/consents/where.ts'
 import type { Consent } from '../../../../src/contract/index.ts'
-import { byId, consent, consentsPath, fails, useCli, uuid, words } from '../../support.ts'
+import { byId, consent, consentsPath, expectExit, fails, useCli, uuid, words } from '../../support.ts'
 
 const cli = useCli()
 const terminal = { tty: { stdin: true, stdout: true, stderr: true } }
@@ -140,8 +140,7 @@ describe('update -', () => {
     [['rm', '--file', '-', '--yes'], 'rm -'],
     [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast requires --file'],
   ])('%j is refused before any request', async (args, said) => {
-    const { code, stderr } = await cli.run(args, { stdin: '' })
-    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+    expectExit(await cli.run(args, { stdin: '' }), 2, said)
     expect(cli.sent()).toEqual([])
   })
 
@@ -153,8 +152,7 @@ describe('update -', () => {
     ['{"id":"x","accepted":"yes"}', 'must be true or false'],
   ])('a file with the line %s is rejected whole', async (line, said) => {
     const file = fileOf('changes.ndjson', `${JSON.stringify({ id: uuid(1), accepted: false })}\n${line}\n`)
-    const { code, stderr } = await cli.run(['update', '--file', file])
-    expect([code, stderr]).toEqual([5, expect.stringContaining(said)])
+    expectExit(await cli.run(['update', '--file', file]), 5, said)
     expect(cli.sent()).toEqual([])
   })
 })
@@ -267,10 +265,8 @@ describe('update --where', () => {
     holding(three())
     const args = ['update', '--where', 'site=site-1', '--pref', 'a=1', '--pref', 'b=true']
     cli.instance.use(http.get('*/api/v1/sites', () => fails(404, 'not_found')))
-    const { code, stderr } = await cli.run(args, { ...terminal, stdin: 'no\n' })
-    expect(code).toBe(9)
-    expect(stderr).toMatch(/ACCEPTED +PREF\.A/)
-    expect(stderr).toContain('the change: a: 1; b: true\n1 of 3 already as wanted')
+    const ran = await cli.run(args, { ...terminal, stdin: 'no\n' })
+    expectExit(ran, 9, /ACCEPTED +PREF\.A/, 'the change: a: 1; b: true\n1 of 3 already as wanted')
     const dry = await cli.run([...args, '--dry-run', '--json=body'])
     expect(JSON.parse(dry.stdout)).toEqual([2, 3].map(() => ({ body: { preferences: { a: 1, b: true } } })))
     expect(dry.stderr).toContain('would change 2 records')
@@ -380,8 +376,7 @@ it('update --resume says that it sent no line in this run, if a signal ends it b
       await new Promise(() => {})
     }),
   )
-  const { code, stderr } = await cli.run(['update', '--resume', 'last'], { signals })
-  expect([code, stderr]).toEqual([130, expect.stringContaining('no line was sent in this run\n')])
+  expectExit(await cli.run(['update', '--resume', 'last'], { signals }), 130, 'no line was sent in this run\n')
   expect(writes).toEqual([])
 })
 

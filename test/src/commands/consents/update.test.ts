@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectUnsent, fails, machineError, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectNoStdout, expectUnsent, fails, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const id = uuid(9)
@@ -87,7 +87,5 @@ describe('refused before any request', () => {
 
 it('a PUT that fails prints nothing on stdout', async () => {
   cli.instance.use(http.put(byId, () => fails(409, 'conflict', 'it changed meanwhile')))
-  const { code, stdout, stderr } = await update('--accepted', '-o', 'json')
-  expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-  expect(machineError(stderr)).toMatchObject({ code: 'conflict', status: 409, exit: 5 })
+  expectNoStdout(await update('--accepted', '-o', 'json'), 5, { code: 'conflict', status: 409, exit: 5 })
 })

@@ -1,16 +1,13 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, managing, newKey, runAs, signsIn } from '../../session-fixtures.ts'
-import { expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import { apiKeyOf, keysPath, managed, newKey, runAs, signedIn } from '../../session-fixtures.ts'
+import { expectExit, expectNoStdout, expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 const keyPath = `${keysPath}/:id`
 
 function holding(data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoked_at: '2026-01-31T10:00:00.000Z' })]) {
-  cli.instance.use(
-    signsIn(),
-    managing('get', keysPath, () => ({ data })),
-  )
+  signedIn(cli, 'get', keysPath, () => ({ data }))
   return data
 }
 
@@ -54,25 +51,18 @@ describe('keys list', () => {
   })
 
   it('ends with 3 where the instance has no such route, and says so', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('get', keysPath, () => fails(404, 'not_found', 'no such route')),
-    )
-    const { code, stderr } = await runAs(cli, ['keys', 'list'])
-    expect(code).toBe(3)
-    expect(stderr).toContain('error: no such route (not_found)\ntry: this instance may not have this feature')
+    signedIn(cli, 'get', keysPath, () => fails(404, 'not_found', 'no such route'))
+    const ran = await runAs(cli, ['keys', 'list'])
+    expectExit(ran, 3, 'error: no such route (not_found)\ntry: this instance may not have this feature')
   })
 })
 
 describe('keys create', () => {
   function making() {
-    cli.instance.use(
-      signsIn(),
-      managing('post', keysPath, ({ body }) => ({
-        ...apiKeyOf({ name: String(body['name']) }),
-        key: newKey,
-      })),
-    )
+    signedIn(cli, 'post', keysPath, ({ body }) => ({
+      ...apiKeyOf({ name: String(body['name']) }),
+      key: newKey,
+    }))
   }
   const create = (...more: string[]) => runAs(cli, ['keys', 'create', '--name', 'ci', ...more])
 
@@ -159,10 +149,7 @@ describe('keys create', () => {
   )
 
   it('when the answer is lost, ends with 11 and says how to find out', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('post', keysPath, () => fails(500, 'internal_error')),
-    )
+    signedIn(cli, 'post', keysPath, () => fails(500, 'internal_error'))
     const { code, stderr } = await create('--json')
     expect(code).toBe(11)
     expect(machineError(stderr)).toMatchObject({
@@ -172,10 +159,7 @@ describe('keys create', () => {
   })
 
   it('when the instance rejects it, ends with 5', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('post', keysPath, () => fails(400, 'invalid_request')),
-    )
+    signedIn(cli, 'post', keysPath, () => fails(400, 'invalid_request'))
     expect(await create()).toMatchObject({ code: 5, stdout: '' })
   })
 })
@@ -183,14 +167,11 @@ describe('keys create', () => {
 describe('keys revoke', () => {
   const at = '2026-02-03T00:00:00.000Z'
   function revoking() {
-    cli.instance.use(
-      signsIn(),
-      managing('delete', keyPath, ({ id }) => {
-        if (id.startsWith('missing')) return fails(404, 'not_found', 'x')
-        if (id === 'ended') return fails(401, 'unauthorized', 'x')
-        return HttpResponse.json(apiKeyOf({ id, revoked_at: at }))
-      }),
-    )
+    signedIn(cli, 'delete', keyPath, ({ id }) => {
+      if (id.startsWith('missing')) return fails(404, 'not_found', 'x')
+      if (id === 'ended') return fails(401, 'unauthorized', 'x')
+      return HttpResponse.json(apiKeyOf({ id, revoked_at: at }))
+    })
   }
   const revoked = () => managed(cli).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
 
@@ -214,9 +195,7 @@ describe('keys revoke', () => {
   })
 
   it('without --yes and without a terminal, exits with 2 before any request', async () => {
-    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a'])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('--yes')
+    expectNoStdout(await runAs(cli, ['keys', 'revoke', 'a']), 2, '--yes')
     expect(cli.sent()).toEqual([])
   })
 
@@ -227,9 +206,8 @@ describe('keys revoke', () => {
 
   it('when the key does not exist, ends with 3 and names it as a key', async () => {
     revoking()
-    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain('error: no key with id missing (not_found)\ntry: consentctl keys list')
+    const ran = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
+    expectNoStdout(ran, 3, 'error: no key with id missing (not_found)\ntry: consentctl keys list')
   })
 
   it('when one of several does not exist, ends with 8 and revokes the others', async () => {
@@ -247,10 +225,7 @@ describe('keys revoke', () => {
   })
 
   it('when the answer is lost, can be tried again', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('delete', keyPath, () => fails(500, 'internal_error')),
-    )
+    signedIn(cli, 'delete', keyPath, () => fails(500, 'internal_error'))
     expect(await runAs(cli, ['keys', 'revoke', 'a', '--yes'])).toMatchObject({ code: 7, stdout: '' })
   })
 })

@@ -17,6 +17,7 @@ import {
   apiKey,
   consent,
   consentsPath,
+  expectNoStdout,
   fails,
   listOf,
   machineError,
@@ -97,9 +98,7 @@ describe('a site by its name', () => {
     ['Cinema', 'no site is named "Cinema"', 'sites: "Shop", "Blog"'],
   ])('when no site has it (%s), ends with 5 and names sites', async (name, message, hint) => {
     listing()
-    const { code, stdout, stderr } = await cli.run(['list', '--site', name, '--json'])
-    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-    expect(machineError(stderr)).toMatchObject({ message, hint, code: 'invalid_data' })
+    expectNoStdout(await cli.run(['list', '--site', name, '--json']), 5, { message, hint, code: 'invalid_data' })
     expect(sent()).toEqual(['GET /api/v1/sites'])
   })
 

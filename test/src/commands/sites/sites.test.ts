@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { managed, managing, newToken, runAs, signsIn, siteOf, sitesPath } from '../../session-fixtures.ts'
-import { expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import { managed, managing, newToken, runAs, signedIn, siteOf, sitesPath } from '../../session-fixtures.ts'
+import {
+  expectExit,
+  expectNoStdout,
+  expectUnsent,
+  fails,
+  jsonOf,
+  machineError,
+  screen,
+  useCli,
+  uuid,
+} from '../../support.ts'
 
 const cli = useCli()
 const sitePath = `${sitesPath}/:id`
@@ -11,10 +21,7 @@ const shop = 'https://shop.example'
 const bodies = () => managed(cli).flatMap(({ body }) => (body === undefined ? [] : [body]))
 
 function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_origins: [] })]) {
-  cli.instance.use(
-    signsIn(),
-    managing('get', sitesPath, () => ({ data })),
-  )
+  signedIn(cli, 'get', sitesPath, () => ({ data }))
   return data
 }
 
@@ -41,10 +48,7 @@ describe('sites list', () => {
 
 describe('sites create', () => {
   function making() {
-    cli.instance.use(
-      signsIn(),
-      managing('post', sitesPath, () => ({ ...siteOf(), token: newToken })),
-    )
+    signedIn(cli, 'post', sitesPath, () => ({ ...siteOf(), token: newToken }))
   }
   const create = (...more: string[]) => runAs(cli, ['sites', 'create', '--name', 'Shop', ...more])
 
@@ -85,20 +89,14 @@ describe('sites create', () => {
   })
 
   it('when the answer is lost, ends with 11 and says how to find out', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('post', sitesPath, () => fails(500, 'internal_error')),
-    )
+    signedIn(cli, 'post', sitesPath, () => fails(500, 'internal_error'))
     const { code, stderr } = await create('--json')
     expect(code).toBe(11)
     expect(machineError(stderr)['hint']).toContain('consentctl sites list')
   })
 
   it('names the flag for a second site of a name that is taken', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken')),
-    )
+    signedIn(cli, 'post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken'))
     const { code, stderr } = await create('--json')
     expect([code, machineError(stderr)['hint']]).toEqual([5, 'use another name, or --allow-duplicate'])
   })
@@ -146,9 +144,7 @@ describe('sites update', () => {
     [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
   ])('sends only what is given, without reading first: %j', async (flags, body) => {
     changing()
-    const { code, stdout } = await update(...flags, '--json')
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toEqual(siteOf({ name: 'changed' }))
+    expect(jsonOf(await update(...flags, '--json'))).toEqual(siteOf({ name: 'changed' }))
     expect(managed(cli)).toMatchObject([{ method: 'PATCH', path: `/api/v1/sites/${id}` }])
     expect(bodies()).toEqual([body])
   })
@@ -176,9 +172,8 @@ describe('sites update', () => {
 
   it('says that an origin to remove was not in the list', async () => {
     changing()
-    const { code, stderr } = await update('--remove-origin', 'https://shpo.example')
-    expect(code).toBe(0)
-    expect(stderr).toContain('note: https://shpo.example was not an allowed origin')
+    const ran = await update('--remove-origin', 'https://shpo.example')
+    expectExit(ran, 0, 'note: https://shpo.example was not an allowed origin')
     expect(bodies()).toEqual([{ allowed_origins: siteOf().allowed_origins }])
   })
 
@@ -205,9 +200,8 @@ describe('sites update', () => {
       ['--name', 'New'],
       ['--add-origin', shop],
     ]) {
-      const { code, stdout, stderr } = await runAs(cli, ['sites', 'update', uuid(9), ...flags])
-      expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-      expect(stderr).toContain(`error: no site with id ${uuid(9)} (not_found)`)
+      const ran = await runAs(cli, ['sites', 'update', uuid(9), ...flags])
+      expectNoStdout(ran, 3, `error: no site with id ${uuid(9)} (not_found)`)
     }
   })
 })
@@ -215,10 +209,7 @@ describe('sites update', () => {
 describe('sites rotate-token', () => {
   const rotated = { site_id: id, token: newToken, previous_valid_until: '2026-02-01T00:00:00.000Z' }
   function rotating() {
-    cli.instance.use(
-      signsIn(),
-      managing('post', tokenPath, () => rotated),
-    )
+    signedIn(cli, 'post', tokenPath, () => rotated)
   }
   const rotate = (...more: string[]) => runAs(cli, ['sites', 'rotate-token', id, ...more])
 
@@ -248,11 +239,8 @@ describe('sites rotate-token', () => {
   })
 
   it('when the site does not exist, ends with 3; when the answer is lost, with 11 and the fix', async () => {
-    cli.instance.use(
-      signsIn(),
-      managing('post', tokenPath, asked =>
-        asked.id === uuid(9) ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
-      ),
+    signedIn(cli, 'post', tokenPath, asked =>
+      asked.id === uuid(9) ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
     )
     const missing = await runAs(cli, ['sites', 'rotate-token', uuid(9)])
     expect(missing).toMatchObject({ code: 3, stdout: '' })

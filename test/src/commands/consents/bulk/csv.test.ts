@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
-import { consent, consentsPath, site, useCli, uuid } from '../../../support.ts'
+import { consent, consentsPath, expectExit, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -99,9 +99,7 @@ describe('create --file in CSV', () => {
   })
 
   it('reports invalid UTF-8 with its line number, and never repairs it', async () => {
-    const { code, stderr } = await feed(Buffer.from('subject_id\na\nzo\xeb\n', 'latin1'))
-    expect(code).toBe(8)
-    expect(stderr).toContain('line 3 is not valid UTF-8')
+    expectExit(await feed(Buffer.from('subject_id\na\nzo\xeb\n', 'latin1')), 8, 'line 3 is not valid UTF-8')
   })
 
   it.each([
@@ -114,9 +112,7 @@ describe('create --file in CSV', () => {
     ['pref.__proto__', 'is not a field'],
     ['accepted, Accepted', 'twice'],
   ])('is a usage error that names the column for the header %s', async (header, problem) => {
-    const { code, stderr } = await feed(`${header}\na,b\n`)
-    expect(code).toBe(2)
-    expect(stderr).toContain(problem)
+    expectExit(await feed(`${header}\na,b\n`), 2, problem)
     expect(cli.sent()).toEqual([])
   })
 

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { consentsPath } from '../../../support.ts'
+import { consentsPath, expectExit } from '../../../support.ts'
 import { fieldsOf, noUsage, useForeignFiles } from './foreign-files.ts'
 
 const { cli, folder, keeping, write, importFile, initMap } = useForeignFiles()
@@ -34,11 +34,10 @@ describe('--map-init', () => {
     ['is a usage error without a file', [], 'requires --file'],
     ['is a usage error for a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
   ])('%s', async (_, flags, problem) => {
-    const { code, stderr } = await cli.run(['create', ...flags, '--map-init', join(folder.path, 'never.json')], {
+    const ran = await cli.run(['create', ...flags, '--map-init', join(folder.path, 'never.json')], {
       stdin: '',
     })
-    expect(code).toBe(2)
-    expect(stderr).toContain(problem)
+    expectExit(ran, 2, problem)
   })
 })
 
@@ -91,9 +90,7 @@ describe('create --file --map', () => {
   })
 
   it('is for CSV and TSV', async () => {
-    const { code, stderr } = await importFile(write('{}', 'ndjson'), '--map', 'accepted=a')
-    expect(code).toBe(2)
-    expect(stderr).toContain('--format csv')
+    expectExit(await importFile(write('{}', 'ndjson'), '--map', 'accepted=a'), 2, '--format csv')
   })
 
   it('is kept by the job: a resumed import uses the map of its start', async () => {
@@ -159,9 +156,7 @@ describe('words for yes and no', () => {
     [['--true', 'a,'], 'empty word'],
     [['--true', ''], 'must not be empty'],
   ])('%j is a usage error', async (flags, problem) => {
-    const { code, stderr } = await importFile(write('accepted\nyes\n'), ...flags)
-    expect(code).toBe(2)
-    expect(stderr).toContain(problem)
+    expectExit(await importFile(write('accepted\nyes\n'), ...flags), 2, problem)
   })
 
   it('5,000 words that are neither are three errors and a count, all of them are in --failed-out, and nothing is sent', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
-import { answers, consent, consentsPath, fails, site, useCli, uuid, words } from '../../../support.ts'
+import { answers, consent, consentsPath, expectExit, fails, site, useCli, uuid, words } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -345,8 +345,7 @@ describe('create --resume', () => {
     ['another site', {}, ['--site', uuid(5)]],
   ])('is a usage error with %s', async (_, env, flags) => {
     const job = await stopped()
-    const { code } = await cli.run(['create', '--resume', job, ...flags], { env })
-    expect(code).toBe(2)
+    expect((await cli.run(['create', '--resume', job, ...flags], { env })).code).toBe(2)
     expect(posts()).toEqual([])
   })
 
@@ -381,9 +380,7 @@ describe('create --resume', () => {
       if ('ended' in line) return null
       return 'owner' in line ? { ...line, owner: { ...(line.owner as object), pid: 1, started: null } } : line
     })
-    const { code, stderr } = await create('--resume', job)
-    expect(code).toBe(7)
-    expect(stderr).toContain('pid 1 is working on the job')
+    expectExit(await create('--resume', job), 7, 'pid 1 is working on the job')
     expect(posts()).toEqual([])
   })
 })
@@ -445,9 +442,7 @@ describe('the file of an import job', () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
     writeFileSync(jobFile(), content.replace('["s",', '["s,'))
-    const { code, stderr } = await create('--resume', job)
-    expect(code).toBe(1)
-    expect(stderr).toContain('is damaged at line')
+    expectExit(await create('--resume', job), 1, 'is damaged at line')
     expect(posts()).toEqual([])
   })
 
@@ -456,11 +451,10 @@ describe('the file of an import job', () => {
     writeFileSync(state, '')
     const file = write(text('a'))
     serve()
-    const { code, stderr } = await cli.run(['create', '--file', file, '--site', site], {
+    const ran = await cli.run(['create', '--file', file, '--site', site], {
       env: { CONSENTCTL_STATE_DIR: state },
     })
-    expect(code).toBe(2)
-    expect(stderr).toContain('cannot make the folder')
+    expectExit(ran, 2, 'cannot make the folder')
     expect(posts()).toEqual([])
   })
 
@@ -477,8 +471,7 @@ describe('--failed-out', () => {
   it('has the failed lines unchanged, readable by their owner alone, and the job is removed', async () => {
     serve(refusals)
     const content = `{"subject_id":"a"}\r\n{ "subject_id" : "b" }\r\n\n${text('c')}{"subject_id":"d"}`
-    const { code } = await create('--file', write(content), '--site', site, '--failed-out', failedOut())
-    expect(code).toBe(8)
+    expect((await create('--file', write(content), '--site', site, '--failed-out', failedOut())).code).toBe(8)
     expect(readFileSync(failedOut(), 'utf8')).toBe('{ "subject_id" : "b" }\r\n{"subject_id":"d"}')
     expect(statSync(failedOut()).mode & 0o777).toBe(0o600)
     expect(readdirSync(jobs())).toEqual([])
@@ -536,7 +529,5 @@ it('create --file stops with an error when the file changes while it is sent', a
       return HttpResponse.json(consent(), { status: 201 })
     }),
   )
-  const { code, stderr } = await create('--file', file, '--site', site, '--concurrency', '4')
-  expect(code, stderr).toBe(8)
-  expect(stderr).toContain('changed while it was read')
+  expectExit(await create('--file', file, '--site', site, '--concurrency', '4'), 8, 'changed while it was read')
 })

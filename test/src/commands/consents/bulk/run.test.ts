@@ -5,7 +5,18 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
 import { freePort } from '../../../../support/postgres.ts'
-import { answers, consent, consentsPath, fails, screen, site, useCli, uuid } from '../../../support.ts'
+import {
+  answers,
+  consent,
+  consentsPath,
+  expectExit,
+  expectNoStdout,
+  fails,
+  screen,
+  site,
+  useCli,
+  uuid,
+} from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -229,10 +240,8 @@ describe('create --file -: invalid lines', () => {
 
   it('reports a line without site_id when no --site is given', async () => {
     creating()
-    const { code, stderr } = await cli.run(['create', '--file', '-'], { stdin: '{"subject_id":"a"}\n' })
-    expect(code).toBe(5)
-    expect(stderr).toContain('line 1 has no site_id')
-    expect(stderr).toContain('config set site NAME')
+    const ran = await cli.run(['create', '--file', '-'], { stdin: '{"subject_id":"a"}\n' })
+    expectExit(ran, 5, 'line 1 has no site_id', 'config set site NAME')
     expect(cli.sent()).toEqual([])
   })
 
@@ -286,8 +295,7 @@ describe('create --file: errors of the instance', () => {
   ])('when every later line would get them (%i %s), stop the import', async (status, error, exit) => {
     creating()
     const lines = Array.from({ length: 200 }, (_, index) => line(String(index), { status, error }))
-    const { code } = await importLines(lines.join('\n'))
-    expect(code).toBe(exit)
+    expect((await importLines(lines.join('\n'))).code).toBe(exit)
     expect(cli.sent().length).toBeLessThanOrEqual(16)
   })
 
@@ -383,10 +391,8 @@ describe('create --file: limits', () => {
   ])('with %j stops after %i failed lines', async (flags, most) => {
     creating()
     const lines = Array.from({ length: 60 }, (_, index) => line(String(index), { status: 400 }))
-    const { code, stderr } = await importLines(lines.join('\n'), '--concurrency', '1', ...flags)
-    expect(code).toBe(5)
+    expectExit(await importLines(lines.join('\n'), '--concurrency', '1', ...flags), 5, `stopped after line ${most}`)
     expect(cli.sent()).toHaveLength(most)
-    expect(stderr).toContain(`stopped after line ${most}`)
   })
 
   it.each([
@@ -468,15 +474,12 @@ describe('create --file PATH', () => {
 
   it('has the results of a file that cannot be sent in the file of --out, with --columns also the reasons', async () => {
     const out = join(folder.path, 'results.tsv')
-    const { code, stdout } = await inFile('[]\n', '--out', out, '--columns', 'line,message')
-    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect(await inFile('[]\n', '--out', out, '--columns', 'line,message')).toMatchObject({ code: 5, stdout: '' })
     expect(readFileSync(out, 'utf8')).toBe('1\tis not a JSON object\n')
   })
 
   it('with --dry-run validates the file, and sends nothing', async () => {
-    const { code, stdout, stderr } = await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run')
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toContain('would create 2 records on default@')
+    expectNoStdout(await inFile(`${line('a')}\n${line('b')}\n`, '--dry-run'), 0, 'would create 2 records on default@')
     expect(await inFile('[]', '--dry-run')).toMatchObject({ code: 5 })
   })
 
