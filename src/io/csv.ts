@@ -1,16 +1,78 @@
 import { CliError, exit, usageError } from '../errors/errors.ts'
-import { decode, type Line } from './input.ts'
+import { removeGuard } from '../output/formula.ts'
+import { decode, type Line, rawOf } from './input.ts'
 
-export const delimiters = [',', ';', '\t'] as const
+const delimiters = [',', ';', '\t'] as const
 
 export type Delimiter = (typeof delimiters)[number]
 
 export interface Table {
   readonly header: readonly string[]
+  /** The header's line; null if it is not in the file. */
+  readonly raw: Uint8Array | null
   /** @throws CliError invalid_data; the message begins with the line number */
   readonly cells: (line: Line) => readonly string[]
-  /** Null if a line is invalid; `cells` finds which. */
-  readonly cellsOfAll: (lines: readonly Line[]) => readonly (readonly string[])[] | null
+  /** The cells or the error of each line. Faster than `cells`. */
+  readonly cellsOfAll: (lines: readonly Line[]) => (readonly string[] | Error)[]
+}
+
+interface Dialect {
+  /** Default: the one with the most known names, then the most columns. */
+  readonly delimiter?: Delimiter | undefined
+  /** The header of a file without one. */
+  readonly columns?: readonly string[] | undefined
+  readonly isKnown: (name: string) => boolean
+  /** Removes the `'` that `list` adds before formulas. */
+  readonly unguard?: boolean | undefined
+  /** Allows rows with fewer cells than the header. */
+  readonly isShortAllowed?: boolean | undefined
+}
+
+/**
+ * Opens a table when its header has arrived. A first line such as `sep=;` overrides the delimiter.
+ *
+ * @returns a function that takes these lines away from the given ones, and returns null without a header
+ * @throws CliError if the header is invalid or has another separator
+ */
+export function tableOpener(dialect: Dialect) {
+  const { columns } = dialect
+  let { delimiter = columns && (',' as const) } = dialect
+  return async (lines: Line[]): Promise<Table | null> => {
+    if (columns && delimiter) return await openTable(toLine(columns, delimiter), { ...dialect, delimiter })
+    const separator = lines[0] && readSeparator(lines[0])
+    if (separator) {
+      delimiter = separator
+      lines.shift()
+    }
+    const header = lines.shift()
+    if (!header) return null
+    return { ...(await openTable(header, { ...dialect, delimiter })), raw: rawOf(header) }
+  }
+}
+
+function toLine(columns: readonly string[], delimiter: Delimiter): Line {
+  const cells = columns.map(column => `"${column.replaceAll('"', '""')}"`)
+  return { number: 0, bytes: Buffer.from(cells.join(delimiter)), end: 0 }
+}
+
+/** NFC, lower case, trimmed. */
+export function fold(text: string): string {
+  return text.normalize('NFC').trim().toLowerCase()
+}
+
+/** -1 for none. Prefers an exact match. @throws UsageError for two */
+export function findColumn(header: readonly string[], column: string, where = 'the header'): number {
+  const matches = (isEqual: (name: string) => boolean) =>
+    header.flatMap((name, index) => (isEqual(name) ? [index] : []))
+  const exact = matches(name => name === column)
+  const found = exact.length > 0 ? exact : matches(name => fold(name) === fold(column))
+  if (found.length > 1) throw usageError(`${where} has the column "${column}" twice`)
+  return found[0] ?? -1
+}
+
+export function missingColumn(header: readonly string[], column: string, where = 'the header'): CliError {
+  const names = header.filter(name => name.trim() !== '')
+  return usageError(`${where} has no column "${column}", which the map names`, `it has ${names.join(', ')}`)
 }
 
 /** `isTorn`: quotation marks may have joined several rows. */
@@ -27,7 +89,7 @@ export class NoRow extends CliError {
 }
 
 /** @throws NoRow if the number of cells differs from the header's */
-export function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
+function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
   if (cells.length === header.length) return
   const why = hasBareReturn(line) ? ', and a carriage return (CR), which ends no line without a line feed' : ''
   throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}${why}`)
@@ -38,25 +100,15 @@ function hasBareReturn({ bytes }: Line): boolean {
   return /\r(?!\n|$)/.test(bytes.toString('latin1').replace(/"[^"]*"/g, ''))
 }
 
-/** Reads a first line such as `sep=;`. */
-export function readSeparator({ bytes }: Line): Delimiter | undefined {
+function readSeparator({ bytes }: Line): Delimiter | undefined {
   const [, separator] = /^\ufeff?sep=(.)$/i.exec(bytes.subarray(0, 16).toString()) ?? []
   return delimiters.find(delimiter => delimiter === separator)
 }
 
-/**
- * Without a delimiter, chooses the one with the most known names, then the most columns.
- *
- * @throws CliError if the header is invalid or has another separator
- */
-export async function openTable(
-  header: Line,
-  delimiter: Delimiter | undefined,
-  isKnown: (name: string) => boolean,
-): Promise<Table> {
-  if (header.bytes.includes(0))
+async function openTable(headerLine: Line, { delimiter, isKnown, unguard, isShortAllowed }: Dialect): Promise<Table> {
+  if (headerLine.bytes.includes(0))
     throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
-  if (hasBareReturn(header))
+  if (hasBareReturn(headerLine))
     throw usageError(
       'the lines end with CR only, so the whole file is one line',
       'save the file as CSV with line feeds (LF or CRLF)',
@@ -64,7 +116,7 @@ export async function openTable(
   const { parse } = await import('csv-parse/sync')
   const read = (delimiter: Delimiter): Table => {
     const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }
-    const cells = (line: Line): readonly string[] => {
+    const parseOne = (line: Line): readonly string[] => {
       const text = decode(line.bytes, `line ${line.number}`)
       try {
         return parse(text, options)[0] ?? []
@@ -73,8 +125,8 @@ export async function openTable(
         throw new NoRow(line, quoteProblem(code), code === 'CSV_QUOTE_NOT_CLOSED')
       }
     }
-    /** Starting the parser takes longer than a line. */
-    const cellsOfAll = (lines: readonly Line[]) => {
+    /** Starting the parser takes longer than a line. Null if a line is invalid; `parseOne` finds which. */
+    const parseAll = (lines: readonly Line[]): readonly (readonly string[])[] | null => {
       try {
         const texts = lines.map(line => decode(line.bytes, ''))
         if (!texts.some(text => text.includes('"'))) return texts.map(text => text.split(delimiter))
@@ -84,7 +136,22 @@ export async function openTable(
         return null
       }
     }
-    return { header: cells(header), cells, cellsOfAll }
+    const header = parseOne(headerLine)
+    const cells = (line: Line, parsed = parseOne(line)): readonly string[] => {
+      if (!isShortAllowed || parsed.length > header.length) requireWidth(parsed, header, line)
+      return unguard ? parsed.map(removeGuard) : parsed
+    }
+    const cellsOfAll = (lines: readonly Line[]) => {
+      const all = parseAll(lines)
+      return lines.map((line, index) => {
+        try {
+          return cells(line, all?.[index])
+        } catch (error) {
+          return error as Error
+        }
+      })
+    }
+    return { header, raw: null, cells: line => cells(line), cellsOfAll }
   }
   if (delimiter) return read(delimiter)
   const tables = delimiters.flatMap(each => tryRead(() => read(each)))

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { type CliError, dataError, usageError } from '../errors/errors.ts'
+import type { FileHandle } from 'node:fs/promises'
+import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
 /** Bytes. */
@@ -140,6 +141,31 @@ export async function* readChunks(io: Io, source: string, signal?: AbortSignal):
 export function unreadable(source: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
   return usageError(code === 'ENOENT' ? `no such file: ${source}` : `${nameOf(source)} cannot be read: ${message}`)
+}
+
+/** Returns a reader of the file from its beginning. The reader throws if the file has changed since this call. */
+export async function readUnchanged(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
+  const first = await handle.stat({ bigint: true })
+  return async function* () {
+    for (let position = 0; ; ) {
+      const { bytesRead, buffer } = await handle
+        .read(Buffer.allocUnsafe(65_536), 0, 65_536, position)
+        .catch((error: unknown) => {
+          throw unreadable(file, error)
+        })
+      const now = await handle.stat({ bigint: true })
+      if (now.mtimeNs !== first.mtimeNs || now.size !== first.size) throw changedError(file)
+      if (bytesRead === 0) return
+      position += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  }
+}
+
+export function changedError(file: string): CliError {
+  return new CliError('changed', exit.changed, `${file} changed while it was read`, {
+    hint: 'stop writing to it, and try again',
+  })
 }
 
 function toLine(chunk: Buffer, start: number, stop: number, number: number): Line {

@@ -12,8 +12,8 @@ import { exitOf } from '../../errors/explain.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, lineView } from '../../views/consent.ts'
-import { formatOf } from './bulk/lines.ts'
-import { addCreateFlags, createFlagOptions, type LineJobOptions, toCreateOptions } from './bulk/options.ts'
+import type { LineJobOptions } from './bulk/operation.ts'
+import { addCreateFlags, createFlagOptions, formatOf, toCreateOptions } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({

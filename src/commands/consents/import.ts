@@ -110,8 +110,9 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const site = options.site ?? ctx.settings.site?.value
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')
   await requireFreeOutputs(options)
-  const [{ openDestination, requireSite }, { describePrepared, sendPrepared }] = await Promise.all([
+  const [{ openDestination, requireSite }, { describePrepared }, { sendPrepared }] = await Promise.all([
     import('./import/destination.ts'),
+    import('./import/prepare/prepared.ts'),
     import('./import/send.ts'),
   ])
   let opening: ReturnType<typeof openDestination> | undefined
@@ -190,7 +191,7 @@ async function readMap({ io }: Context, { operands, from, map }: ImportFlags) {
 
 async function preview(ctx: Context, options: ImportFlags, format: FormatName, map: ImportMap) {
   const prepared = await prepareFiles(ctx, options, map)
-  const { describePrepared } = await import('./import/send.ts')
+  const { describePrepared } = await import('./import/prepare/prepared.ts')
   await discard(prepared)
   const { counts, values } = prepared
   const asked = await askInstance(ctx, options, prepared)
@@ -248,7 +249,7 @@ async function prepareFiles(
   const [{ prepare }, { jobsFolder }, { openRefusedRows }] = await Promise.all([
     import('./import/prepare/prepare.ts'),
     import('./bulk/job.ts'),
-    import('./import/refused-rows.ts'),
+    import('./import/prepare/prepared.ts'),
   ])
   limitHeapGrowth()
   const refused = await openRefusedRows(ctx, options.refusedOut)

@@ -1,13 +1,12 @@
 import { formatCount } from '../../cli/messages.ts'
 import { usageError } from '../../errors/errors.ts'
-import { type Delimiter, openTable, readSeparator, type Table } from '../../io/csv.ts'
+import { type Delimiter, fold, type Table, tableOpener } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { readText, splitLines } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import { fieldOf } from './bulk/columns.ts'
-import { filled, guessFields, isYesOrNo, maxWords, type Sample } from './bulk/guesses.ts'
-import { commonWords } from './bulk/words.ts'
+import { commonWords } from './bulk/map.ts'
 import { readObject } from './fields.ts'
 import type { DecidedValue } from './import/prepare/prepared.ts'
 import { timeReader } from './import/prepare/time.ts'
@@ -71,19 +70,16 @@ export function describeMap({ fields, values, notUsed, rows }: WrittenMap, path:
 }
 
 async function readSamples(
-  { name, chunks, delimiter: given }: Pick<MapInit, 'name' | 'chunks' | 'delimiter'>,
+  { name, chunks, delimiter }: Pick<MapInit, 'name' | 'chunks' | 'delimiter'>,
   fields: readonly string[],
 ) {
-  let delimiter = given
+  const openTable = tableOpener({ delimiter, isKnown: column => fieldOf(column, fields) !== undefined })
   let table: Table | null = null
   const rows: (readonly string[])[] = []
   for await (const line of splitLines(toUtf8(chunks, name), name, { quoted: true })) {
-    const separator: Delimiter | undefined = table ? undefined : readSeparator(line)
-    if (separator) delimiter = separator
-    else if (table) {
-      const row = table.cellsOfAll([line])?.[0] // null for an invalid row
-      if (row?.length === table.header.length) rows.push(row)
-    } else table = await openTable(line, delimiter, column => fieldOf(column, fields) !== undefined)
+    const [row] = table?.cellsOfAll([line]) ?? []
+    if (row && !(row instanceof Error)) rows.push(row)
+    table ??= await openTable([line])
     if (rows.length === sampledRows) break
   }
   if (!table) throw usageError(`${name} has no header`)
@@ -194,4 +190,80 @@ function copyOf(holder: Fields, name: string): Fields {
   const copy = { ...(holder[name] as Fields | undefined) }
   holder[name] = copy
   return copy
+}
+
+interface Sample {
+  readonly column: string
+  readonly cells: readonly string[]
+}
+
+/** Columns with more distinct words do not hold answers. */
+const maxWords = 12
+
+/** Without accents and punctuation, in order of preference. */
+const names: Readonly<Record<string, string>> = {
+  subject_id:
+    'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
+    'adresse email, adresse e mail, courriel, correo, correo electronico, indirizzo email, posta elettronica, e mailadres, ' +
+    'email adres, e postadress, e post, epost, sahkoposti, adres email, adres e mail, subject, data subject, ' +
+    'customer id, customer number, customer, user id, member id, kundennummer, kunden nr, numero client, klantnummer',
+  accepted:
+    'consent, consent status, consent given, opt in, optin, opt in status, granted, einwilligung, zustimmung, einverstanden, ' +
+    'consentement, accepte, consentimiento, aceptado, consenso, consentimento, toestemming, samtycke, samtykke, suostumus, ' +
+    'zgoda, souhlas, akzeptiert, status, statut, estado, stato, answer, antwort, response, decision',
+  policy_version: 'policy, policy version, version, richtlinie, richtlinienversion, version de la politique',
+  ip_address: 'ip, ip adresse, adresse ip, direccion ip, indirizzo ip, ip adres, client ip, remote addr',
+  user_agent: 'useragent, browser',
+  consent_id: 'label, consent label',
+}
+
+function guessFields(samples: readonly Sample[], fields: readonly string[]): Record<string, string> {
+  const guessed: Record<string, string> = {}
+  const isFree = ({ column }: Sample) => !Object.values(guessed).includes(column)
+  for (const { column } of samples) {
+    const field = fieldOf(column, fields)
+    if (field !== undefined && !Object.hasOwn(guessed, field)) guessed[field] = column
+  }
+  for (const field of fields.filter(each => !Object.hasOwn(guessed, each))) {
+    const sample = byName(samples.filter(isFree), field) ?? byCells(samples.filter(isFree), field)
+    if (sample) guessed[field] = sample.column
+  }
+  return guessed
+}
+
+function byName(samples: readonly Sample[], field: string): Sample | undefined {
+  const known = names[field]?.split(', ') ?? []
+  const found = samples.filter(sample => known.includes(simplify(sample.column)) && fits(sample, field))
+  return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
+}
+
+/** Only if no other column looks like the field. */
+function byCells(samples: readonly Sample[], field: string): Sample | undefined {
+  const looks = cellsOf[field]
+  const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
+  return found.length === 1 ? found[0] : undefined
+}
+
+const cellsOf: Readonly<Record<string, (cell: string) => boolean>> = {
+  subject_id: cell => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell.trim()),
+  accepted: isYesOrNo,
+}
+
+/** Numbers can mean anything. */
+function isYesOrNo(cell: string): boolean {
+  return commonWords(cell) !== undefined && !/\d/.test(cell)
+}
+
+function fits({ cells }: Sample, field: string): boolean {
+  if (field === 'policy_version') return filled(cells).every(cell => /^\d{1,10}$/.test(cell))
+  return field !== 'accepted' || new Set(filled(cells).map(fold)).size <= maxWords
+}
+
+function filled(cells: readonly string[]): readonly string[] {
+  return cells.filter(cell => cell !== '')
+}
+
+function simplify(name: string): string {
+  const letters = fold(name).normalize('NFD').replace(/\p{M}/gu, '')
+  return letters.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
 }

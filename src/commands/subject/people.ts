@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
 import { CliError, dataError, exit } from '../../errors/errors.ts'
-import { openTable, type Table } from '../../io/csv.ts'
+import { type Table, tableOpener } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
 import { toSubjectRequest } from './start.ts'
@@ -38,10 +38,11 @@ interface Row {
  */
 export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
   const rows: Row[] = []
+  const openTable = tableOpener({ isKnown: name => fieldOf(name) !== null, isShortAllowed: true })
   let table: Table | null = null
   for await (const line of splitLines(toUtf8(readChunks(ctx.io, file), nameOf(file)), nameOf(file), { quoted: true })) {
-    if (table === null) table = await openHeader(line)
-    else rows.push(toRow(table, line))
+    if (table) rows.push(toRow(table, line))
+    else table = await openTable([line]).then(opened => opened && requireFields(opened, line), rejectLine(line.number))
   }
   if (rows.length === 0) throw dataError(`${nameOf(file)} has no data rows`)
   requireDistinct(rows)
@@ -51,8 +52,7 @@ export async function readPeople(ctx: Context, file: string, reason: string | nu
   return people
 }
 
-async function openHeader(line: Line): Promise<Table> {
-  const table = await openTable(line, undefined, name => fieldOf(name) !== null).catch(rejectLine(line.number))
+function requireFields(table: Table, line: Line): Table {
   const unknown = table.header.find(name => fieldOf(name) === null)
   if (unknown !== undefined) throw dataError(`line ${line.number}: unknown column "${unknown}"`, `use ${columnNames}`)
   const fields = table.header.map(fieldOf)
@@ -67,7 +67,6 @@ async function openHeader(line: Line): Promise<Table> {
 function toRow({ header, cells }: Table, line: Line): Row {
   const values = cells(line)
   const { number } = line
-  if (values.length > header.length) throw dataError(`line ${number} has more cells than the header`)
   const all = (field: string) => header.flatMap((name, index) => (fieldOf(name) === field ? (values[index] ?? '') : []))
   const [[ticket = ''], [received = ''], [reason = '']] = [all('ticket'), all('received'), all('reason')]
   const identifiers = all('identifier').filter(cell => cell !== '')

@@ -6,8 +6,8 @@ import { type AuditEntry, type Consent, ConsentChange, consents } from '../../..
 import { text } from '../../../contract/values.ts'
 import { CliError, dataError, exit } from '../../../errors/errors.ts'
 import { exitOf } from '../../../errors/explain.ts'
-import type { LineKind } from './lines.ts'
 import type { Answer, Item, Operation, Sending } from './operation.ts'
+import type { LineKind } from './reader.ts'
 
 const Id = text(1, 255).refine(isId, 'is not a valid id')
 const Change = z.strictObject({

@@ -1,11 +1,10 @@
+import { formatCount } from '../../../cli/messages.ts'
+import type { Context } from '../../../context.ts'
 import { dataError, usageError } from '../../../errors/errors.ts'
-import { requireWidth, type Table } from '../../../io/csv.ts'
+import { type Delimiter, findColumn, fold, missingColumn, type Table, tableOpener } from '../../../io/csv.ts'
 import type { Line } from '../../../io/input.ts'
-import { removeGuard } from '../../../output/formula.ts'
 import { readObject, typed } from '../fields.ts'
-import type { LineKind, LineParser, ReaderOptions } from './lines.ts'
-import { fieldNames, preferenceName } from './map.ts'
-import { commonWords, findColumn, fold, missingColumn, namedWords, type WordReader } from './words.ts'
+import { type ColumnMap, commonWords, fieldNames, namedWords, preferenceName, type WordReader } from './map.ts'
 
 interface Place {
   readonly index: number
@@ -15,9 +14,30 @@ interface Place {
 type Fields = Record<string, unknown>
 type Setter = (cell: string, where: string, fields: Fields, preferences: Fields) => void
 
-type CsvReading = Pick<LineKind<unknown>, 'fields' | 'noun' | 'isOfIds'> & Pick<ReaderOptions, 'map' | 'unguard'>
+/** A kind of lines that a CSV can have. */
+export interface CsvKind {
+  readonly noun: string
+  /** `preferences` also allows `pref.NAME`. */
+  readonly fields: readonly string[]
+  /** A line without `accepted` records a refusal. */
+  readonly silenceRefuses: boolean
+  /** Only `id` counts, and must not repeat. */
+  readonly isOfIds?: true | undefined
+}
 
-export interface CsvParser {
+export interface CsvOptions {
+  /** Removes the `'` that `list` adds before formulas. */
+  readonly unguard: boolean
+  readonly map: ColumnMap
+  readonly isResumed: boolean
+}
+
+/** Null for a line without fields. @throws CliError invalid_data; the message begins with the line number */
+export type LineParser = (line: Line) => object | null
+
+type CsvReading = CsvKind & Pick<CsvOptions, 'map'>
+
+interface CsvParser {
   readonly parse: LineParser
   readonly unused: readonly string[]
   /** Columns whose yes or no was kept as text, with an example. */
@@ -26,8 +46,66 @@ export interface CsvParser {
   readonly unanswered: () => number
 }
 
+export function openCsv(ctx: Context, kind: CsvKind, options: CsvOptions, delimiter: Delimiter | undefined) {
+  const { fields, silenceRefuses, isOfIds } = kind
+  const { map, unguard, isResumed } = options
+  const mapped = new Set(Object.values(map.fields ?? {}).map(column => fold(column ?? '')))
+  const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
+  const openTable = tableOpener({ delimiter, isKnown, unguard })
+  let table: Table | null = null
+  let parser: CsvParser | null = null
+  let [isHeaderTold, isTold] = [isResumed, isResumed]
+  const tellHeader = async ({ unused, has }: CsvParser) => {
+    if (isHeaderTold || (map.fields === null && !isOfIds)) return
+    isHeaderTold = true
+    const why = map.fields === null ? '' : ', because the map does not name them'
+    if (unused.length > 0) await ctx.warn(`not used${why}: ${quoteAll(unused)}`)
+    if (silenceRefuses && !has('accepted'))
+      await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
+  }
+  return {
+    /** Null if there is no header yet. @throws CliError if it is invalid */
+    take: async (lines: Line[]): Promise<LineParser | null> => {
+      table = await openTable(lines)
+      if (!table) return null
+      parser = csvParser(table, { ...kind, map })
+      await tellHeader(parser)
+      return parser.parse
+    },
+    raw: () => table?.raw ?? null,
+    end: async () => {
+      if (isTold) return
+      isTold = true
+      const unanswered = parser?.has('accepted') ? parser.unanswered() : 0
+      if (silenceRefuses && map.fields !== null && unanswered > 0)
+        await ctx.warn(`without an answer, which records a refusal: ${formatCount(unanswered, 'line')}`)
+      for (const [column, word] of parser?.keptWords ?? [])
+        await ctx.warn(
+          `"${word}" in ${column} is kept as text: to read it as true or false, name it with --true or --false`,
+        )
+    },
+  }
+}
+
+/** @throws UsageError */
+export function requireNoHeader({ number, bytes }: Line, name: string, fields: readonly string[]): void {
+  const text = bytes.toString()
+  if (/^\s*[{[]/.test(text)) return
+  const names = text.split(/[,;\t]/).map(name => name.trim().replace(/^"(.*)"$/, '$1'))
+  if (!names.some(name => fieldOf(name, fields) !== undefined)) return
+  throw usageError(
+    `line ${number} of ${name} is not JSON but looks like a CSV header, so nothing was sent`,
+    'read it as CSV: --format csv',
+  )
+}
+
+function quoteAll(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(name => `"${name}"`)
+  return shown.join(', ') + (names.length > shown.length ? ` and ${names.length - shown.length} more` : '')
+}
+
 /** An empty cell is a missing field. @throws UsageError if the header does not fit the map */
-export function csvParser(table: Table, reading: CsvReading): CsvParser {
+function csvParser(table: Table, reading: CsvReading): CsvParser {
   const { header } = table
   const places = placeColumns(header, reading)
   let unanswered = 0
@@ -39,27 +117,19 @@ export function csvParser(table: Table, reading: CsvReading): CsvParser {
     return { index, column, set: toSetter(field, named, keep) }
   })
   const parse = (line: Line): object | null => {
-    const row = readRow(table, line)
-    if (row === null) return null
+    const row = table.cells(line)
+    if (row.every(cell => cell === '')) return null // as at the end of spreadsheets
     const fields: Fields = {}
     const preferences: Fields = {}
     for (const { index, column, set } of setters) {
       const cell = row[index] ?? ''
-      if (cell !== '')
-        set(reading.unguard ? removeGuard(cell) : cell, `line ${line.number}: ${column}`, fields, preferences)
+      if (cell !== '') set(cell, `line ${line.number}: ${column}`, fields, preferences)
     }
     if (fields['accepted'] === undefined) unanswered += 1
     return withPreferences(fields, preferences)
   }
   const has = (field: string) => places.some(place => place.field === field)
   return { parse, unused: unusedColumns(header, places, reading), keptWords, has, unanswered: () => unanswered }
-}
-
-/** Null for an empty row, as at the end of spreadsheets. */
-function readRow({ header, cells }: Table, line: Line): readonly string[] | null {
-  const row = cells(line)
-  requireWidth(row, header, line)
-  return row.every(cell => cell === '') ? null : row
 }
 
 function unusedColumns(header: readonly string[], places: readonly Place[], reading: CsvReading): string[] {

@@ -5,9 +5,8 @@ import { ConsentDraft, consents } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
 import { dataError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
-import type { LineKind } from './lines.ts'
-import type { Answer, Item, LineJob, Operation } from './operation.ts'
-import type { LineJobOptions } from './options.ts'
+import type { Answer, Item, LineJob, LineJobOptions, Operation } from './operation.ts'
+import type { LineKind } from './reader.ts'
 
 export function creates(site: string | undefined): Operation {
   return {

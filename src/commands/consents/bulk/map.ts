@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import * as z from 'zod'
 import { usageError } from '../../../errors/errors.ts'
+import { fold } from '../../../io/csv.ts'
 import { readText } from '../../../io/input.ts'
 import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
-import { namedWords } from './words.ts'
 
 /** Columns and words of a CSV, as in the map of an import; stored in the job. */
 export const ColumnMap = z.strictObject({
@@ -111,4 +111,41 @@ function splitWords(flag: string, text: string | undefined): string[] {
   const words = text?.split(',').map(word => word.trim()) ?? []
   if (words.includes('')) throw usageError(`${flag} has an empty word`, `use ${flag} word,word`)
   return words
+}
+
+/** European languages; booleans of spreadsheets and databases. */
+const commonYes =
+  'true yes y t 1 on accepted accept granted agreed consented subscribed opt-in optin opted-in ' +
+  'ja j oui sí si sim sì tak ano áno da igen kyllä jah jā taip evet ναι да так akzeptiert zugestimmt angemeldet accepté ' +
+  'wahr vrai verdadero verdadeiro vero waar prawda pravda sant sand sann tosi igaz doğru истина'
+
+const commonNo =
+  'false no n f 0 off rejected reject refused declined denied unsubscribed opt-out optout opted-out ' +
+  'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
+  'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
+
+/** Undefined for other words. */
+export type WordReader = (word: string) => boolean | undefined
+
+/** Ignores case and surrounding blanks. @throws UsageError for a word with both meanings */
+export function namedWords(words: readonly (readonly [word: string, meaning: 'yes' | 'no' | null])[]): WordReader {
+  const named = new Map<string, boolean>()
+  for (const [word, meaning] of words) {
+    if (meaning === null) continue
+    const isYes = meaning === 'yes'
+    if (named.get(fold(word)) === !isYes) throw usageError(`"${word}" is given both as a yes and as a no`)
+    named.set(fold(word), isYes)
+  }
+  return word => named.get(fold(word))
+}
+
+let common: ReadonlyMap<string, boolean> | undefined
+
+export const commonWords: WordReader = word => {
+  common ??= new Map([
+    ...commonYes.split(' ').map(each => [each, true] as const),
+    ...commonNo.split(' ').map(each => [each, false] as const),
+  ])
+  const folded = fold(word)
+  return common.get(folded) ?? common.get(folded.replaceAll(/[ _]/g, '-'))
 }

@@ -1,8 +1,15 @@
 import type { Context } from '../../../context.ts'
-import type { LineKind } from './lines.ts'
-import type { LineJobOptions } from './options.ts'
-import type { Extent, InputLine, Reader } from './reader.ts'
+import type { LineFormat, toCreateOptions } from './options.ts'
+import type { Extent, InputLine, LineKind, Reader } from './reader.ts'
 import type { How, JobState } from './state.ts'
+
+export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
+  readonly format?: LineFormat | undefined
+  /** Has the file, which becomes the job's own. Removed at the end. */
+  readonly workFolder?: string | undefined
+  /** Before a new job. @throws CliError if declined */
+  readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
+}
 
 export interface Item {
   readonly entry: InputLine<object>

@@ -2,8 +2,20 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { Count, flagOf, nonEmpty } from '../../../cli/action.ts'
 import { usageError } from '../../../errors/errors.ts'
-import { type LineFormat, lineFormats } from './lines.ts'
-import type { Reader } from './reader.ts'
+
+export const lineFormats = ['ndjson', 'csv', 'tsv'] as const
+
+/** `ids`: one id per line. */
+export type LineFormat = (typeof lineFormats)[number] | 'ids'
+
+export function formatOf(file: string): LineFormat {
+  const [, extension = ''] = /\.(csv|tsv)$/i.exec(file) ?? []
+  return lineFormats.find(format => format === extension.toLowerCase()) ?? 'ndjson'
+}
+
+export function formatOfIds(file: string): LineFormat {
+  return /\.(csv|tsv|ndjson|jsonl|json)$/i.test(file) ? formatOf(file) : 'ids'
+}
 
 const maxConcurrency = 64
 
@@ -31,14 +43,6 @@ export const createFlagOptions = {
 }
 
 const Flags = z.object({ site: nonEmpty.optional(), ...createFlagOptions })
-
-export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
-  readonly format?: LineFormat | undefined
-  /** Has the file, which becomes the job's own. Removed at the end. */
-  readonly workFolder?: string | undefined
-  /** Before a new job. @throws CliError if declined */
-  readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
-}
 
 export function addCreateFlags(command: Command): Command {
   return addLineFlags(command, {

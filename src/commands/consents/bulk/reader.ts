@@ -1,17 +1,41 @@
 import { createHash, type Hash } from 'node:crypto'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
-import { CliError, dataError, exit } from '../../../errors/errors.ts'
+import { CliError, dataError, exit, usageError } from '../../../errors/errors.ts'
+import { explain } from '../../../errors/explain.ts'
 import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
-import { decode, type Line, nameOf, rawOf, readChunks, splitTogether, unreadable } from '../../../io/input.ts'
+import {
+  decode,
+  type Line,
+  nameOf,
+  rawOf,
+  readChunks,
+  readUnchanged,
+  splitTogether,
+  unreadable,
+} from '../../../io/input.ts'
+import { openOutFile } from '../../../io/new-file.ts'
 import { fromTsv } from '../../../output/index.ts'
 import type { LineResult } from '../../../views/consent.ts'
 import { readObject } from '../fields.ts'
-import type { FailedLines } from './failed-lines.ts'
-import { type LineKind, type LineParser, type ReaderOptions, toLineResult } from './lines.ts'
+import type { CsvKind, CsvOptions, LineParser } from './columns.ts'
+import type { LineFormat } from './options.ts'
+
+export interface LineKind<Fields> extends CsvKind {
+  /** Written by this program: not parsed; the drafts are the defaults. */
+  readonly isOwn?: true | undefined
+  /** @throws CliError invalid_data; the message begins with `name` */
+  check(fields: object, name: string): asserts fields is Fields & object
+}
+
+export interface ReaderOptions extends CsvOptions {
+  readonly file: string
+  readonly format: LineFormat
+  readonly defaults: object
+}
 
 export interface InputLine<Fields> {
   readonly line: Line
@@ -42,9 +66,11 @@ export async function openReader<Fields>(
   const name = nameOf(file)
   const isFile = file !== '-' && (await stat(file).catch(rethrowUnreadable(file))).isFile()
   const handle = isFile ? await open(file).catch(rethrowUnreadable(file)) : null
-  const read = handle ? await unchangedReads(handle, file) : () => readChunks(ctx.io, file, signal)
+  const read = handle ? await readUnchanged(handle, file) : () => readChunks(ctx.io, file, signal)
   const isQuoted = format === 'csv' || format === 'tsv'
-  const csv = isQuoted ? (await import('./header.ts')).openHeader(ctx, kind, options) : null
+  const csv = isQuoted
+    ? (await import('./columns.ts')).openCsv(ctx, kind, options, format === 'tsv' ? '\t' : undefined)
+    : null
   let hash = createHash('sha256')
   async function* entries(isValidated = false): AsyncGenerator<readonly InputLine<Fields>[]> {
     hash = createHash('sha256')
@@ -61,7 +87,7 @@ export async function openReader<Fields>(
       const [first] = made
       // Every line would fail.
       if (isUnseen && format === 'ndjson' && first?.error)
-        (await import('./header.ts')).requireNoHeader(first.line, name, kind.fields)
+        (await import('./columns.ts')).requireNoHeader(first.line, name, kind.fields)
       isUnseen &&= made.length === 0
       yield made
     }
@@ -150,29 +176,6 @@ async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-/** Returns a reader of the file from its beginning. The reader throws if the file has changed since this call. */
-async function unchangedReads(handle: FileHandle, file: string): Promise<() => AsyncGenerator<Buffer>> {
-  const first = await handle.stat({ bigint: true })
-  return async function* () {
-    for (let position = 0; ; ) {
-      const { bytesRead, buffer } = await handle
-        .read(Buffer.allocUnsafe(65_536), 0, 65_536, position)
-        .catch(rethrowUnreadable(file))
-      const now = await handle.stat({ bigint: true })
-      if (now.mtimeNs !== first.mtimeNs || now.size !== first.size) throw changedError(file)
-      if (bytesRead === 0) return
-      position += bytesRead
-      yield buffer.subarray(0, bytesRead)
-    }
-  }
-}
-
-export function changedError(file: string): CliError {
-  return new CliError('changed', exit.changed, `${file} changed while it was read`, {
-    hint: 'stop writing to it, and try again',
-  })
-}
-
 export interface Extent {
   readonly lines: number
   readonly sha256: string
@@ -233,4 +236,51 @@ export function requireLines({ name, header }: Reader<unknown>, lines: number, i
 export function nothingSent(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'invalid_data') return error
   return dataError(`${error.message}, so nothing was sent`, error.hint)
+}
+
+export function toLineResult(
+  { number }: Line,
+  result: LineResult['result'],
+  id: string | null,
+  error: unknown,
+): LineResult {
+  if (error === null) return { line: number, result, id, error_code: null, message: null }
+  const { code, message } = explain(error)
+  return { line: number, result, id, error_code: code, message: withoutName(message, `line ${number}`) }
+}
+
+/** The line number is a field of its own. */
+function withoutName(message: string, name: string): string {
+  const separator = [': ', ' '].find(each => message.startsWith(name + each))
+  return separator === undefined ? message : message.slice(name.length + separator.length)
+}
+
+export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
+
+/**
+ * The file appears if lines are rejected or left, unless none was sent.
+ *
+ * @throws UsageError if it exists or cannot be created
+ */
+export async function openFailedLines(path: string) {
+  const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
+    throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error
+  })
+  let [endsInNewline, isClosed] = [true, false]
+  return {
+    add: async (line: Uint8Array, header: Uint8Array | null) => {
+      const before = file.isEmpty && header ? [header] : endsInNewline ? [] : [Buffer.from('\n')]
+      endsInNewline = line.at(-1) === 10
+      await file.write(Buffer.concat([...before, line]))
+    },
+    close: async (isWanted: boolean) => {
+      if (isClosed) return
+      isClosed = true
+      if (!isWanted || file.isEmpty) return await file.abandon(false)
+      await file.commit().catch((error: Error) => {
+        const message = `${error.message}; its lines are in ${file.part}`
+        throw new CliError('io', exit.failure, message, { cause: error })
+      })
+    },
+  }
 }

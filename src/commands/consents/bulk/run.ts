@@ -10,11 +10,8 @@ import { limitHeapGrowth } from '../../../io/memory.ts'
 import { requireApiKey, requireBaseUrl } from '../../../settings/settings.ts'
 import { type LineResult, lineView } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
-import { type FailedLines, openFailedLines } from './failed-lines.ts'
 import { openJob } from './job.ts'
-import { toLineResult } from './lines.ts'
-import type { LineJob, Operation } from './operation.ts'
-import type { LineJobOptions } from './options.ts'
+import type { LineJob, LineJobOptions, Operation } from './operation.ts'
 import {
   countOutcome,
   countUntaken,
@@ -28,7 +25,15 @@ import {
   showProgress,
   warnEmpty,
 } from './progress.ts'
-import { InvalidLinesError, nothingSent, requireLines, validate } from './reader.ts'
+import {
+  type FailedLines,
+  InvalidLinesError,
+  nothingSent,
+  openFailedLines,
+  requireLines,
+  toLineResult,
+  validate,
+} from './reader.ts'
 import { type Outcome, openSender, type Sender } from './sender.ts'
 
 /**

@@ -5,10 +5,10 @@ import { CliError, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { mapInOrder } from '../../../io/concurrency.ts'
 import { inGroups } from '../../../io/groups.ts'
+import { changedError } from '../../../io/input.ts'
 import type { LineResult } from '../../../views/consent.ts'
-import type { Answer, Item, LineJob, Operation, Sending } from './operation.ts'
-import type { LineJobOptions } from './options.ts'
-import { changedError, type InputLine } from './reader.ts'
+import type { Answer, Item, LineJob, LineJobOptions, Operation, Sending } from './operation.ts'
+import type { InputLine } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
 /** `unsent`: interrupted before the request, or its begin could not be recorded. */

@@ -5,22 +5,21 @@ import { promptToConfirm, requireConfirmedCount } from '../../../cli/confirm.ts'
 import { formatCount, instanceLabel } from '../../../cli/messages.ts'
 import { many, type Output } from '../../../cli/output.ts'
 import type { Context } from '../../../context.ts'
-import { ImportAbout } from '../../../contract/documents/import-receipt.ts'
-import { CliError, type Exit, exit, usageError } from '../../../errors/errors.ts'
+import { ImportAbout, ImportReceipt } from '../../../contract/documents/import-receipt.ts'
+import { CliError, dataError, type Exit, exit, usageError } from '../../../errors/errors.ts'
+import { readSigned, signDocument } from '../../../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../../../io/new-file.ts'
+import { appendToChain, listNumbers, receiptPath } from '../../../receipts/chain.ts'
 import { openSigner, type Signer } from '../../../receipts/signer.ts'
-import { locateImportReceipts } from '../../../receipts/store.ts'
+import { locateImportReceipts, type ReceiptStore } from '../../../receipts/store.ts'
 import { type ImportedRow, importedView } from '../../../views/import.ts'
 import { lineJobs } from '../bulk/job.ts'
-import type { Counts, LineJob } from '../bulk/operation.ts'
-import type { LineJobOptions } from '../bulk/options.ts'
+import type { Counts, LineJob, LineJobOptions } from '../bulk/operation.ts'
 import { exitOf, newProgress, type Progress } from '../bulk/progress.ts'
 import { sendLines } from '../bulk/run.ts'
 import type { Destination } from './destination.ts'
 import { imports, type Refusal } from './imports.ts'
-import type { Prepared } from './prepare/prepared.ts'
-import { findImportReceipt, makeImportReceipt, type StoredImportReceipt } from './receipt.ts'
-import { describeRefusedRows } from './refused-rows.ts'
+import { describePrepared, type Prepared } from './prepare/prepared.ts'
 
 interface SendOptions {
   readonly site?: string | undefined
@@ -224,25 +223,69 @@ async function confirm(ctx: Context, { prepared, site, options }: Sending): Prom
   })
 }
 
-export function describePrepared(
-  { counts, withoutSubject, files, given, undecided }: Prepared,
-  refusedOut: string | undefined,
-): string[] {
-  const { read, records, changes, merged, duplicates, left_out, refused } = counts
-  const rows = `${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`
-  const parts = [
-    undecided > 0
-      ? `${rows}, whose persons are not judged until every value is decided`
-      : `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${rows}`,
-    ...(withoutSubject > 0
-      ? [`${formatCount(withoutSubject)} without a subject, which no search for a person finds`]
-      : []),
-    ...(undecided === 0 && merged > 0 ? [`${formatCount(merged, 'row')} part of another row's answer`] : []),
-    ...(undecided === 0 && duplicates > 0 ? [`${formatCount(duplicates, 'row')} repeated`] : []),
-    ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
-    ...(refused > 0 ? [describeRefusedRows(refused, refusedOut)] : []),
-  ]
-  return given ? [...parts, `answered from ${given.first} to ${given.last}`] : parts
+async function* noPages(): AsyncGenerator<readonly never[]> {}
+
+interface StoredImportReceipt {
+  readonly path: string
+  readonly bytes: Buffer
+  readonly receipt: ImportReceipt
 }
 
-async function* noPages(): AsyncGenerator<readonly never[]> {}
+/** All records are made, known or refused. */
+interface FinishedImport extends Pick<ImportReceipt, 'job' | 'site_id' | 'sent_sha256'> {
+  readonly about: ImportAbout
+  readonly records: ImportReceipt['records']
+  readonly refused_records: ImportReceipt['refused_records']
+}
+
+/** Idempotent. @throws CliError if the chain is damaged */
+async function makeImportReceipt(signer: Signer, finished: FinishedImport): Promise<StoredImportReceipt> {
+  const { store, key, instance, profile, who, host, account_id, api_key_id } = signer
+  const { job, about, ...outcome } = finished
+  const made = await findImportReceipt(store, job)
+  if (made) return made
+  const finished_at = new Date().toISOString()
+  const make = (number: number, previous: ImportReceipt['previous']) => {
+    const receipt: ImportReceipt = {
+      type: 'import_receipt',
+      version: 1,
+      key_id: key.id,
+      number,
+      job,
+      instance,
+      profile,
+      who,
+      host,
+      api_key_id,
+      ...about,
+      account_id: about.account_id ?? account_id,
+      ...outcome,
+      finished_at,
+      previous,
+    }
+    return signDocument(receipt, key.key)
+  }
+  return await appendToChain(store, { job, make, read: readImportReceipt })
+}
+
+function readImportReceipt(path: string, bytes: Buffer): StoredImportReceipt {
+  try {
+    const { document } = readSigned(bytes)
+    const { data, error } = ImportReceipt.safeParse(document)
+    const issue = error?.issues[0]
+    if (!data) throw new SyntaxError(`is not an import receipt (${issue?.path.join('.')}: ${issue?.message})`)
+    return { path, bytes, receipt: data }
+  } catch (error) {
+    if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
+    throw error
+  }
+}
+
+async function findImportReceipt(store: ReceiptStore, job: string): Promise<StoredImportReceipt | null> {
+  for (const number of (await listNumbers(store)).reverse()) {
+    const path = receiptPath(store, number)
+    const found = readImportReceipt(path, await readFile(path))
+    if (found.receipt.job === job) return found
+  }
+  return null
+}

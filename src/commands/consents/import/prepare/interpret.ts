@@ -6,10 +6,10 @@ import { sha256 } from '../../../../evidence/bytes.ts'
 import { canonical } from '../../../../evidence/canonical.ts'
 import type { Decisions, Table } from './decisions.ts'
 import type { ImportMap, Source } from './map.ts'
-import { type Columns, decidable, type Getter, type Row, RowProblem, textOf } from './paths.ts'
-import type { Details, Purposes, Reason } from './prepared.ts'
+import type { Details, Purposes } from './partitions.ts'
+import type { Reason } from './prepared.ts'
 import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
-import type { ReadRow } from './rows.ts'
+import { type Columns, decidable, type Getter, type ReadRow, type Row, RowProblem, textOf } from './rows.ts'
 import { describeCause, timeReader } from './time.ts'
 
 export interface Meaning {

@@ -1,6 +1,7 @@
 import { Preferences } from '../../../../contract/json.ts'
 import type { ImportMap } from './map.ts'
-import { type AnswerEvent, type Details, type Event, isRefused, type Problem, type Reason } from './prepared.ts'
+import { type AnswerEvent, type Details, type Event, isRefused, type Problem } from './partitions.ts'
+import type { Reason } from './prepared.ts'
 
 /** A row of the prepared file, or the reason for a rejection. */
 export interface Person {

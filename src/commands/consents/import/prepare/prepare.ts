@@ -6,13 +6,11 @@ import { type Decisions, openDecisions } from './decisions.ts'
 import { digestOf } from './formats.ts'
 import { type LeftOut, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
-import { openPartitions, type Partitions } from './partitions.ts'
+import { isRefused, openPartitions, type Partitions } from './partitions.ts'
 import { openPersons, type Person } from './persons.ts'
-import { type Counts, isRefused, type Prepared, type Reason, type Refused, type SourceFile } from './prepared.ts'
+import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
 import { openSource } from './source.ts'
-
-export type { Counts, DecidedValue, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 
 export interface PrepareOptions {
   /** Of the jobs; needs room for the rows twice. */

@@ -1,3 +1,10 @@
+import { formatCount } from '../../../../cli/messages.ts'
+import type { Context } from '../../../../context.ts'
+import { dataError } from '../../../../errors/errors.ts'
+import { reportsByKind } from '../../../../errors/report.ts'
+import { openOutFile } from '../../../../io/new-file.ts'
+import { safeJson } from '../../../../output/index.ts'
+
 export interface SourceFile {
   readonly name: string
   readonly bytes: number
@@ -67,46 +74,72 @@ export interface Prepared {
   readonly given: { readonly first: string; readonly last: string } | null
 }
 
-/** Identical for all answers of a person. */
-export interface Details {
-  readonly consent_id?: string | undefined
-  readonly subject_id?: string | undefined
-  readonly ip_address?: string | undefined
-  readonly user_agent?: string | undefined
-  readonly notice_locale?: string | undefined
-  readonly evidence?: string | undefined
+export function describePrepared(
+  { counts, withoutSubject, files, given, undecided }: Prepared,
+  refusedOut: string | undefined,
+): string[] {
+  const { read, records, changes, merged, duplicates, left_out, refused } = counts
+  const rows = `${formatCount(read, 'row')} of ${formatCount(files.length, 'file')}`
+  const parts = [
+    undecided > 0
+      ? `${rows}, whose persons are not judged until every value is decided`
+      : `${formatCount(records)} with ${formatCount(changes, 'later answer')} from ${rows}`,
+    ...(withoutSubject > 0
+      ? [`${formatCount(withoutSubject)} without a subject, which no search for a person finds`]
+      : []),
+    ...(undecided === 0 && merged > 0 ? [`${formatCount(merged, 'row')} part of another row's answer`] : []),
+    ...(undecided === 0 && duplicates > 0 ? [`${formatCount(duplicates, 'row')} repeated`] : []),
+    ...(left_out > 0 ? [`${formatCount(left_out, 'row')} left out`] : []),
+    ...(refused > 0 ? [describeRefusedRows(refused, refusedOut)] : []),
+  ]
+  return given ? [...parts, `answered from ${given.first} to ${given.last}`] : parts
 }
 
-/** Names are unique; null is neither yes nor no. Objects with arbitrary keys would be slow. */
-export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
-
-export interface Problem {
-  readonly reason: Reason
-  readonly message: string
+/** Prints examples, and lists all in the file of `--refused-out`. @throws CliError if it cannot be created */
+export async function openRefusedRows(ctx: Context, path: string | undefined) {
+  const reports = reportsByKind(ctx)
+  const list = path === undefined ? null : await openList(path)
+  return {
+    add: async (refused: Refused): Promise<void> => {
+      await list?.add(refused)
+      const { message, rows, where } = refused
+      const whole = rows > 1 ? `; all ${rows} rows of its person are refused` : ''
+      await reports.add(dataError(message + whole), where)
+    },
+    /** The file is complete and on disk; there is no file without refused rows. */
+    finish: async (): Promise<void> => {
+      await reports.finish()
+      await list?.commit()
+    },
+    /** Removes an unfinished file. */
+    close: async (): Promise<void> => list?.close(),
+  }
 }
 
-/** Refuses its person; sorted before the answers. */
-export type RefusedEvent = readonly [originId: string, at: 0, sequence: number, part: number, line: number, Problem]
+const writeLength = 65_536
 
-export type AnswerEvent = readonly [
-  originId: string,
-  /** Unix time, ms. */
-  at: number,
-  sequence: number,
-  part: number,
-  /** In the part, from 1. */
-  line: number,
-  version: number,
-  /** Null if derived. */
-  accepted: boolean | null,
-  purposes: Purposes,
-  details: Details,
-  /** No purpose has a yes or a no: left out. */
-  isSilent: boolean,
-]
+async function openList(path: string) {
+  const file = await openOutFile(path, '--refused-out')
+  let text = ''
+  const flush = async () => {
+    const lines = text
+    text = ''
+    await file.write(lines)
+  }
+  return {
+    add: async (refused: Refused): Promise<void> => {
+      text += `${safeJson(refused)}\n`
+      if (text.length >= writeLength) await flush()
+    },
+    commit: async (): Promise<void> => {
+      await flush()
+      if (!file.isEmpty) await file.commit()
+    },
+    close: () => file.abandon(false),
+  }
+}
 
-export type Event = AnswerEvent | RefusedEvent
-
-export function isRefused(event: Event): event is RefusedEvent {
-  return event.length === 6
+/** The count, and where the list is. */
+export function describeRefusedRows(rows: number, path: string | undefined): string {
+  return `${formatCount(rows, 'row')} refused (${path === undefined ? '--refused-out FILE lists all' : `listed in ${path}`})`
 }

@@ -1,6 +1,6 @@
 import { usageError } from '../../../../errors/errors.ts'
 import type { Purposes } from './map.ts'
-import { type Columns, decidable, follow, parsePath, type Row, RowProblem, textOf } from './paths.ts'
+import { type Columns, decidable, follow, parsePath, type Row, RowProblem, textOf } from './rows.ts'
 
 /** Answered, or decided by the map. */
 export interface PurposeValue {

@@ -1,14 +1,13 @@
 import { parseExactJson } from '../../../../contract/exact-json.ts'
-import { dataError } from '../../../../errors/errors.ts'
-import { type Delimiter, NoRow, openTable, readSeparator, requireWidth, type Table } from '../../../../io/csv.ts'
+import { storable } from '../../../../contract/values.ts'
+import { dataError, usageError } from '../../../../errors/errors.ts'
+import { findColumn, fold, missingColumn, NoRow, type Table, tableOpener } from '../../../../io/csv.ts'
 import { toUtf8 } from '../../../../io/encoding.ts'
 import { decode, type Line, splitTogether } from '../../../../io/input.ts'
-import { removeGuard } from '../../../../output/formula.ts'
-import { fold } from '../../bulk/words.ts'
 import { readObject } from '../../fields.ts'
 import { splitArray } from './json-array.ts'
 import type { Container, ImportMap } from './map.ts'
-import { type Columns, csvColumns, type Getter, jsonColumns, type Row } from './paths.ts'
+import type { Reason } from './prepared.ts'
 import type { Part } from './source.ts'
 
 export interface ReadRow {
@@ -34,7 +33,7 @@ interface Reading {
 /** @throws CliError invalid_data for a damaged container */
 export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<Batch> {
   const { container } = map
-  if (container.kind === 'csv') return csvRows(part, container, knownNames(map), unguard)
+  if (container.kind === 'csv') return csvRows(part, map, unguard)
   const lines =
     container.kind === 'json'
       ? splitArray(toUtf8(part.chunks, part.name), container.at ? container.at.split('.') : [], part.name)
@@ -69,71 +68,47 @@ function parse(bytes: Buffer): Row {
   return readObject(decode(bytes, 'it'), 'it')
 }
 
-async function* csvRows(
-  part: Part,
-  container: Container,
-  isKnown: (name: string) => boolean,
-  unguard: boolean,
-): AsyncGenerator<Batch> {
+async function* csvRows(part: Part, map: ImportMap, unguard: boolean): AsyncGenerator<Batch> {
   const { name } = part
-  let open: { readonly columns: Columns; readonly read: (lines: readonly Line[]) => ReadRow[] } | null = null
-  let delimiter = container.delimiter ?? (container.columns && ',')
+  const { delimiter, columns } = map.container
+  const openTable = tableOpener({ delimiter, columns, isKnown: knownNames(map), unguard })
+  let reading: ReturnType<typeof openReading> | null = null
   for await (const batch of splitTogether(toUtf8(part.chunks, name), name, { quoted: true })) {
     const lines = batch.filter(isFilled)
-    while (!open && lines.length > 0) {
-      const first = container.columns ? headerOf(container.columns, delimiter) : (lines.shift() as Line)
-      const separator = readSeparator(first)
-      if (separator) delimiter = separator
-      else open = openReading(name, container, await openTable(first, delimiter, isKnown), unguard)
+    if (lines.length === 0) continue
+    if (!reading) {
+      const table = await openTable(lines)
+      reading = table && openReading(name, map.container, table)
     }
-    if (!open) continue
-    const { columns, read } = open
-    yield { columns, rows: inFile(name, () => read(lines)) }
+    if (reading) yield { columns: reading.columns, rows: reading.read(lines) }
   }
 }
 
-/** Adds the file's name to an error that stops the import. */
-function inFile<Value>(name: string, read: () => Value): Value {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof NoRow)) throw error
-    const more = 'the rest was not read, and may have more: look for others with a quotation mark inside a cell'
-    throw dataError(`${name}: ${error.message}`, error.hint === undefined ? undefined : `${error.hint}; ${more}`)
-  }
-}
-
-function headerOf(columns: readonly string[], delimiter: Delimiter = ','): Line {
-  const cells = columns.map(column => `"${column.replaceAll('"', '""')}"`)
-  return { number: 0, bytes: Buffer.from(cells.join(delimiter)), end: 0 }
-}
-
-function openReading(name: string, { json_columns = [] }: Container, table: Table, unguard: boolean) {
-  const { header } = table
+function openReading(name: string, { json_columns = [] }: Container, { header, cellsOfAll }: Table) {
   const jsonCells = new Set(json_columns.map(column => header.findIndex(each => fold(each) === fold(column))))
   jsonCells.delete(-1)
   const readCell = (text: string, index: number): unknown =>
     jsonCells.has(index) && text !== '' ? parseCell(text, header[index] ?? '') : text
+  const toRow = (line: Line, cells: readonly string[] | Error): ReadRow => {
+    if (!(cells instanceof Error))
+      return jsonCells.size === 0 ? toReadable(line, cells) : attempt(line, () => cells.map(readCell), cells)
+    if (cells instanceof NoRow && cells.isTorn) throw tornError(name, cells)
+    return toUnreadable(line, cells)
+  }
   const read = (lines: readonly Line[]): ReadRow[] => {
-    const all = table.cellsOfAll(lines)
-    const rows: ReadRow[] = []
-    for (const [index, line] of lines.entries()) {
-      let texts: readonly string[] | null = null
-      const row = attempt(line, () => {
-        const cells = all?.[index] ?? table.cells(line)
-        requireWidth(cells, header, line)
-        texts = unguard ? cells.map(removeGuard) : cells
-        return jsonCells.size > 0 ? texts.map(readCell) : texts
-      })
-      if (!isEmpty(texts)) rows.push(row.problem === null ? row : { ...row, row: texts })
-    }
-    return rows
+    const all = cellsOfAll(lines)
+    return lines.flatMap((line, index) => {
+      const cells = all[index] ?? []
+      return Array.isArray(cells) && cells.every(cell => cell === '') ? [] : [toRow(line, cells)]
+    })
   }
   return { columns: csvColumns(header, jsonCells, name), read }
 }
 
-function isEmpty(cells: readonly string[] | null): boolean {
-  return cells?.every(cell => cell === '') === true
+/** Stops the import: the rows that follow cannot be told apart either. */
+function tornError(name: string, { message, hint }: NoRow) {
+  const more = 'the rest was not read, and may have more: look for others with a quotation mark inside a cell'
+  return dataError(`${name}: ${message}`, hint === undefined ? undefined : `${hint}; ${more}`)
 }
 
 function parseCell(text: string, column: string): unknown {
@@ -144,13 +119,20 @@ function parseCell(text: string, column: string): unknown {
   }
 }
 
-function attempt({ number }: Line, read: () => Row): ReadRow {
+function attempt(line: Line, read: () => Row, cells: Row | null = null): ReadRow {
   try {
-    return { number, row: read(), problem: null }
+    return toReadable(line, read())
   } catch (error) {
-    if (error instanceof NoRow && error.isTorn) throw error
-    return { number, row: null, problem: (error as Error).message.replace(/^line \d+:? /, '') }
+    return { ...toUnreadable(line, error as Error), row: cells }
   }
+}
+
+function toReadable({ number }: Line, row: Row): ReadRow {
+  return { number, row, problem: null }
+}
+
+function toUnreadable({ number }: Line, { message }: Error): ReadRow {
+  return { number, row: null, problem: message.replace(/^line \d+:? /, '') }
 }
 
 /** Identify the delimiter. */
@@ -165,4 +147,103 @@ function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: st
 
 function isFilled({ bytes }: Line): boolean {
   return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
+}
+
+export type Row = readonly unknown[] | Readonly<Record<string, unknown>>
+export type Getter = (row: Row) => unknown
+
+export interface Columns {
+  /** @throws UsageError if a CSV lacks the column, unless optional */
+  getter(path: string, isOptional?: boolean): Getter
+  namesWith(prefix: string): readonly string[]
+}
+
+export type Step = string | number | { readonly key: string; readonly is: string }
+
+/** A key equal to the whole path wins over its steps. */
+export const jsonColumns: Columns = {
+  getter: path => {
+    const steps = parsePath(path)
+    return row => {
+      const own = steps.length > 1 ? valueAt(row, path) : undefined
+      return own === undefined ? follow(row, steps) : own
+    }
+  },
+  namesWith: () => [],
+}
+
+export function csvColumns(header: readonly string[], jsonCells: ReadonlySet<number>, name: string): Columns {
+  const where = `${name}: the header`
+  return {
+    getter: (path, isOptional = false) => {
+      const index = findColumn(header, path, where)
+      if (index !== -1) return row => (row as readonly unknown[])[index]
+      const [first, ...steps] = parsePath(path)
+      const cell = typeof first === 'string' ? findColumn(header, first, where) : -1
+      if (cell !== -1 && jsonCells.has(cell)) return row => follow((row as readonly unknown[])[cell], steps)
+      if (isOptional) return () => undefined
+      throw missingColumn(header, path, where)
+    },
+    namesWith: prefix => header.filter(each => each.startsWith(prefix) && each.length > prefix.length),
+  }
+}
+
+const step = /\.?([^.[\]]+)|\[(\d+)\]|\[([^=\]]+)=([^\]]*)\]/y
+
+export function parsePath(path: string): Step[] {
+  const steps: Step[] = []
+  step.lastIndex = 0
+  while (step.lastIndex < path.length) {
+    const match = step.exec(path)
+    if (!match) throw usageError(`the map's path "${path}" cannot be read`, 'use name, a.b, a[0] or a[name=text]')
+    const [, name, index, key, is] = match
+    if (name !== undefined) steps.push(name)
+    else steps.push(index === undefined ? { key: key as string, is: is as string } : Number(index))
+  }
+  return steps
+}
+
+export function follow(value: unknown, steps: readonly Step[]): unknown {
+  let current = value
+  for (const each of steps) current = stepInto(current, each)
+  return current
+}
+
+function stepInto(value: unknown, each: Step): unknown {
+  if (typeof each === 'string') return valueAt(value, each)
+  if (!Array.isArray(value)) return undefined
+  return typeof each === 'number' ? value[each] : value.find(element => valueAt(element, each.key) === each.is)
+}
+
+export function valueAt(value: unknown, key: string): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+}
+
+export class RowProblem extends Error {
+  override readonly name = 'RowProblem'
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** '' for a missing value. @throws RowProblem for a list or an object */
+export function textOf(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'object') throw new RowProblem('field', `${path} is not a text`)
+  return String(value)
+}
+
+const longestValue = 255
+
+/** `name` begins the message. @throws RowProblem for a text that no map can decide */
+export function decidable(value: string, name: string): string {
+  if (value.length > longestValue) throw new RowProblem('field', `${name} has over ${longestValue} characters`)
+  if (!storable(value)) throw new RowProblem('field', `${name} is not Unicode text without NUL`)
+  if (value === '__proto__') throw new RowProblem('field', `${name} is __proto__`)
+  return value
 }

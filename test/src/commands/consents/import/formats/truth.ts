@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import type { Counts, Reason } from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
+import type { Counts, Reason } from '../../../../../../src/commands/consents/import/prepare/prepared.ts'
 
 /** What a person answered, as it was before anybody wrote it into a file. */
 export interface Answer {

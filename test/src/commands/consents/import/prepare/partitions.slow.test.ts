@@ -2,8 +2,7 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { openPartitions } from '../../../../../../src/commands/consents/import/prepare/partitions.ts'
-import type { Event } from '../../../../../../src/commands/consents/import/prepare/prepared.ts'
+import { type Event, openPartitions } from '../../../../../../src/commands/consents/import/prepare/partitions.ts'
 import { useFolder } from '../../../../../support/cli.ts'
 
 const folder = useFolder()

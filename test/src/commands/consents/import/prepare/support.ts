@@ -1,11 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ImportMap, type ImportMapInput } from '../../../../../../src/commands/consents/import/prepare/map.ts'
-import {
-  type PrepareOptions,
-  prepare,
-  type Refused,
-} from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
+import { type PrepareOptions, prepare } from '../../../../../../src/commands/consents/import/prepare/prepare.ts'
+import type { Refused } from '../../../../../../src/commands/consents/import/prepare/prepared.ts'
 import type { ImportRow } from '../../../../../../src/contract/imports.ts'
 import { useFolder } from '../../../../../support/cli.ts'
 
