@@ -16,7 +16,7 @@ import { machine } from './audit/entries.ts'
 import { type Config, readConfig } from './config.ts'
 import { filesName } from './db/connect.ts'
 import { explainLoss, explainLossOf, openDatabase } from './db/open.ts'
-import { checkClock } from './health/clock.ts'
+import { checkClock } from './health/monitor.ts'
 import * as purges from './purge/service.ts'
 
 export const workerFile = new URL('./db/embedded-worker.js', import.meta.url)

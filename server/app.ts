@@ -8,7 +8,7 @@ import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
 import { Cache } from './cache.ts'
 import type { Config } from './config.ts'
-import { newPolicies } from './consents/policies.ts'
+import { newPolicies } from './consents/deps.ts'
 import type { ConsentJson, Created, Draft } from './consents/rows.ts'
 import { dashboardRoutes, rootRoute } from './dashboard/routes.ts'
 import { Batcher } from './db/batching.ts'
@@ -20,8 +20,7 @@ import { installWithMethodErrors, noRoute, toErrorBody, toFailure, toStatus } fr
 import { installGate, rejectUrl, unsafeMethods } from './http/gate.ts'
 import { getDiagnostics, type Log, logRequest, type Observer, onRequestEnd } from './http/logging.ts'
 import { hasLargeRest, installParsers, rejectAmbiguousRequest } from './http/parsing.ts'
-import { isDraining, trackInFlight } from './http/server.ts'
-import { installSocketHandling, rejectSocket } from './http/sockets.ts'
+import { installSocketHandling, isDraining, rejectSocket } from './http/server.ts'
 import type { Geo } from './net/geo.ts'
 import { newPublishedNotices } from './notices/published.ts'
 import type { Quota } from './quota/quota.ts'
@@ -119,7 +118,6 @@ export function createApp(options: AppOptions): FastifyInstance {
     rejectAmbiguousRequest(request.raw)
   })
   installSocketHandling(app.server)
-  trackInFlight(app.server)
   installGate(app, deps)
   installParsers(app)
   app.setErrorHandler(sendError)

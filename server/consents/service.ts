@@ -6,8 +6,8 @@ import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../
 import type { Caller } from '../auth/caller.ts'
 import { databaseTimeoutMs } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
+import { findExpiry, findValidity } from '../notices/published.ts'
 import type { ConsentDeps } from './deps.ts'
-import { findExpiry, findValidity } from './notice.ts'
 import * as queries from './queries.ts'
 import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { unavailable } from '../failure.ts'
 
 export const databaseTimeoutMs = 5000
 
@@ -126,4 +127,17 @@ export async function withRetry<T>(
 function countRetries(kind: DbErrorKind | null, isIdempotent: boolean): number {
   if (kind === null || (kind === 'lost' && !isIdempotent)) return 0
   return maxRetries[kind] ?? 0
+}
+
+/**
+ * The work goes on.
+ * @throws Failure `unavailable` at the timeout
+ */
+export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(unavailable('The request could not be answered in time.', { code: 'DEADLINE' }))
+    }, timeoutMs)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  }).finally(onEnd)
 }

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { withTimeout } from './errors.ts'
 
 const maxLagMs = 60_000
 
@@ -58,17 +58,4 @@ async function isCurrent(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ is_current: boolean | null }[]>`
     select pg_is_in_recovery() and pg_last_xact_replay_timestamp() > ${since} as is_current`
   return row?.is_current ?? false
-}
-
-async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  const timeout = new AbortController()
-  const late = delay(timeoutMs, null, { signal: timeout.signal }).then(() => {
-    throw new Error('the replica did not answer in time')
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    late.catch(() => {})
-    timeout.abort()
-  }
 }

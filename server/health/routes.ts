@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { health } from '../../src/contract/index.ts'
+import { withTimeout } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
-import { withTimeout } from '../http/deadline.ts'
 import { isDraining, recordProbe } from '../http/server.ts'
 import { type NodeState, readOnlyReason, requireWritable } from './state.ts'
 

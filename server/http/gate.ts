@@ -14,9 +14,9 @@ import { databaseTimeoutMs, withRetry } from '../db/errors.ts'
 import { Failure } from '../failure.ts'
 import { type NodeState, requireClock, requireWritable } from '../health/state.ts'
 import type { Quota } from '../quota/quota.ts'
-import { retryOptions, withinDeadline } from './deadline.ts'
 import { methodNotAllowed, noRoute } from './errors.ts'
 import { spendForRequest, spendUnit } from './quota.ts'
+import { retryOptions, withinDeadline } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseExactJson } from '../../src/contract/index.ts'
 import { Failure } from '../failure.ts'
-import { countHeader } from '../net/headers.ts'
+import { countHeader } from '../net/request.ts'
 import { wrongMediaType } from './errors.ts'
 
 /** Node would use the first. */

@@ -3,8 +3,8 @@ import { type Caller, isKeyCaller, type KeyCaller } from '../auth/caller.ts'
 import { withRetry } from '../db/errors.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { type Quota, resetOf, type Units } from '../quota/quota.ts'
-import { retryOptions, withinDeadline } from './deadline.ts'
 import type { RequestContext } from './route.ts'
+import { retryOptions, withinDeadline } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

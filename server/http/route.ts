@@ -8,10 +8,10 @@ import type {
 import type * as z from 'zod'
 import { type Endpoint, Uuid } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
-import { withRetry } from '../db/errors.ts'
+import { databaseTimeoutMs, type RetryOptions, withRetry, withTimeout } from '../db/errors.ts'
 import { Failure } from '../failure.ts'
-import { readHeader } from '../net/headers.ts'
-import { retryOptions, withinDeadline } from './deadline.ts'
+import { readHeader } from '../net/request.ts'
+import { getDiagnostics } from './logging.ts'
 import { parseQuery } from './parsing.ts'
 import { Lines, sendLines } from './stream.ts'
 
@@ -136,4 +136,35 @@ export function pathId({ id }: { readonly id: string }, message: string): string
 /** A repeated change could undo another in between. */
 function isReadOrDelete({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    timeLeftMs: number
+  }
+}
+
+/**
+ * Limits a wait to the request's remaining time, which it reduces.
+ * @throws Failure `unavailable`
+ */
+export function withinDeadline<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
+  const start = performance.now()
+  const timeLeftMs = readTimeLeft(request)
+  return withTimeout(work, timeLeftMs, () => {
+    request.timeLeftMs = Math.max(0, timeLeftMs - (performance.now() - start))
+  })
+}
+
+export function retryOptions(request: FastifyRequest, isIdempotent: boolean): RetryOptions {
+  return {
+    isIdempotent,
+    budgetMs: readTimeLeft(request),
+    onRetry: code => getDiagnostics(request).retries.push(code),
+  }
+}
+
+/** A request whose URL cannot be decoded has no decorations. */
+function readTimeLeft({ timeLeftMs = databaseTimeoutMs }: FastifyRequest): number {
+  return timeLeftMs
 }

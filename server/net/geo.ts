@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { type CityResponse, Reader } from 'maxmind'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Config } from '../config.ts'
-import { truncate } from './address.ts'
+import { truncate } from './request.ts'
 
 /** ISO 3166-1 alpha-2, and the part of ISO 3166-2 after the dash. */
 export interface Place {

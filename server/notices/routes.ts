@@ -7,7 +7,7 @@ import { mediaType } from '../http/parsing.ts'
 import { Download, pathId, RawJson, route } from '../http/route.ts'
 import type { NoticeKey } from './queries.ts'
 import * as service from './service.ts'
-import { getSubjects, type NoticeSubjectDeps } from './subjects.ts'
+import { getSubjects, type NoticeSubjectDeps } from './service.ts'
 
 /** A repeated change finds its own result. */
 const options = { isIdempotent: () => true }

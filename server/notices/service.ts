@@ -7,12 +7,14 @@ import {
   type Notice,
   type NoticeDraft,
   type NoticePublication,
+  type NoticeSubjectQuery,
   PolicyVersion,
   parseInstant,
 } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
+import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { toJson } from '../db/rows.ts'
 import { coverInRequest, type Log } from '../evidence/log.ts'
 import type { Signer } from '../evidence/signer.ts'
@@ -21,6 +23,7 @@ import { updateSite } from '../sites/queries.ts'
 import type { PublishedNotices } from './published.ts'
 import type { NoticeKey, NoticeRow, StoredText } from './queries.ts'
 import * as queries from './queries.ts'
+import { findNoticeSubjects } from './subject-queries.ts'
 
 export interface NoticeDeps {
   readonly sql: Sql
@@ -224,4 +227,31 @@ function noNotice(): Failure {
 
 function noText(): Failure {
   return new Failure('not_found', 'The notice has no text in this language.')
+}
+
+const defaultLimit = 50
+
+export interface NoticeSubjectDeps {
+  readonly sql: Sql
+  readonly cursorSecret: Buffer
+}
+
+/**
+ * Returns a NoticeSubjectPage as JSON.
+ * @throws Failure `not_found`; `invalid_request` for a cursor of another version
+ */
+export async function getSubjects(
+  { sql, cursorSecret }: NoticeSubjectDeps,
+  { accountId }: Caller,
+  { siteId, version }: { readonly siteId: string; readonly version: number },
+  { cursor, limit = defaultLimit }: NoticeSubjectQuery,
+): Promise<string> {
+  const filters = { of: 'notice subjects', site_id: siteId, version }
+  const scope: CursorScope = { secret: cursorSecret, accountId, filters }
+  const before = cursor === undefined ? undefined : decodeCursor(scope, cursor)
+  const page = await findNoticeSubjects(sql, accountId, { siteId, version, before }, limit)
+  if (!page || page.records === null) throw noSite()
+  const last = page.has_more ? page.last : page.examined
+  const next = last === null ? null : encodeCursor(scope, last)
+  return `{"data":[${page.records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }

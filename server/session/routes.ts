@@ -5,7 +5,7 @@ import { rejectForeignOrigin, sessionCookie } from '../auth/session.ts'
 import { type NodeState, requireClock } from '../health/state.ts'
 import { type Limit, limitFailedAttempts } from '../http/rate-limits.ts'
 import { route } from '../http/route.ts'
-import { networkKey } from '../net/address.ts'
+import { networkKey } from '../net/request.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
 /** Failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */

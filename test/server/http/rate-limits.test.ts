@@ -2,7 +2,7 @@ import rateLimit from '@fastify/rate-limit'
 import { fastify } from 'fastify'
 import { expect, it } from 'vitest'
 import { limitRequests } from '../../../server/http/rate-limits.ts'
-import { networkKey } from '../../../server/net/address.ts'
+import { networkKey } from '../../../server/net/request.ts'
 
 it('limitRequests › keeps the count of an address after requests of 6,000 others', async () => {
   const app = fastify()

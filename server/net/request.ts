@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
@@ -32,4 +33,26 @@ export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
   if (address.kind() === 'ipv4') return address.toString()
   return ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/64`).toString()
+}
+
+/** Joins repeated values with a line break. */
+export function readHeader(request: IncomingMessage, name: string): string | undefined {
+  const { rawHeaders } = request
+  let found: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (!isName(rawHeaders[index], name)) continue
+    const value = rawHeaders[index + 1] ?? ''
+    found = found === undefined ? value : `${found}\n${value}`
+  }
+  return found
+}
+
+export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isName(rawHeaders[index], name)) count += 1
+  return count
+}
+
+function isName(text: string | undefined, name: string): boolean {
+  return text?.length === name.length && text.toLowerCase() === name
 }
