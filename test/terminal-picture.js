@@ -14,7 +14,11 @@ const lines = shown.flatMap(title => {
   const step = steps.find(each => each.startsWith(`# ${title}`))
   if (!step) throw new Error(`the tour has no step "${title}"`)
   if (/[^\n]…/.test(step)) throw new Error(`a column is cut: ${step}`)
-  return [...step.trimEnd().split('\n'), '']
+  // The tour's folder is another one each time.
+  const text = step
+    .replace(/\/\S+(?=\/receipts\/)/g, '~/.local/state/consentctl')
+    .replace(/@127\.0\.0\.1:\d+/g, '@127.0.0.1:8787')
+  return [...text.trimEnd().split('\n'), '']
 })
 
 const [font, line, margin] = [13, 18, 16]
