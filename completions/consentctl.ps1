@@ -392,6 +392,8 @@ admin checkpoint|--data-dir|files|the folder of the embedded database (CONSENTCT
 admin signing-key|revoke|=admin signing-key revoke|Revoke a signing key
 admin signing-key|restart|=admin signing-key restart|Let a new signing key follow the newest one after its loss
 admin signing-key revoke|--reason|none|superseded or compromised
+admin signing-key revoke|--yes||skip the confirmation prompt
+admin signing-key revoke|-y||skip the confirmation prompt
 admin signing-key revoke|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin signing-key revoke|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin signing-key restart|--yes||skip the confirmation prompt

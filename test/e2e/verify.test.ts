@@ -80,7 +80,7 @@ describe('admin signing-key', () => {
 
   it('revoke › ends a key that another has come after, with which nothing is signed any more', async () => {
     const revoke = (keyFile: string) =>
-      run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--', keyIdOf(own))
+      run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--yes', '--', keyIdOf(own))
     expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
     const { code, rows } = await revoke(pem('lost.pem', lost, own))
     expect([code, rows.length, stateOf(rows, lost), stateOf(rows, own)]).toEqual([0, 3, 'valid', 'superseded'])

@@ -23,28 +23,33 @@ const RevokeOptions = z.strictObject({
   ...databaseOptions,
   operands: z.tuple([nonEmpty]),
   reason: z.enum(signingKeyReasons, `must be one of ${signingKeyReasons.join(', ')}`),
+  yes: z.literal(true).optional(),
 })
 
 export function revoke(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<key-id>', 'key_id in the documents signed with the key')
-      .requiredOption('--reason <reason>', signingKeyReasons.join(' or ')),
+      .requiredOption('--reason <reason>', signingKeyReasons.join(' or '))
+      .option('-y, --yes', 'skip the confirmation prompt'),
   )
     .addHelpText(
       'after',
       `
 The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must be newer than the revoked one. Documents
 that a superseded key signed until now stay valid. Documents of a compromised key become invalid, because a holder of
-the key can sign with any date. A revocation cannot be undone. Prints the keys that the service publishes. Write --
-before an id that begins with a hyphen.
+the key can sign with any date. A revocation cannot be undone, so it asks first; off a terminal it needs --yes. Prints
+the keys that the service publishes. Write -- before an id that begins with a hyphen.
 
 Examples:
   $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded
-  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason compromised --json`,
+  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason compromised --yes`,
     )
     .action(
-      action(ctx, RevokeOptions, signingKeyView, async (_, { operands: [keyId], reason, ...options }) => {
+      action(ctx, RevokeOptions, signingKeyView, async (_, { operands: [keyId], reason, yes, ...options }) => {
+        const documents = reason === 'compromised' ? 'become invalid' : 'stay valid'
+        const note = `Documents that the key ${visible(keyId)} has signed ${documents}, and it can sign no more.`
+        await confirmIrreversible(ctx, { yes, action: 'revoke', note })
         const server = await ctx.loadServer()
         const keys = await server.revokeSigningKey(options, { keyId, reason }, serverHost(ctx))
         return many(signingKeyView, pagesOf(keys), { mutates: true })
@@ -70,8 +75,8 @@ export function restart(command: Command, ctx: Context): void {
 Use it only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and
 start the server. The key of the environment follows the newest one without its signature: send the new key to all
 who keep an earlier one. Take the id from a document or checkpoint that you have kept, not from the database. It is
-refused if the log of keys has documents that do not belong to the lost key. It cannot be undone. Prints the keys that
-the service publishes. Write -- before an id that begins with a hyphen.
+refused if the log of keys has documents that do not belong to the lost key. It cannot be undone, so it asks first; off a
+terminal it needs --yes. Prints the keys that the service publishes. Write -- before an id that begins with a hyphen.
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4
@@ -79,12 +84,8 @@ Examples:
     )
     .action(
       action(ctx, RestartOptions, signingKeyView, async (_, { operands: [lost], yes, ...options }) => {
-        const asks = mustPrompt(ctx, { yes }, { action: 'replace the signing key', isUncounted: true })
-        const notes = [
-          `The key of the environment will follow the key ${visible(lost)} without its signature, for good.`,
-        ]
-        const question = { action: 'replace', noun: 'signing key', where: 'this database', notes, total: 1 }
-        if (asks) await promptToConfirm(ctx, signingKeyView, [], question)
+        const note = `The key of the environment will follow the key ${visible(lost)} without its signature.`
+        await confirmIrreversible(ctx, { yes, action: 'replace', note })
         const server = await ctx.loadServer()
         const keys = await server.restartSigningKeys(options, lost, serverHost(ctx))
         await ctx.say(
@@ -93,4 +94,22 @@ Examples:
         return many(signingKeyView, pagesOf(keys), { mutates: true })
       }),
     )
+}
+
+interface Irreversible {
+  readonly yes: true | undefined
+  readonly action: 'revoke' | 'replace'
+  readonly note: string
+}
+
+async function confirmIrreversible(ctx: Context, { yes, action, note }: Irreversible): Promise<void> {
+  if (!mustPrompt(ctx, { yes }, { action: `${action} the signing key`, isUncounted: true })) return
+  const notes = [note, 'This cannot be undone.']
+  await promptToConfirm(ctx, signingKeyView, [], {
+    action,
+    noun: 'signing key',
+    where: 'this database',
+    notes,
+    total: 1,
+  })
 }
