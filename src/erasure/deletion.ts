@@ -8,10 +8,18 @@ import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
-import { countNearMatches } from './near.ts'
-import { type RecordAnswer, recordClock, toInstant, toRecord } from './outcome.ts'
-import { erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
-import { type CallAnswer, type ErasureRun, type ErasureState, mayBeDeleted, restOf } from './state.ts'
+import { countNearMatches, erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
+import {
+  type CallAnswer,
+  type ErasureRun,
+  type ErasureState,
+  mayBeDeleted,
+  type RecordAnswer,
+  recordClock,
+  restOf,
+  toInstant,
+  toRecord,
+} from './state.ts'
 
 export interface Deletion {
   readonly target: Target

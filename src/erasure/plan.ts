@@ -4,9 +4,9 @@ import { text } from '../contract/values.ts'
 import { CliError, dataError, exit } from '../errors/errors.ts'
 import type { Operator } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
-import { describeDifferences, sortedJson } from './differences.ts'
 import type { SubjectRequest } from './job.ts'
 import { readOperand } from './receipts.ts'
+import { describeDifferences, sortedJson } from './records.ts'
 
 const PlannedRecord = z.strictObject({
   id: z.string(),

@@ -7,7 +7,7 @@ import type { Consent, ConsentQuery } from '../contract/index.ts'
 import { parseInstant } from '../contract/instant.ts'
 import { erasedRecordsLimit, subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
-import { exitOf } from '../errors/explain.ts'
+import { exitOf, explain } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
 
 export interface Target {
@@ -201,4 +201,81 @@ export function countBySite(records: readonly { readonly site_id: string | null 
   const counts = new Map<string | null, number>()
   for (const { site_id } of records) counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
   return new Map([...counts].sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1)))
+}
+
+interface Known {
+  readonly id: string
+}
+
+/** Compares ids and `formOf`; '' if nothing differs. */
+export function describeDifferences<Item extends Known>(
+  planned: readonly Item[],
+  present: readonly Item[],
+  formOf: (record: Item) => unknown,
+): string {
+  const now = new Map(present.map(record => [record.id, record]))
+  const then = new Set(planned.map(({ id }) => id))
+  const isChanged = (record: Item) => {
+    const found = now.get(record.id)
+    return found !== undefined && formOf(found) !== formOf(record)
+  }
+  return [
+    describe(planned.filter(isChanged), 'changed'),
+    describe(
+      present.filter(({ id }) => !then.has(id)),
+      'added',
+    ),
+    describe(
+      planned.filter(({ id }) => !now.has(id)),
+      'gone',
+    ),
+  ]
+    .filter(text => text !== '')
+    .join('; ')
+}
+
+function describe(records: readonly Known[], difference: string): string {
+  if (records.length === 0) return ''
+  const ids = records.slice(0, 3).map(({ id }) => id)
+  return `${records.length} ${difference} (${ids.join(', ')}${records.length > 3 ? ', …' : ''})`
+}
+
+/** Not RFC 8785, which rejects lone surrogates that other instances may hold. */
+export function sortedJson(record: unknown): string {
+  const sorted = (_: string, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value
+  return JSON.stringify(record, sorted)
+}
+
+/** Differs from a given identifier only in case, surrounding blanks or Unicode form. */
+export interface NearMatch {
+  readonly given: string
+  readonly subject_id: string
+  readonly live: number
+  readonly deleted: number
+}
+
+/** At most 100 for each identifier; null if not supported. */
+export async function findNearMatches(api: Client, subjects: readonly string[]): Promise<NearMatch[] | null> {
+  if (!(await api.supports(subjectEndpoints.nearMatches))) return null
+  const found = new Map<string, NearMatch>()
+  for (const given of subjects) {
+    const { data } = await api.call(subjectEndpoints.nearMatches, { body: { subject_id: given }, isIdempotent: true })
+    for (const match of data)
+      if (!subjects.includes(match.subject_id) && !found.has(match.subject_id))
+        found.set(match.subject_id, { given, ...match })
+  }
+  return [...found.values()]
+}
+
+/** Null also if the key may not read. */
+export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
+  try {
+    return (await findNearMatches(api, subjects))?.length ?? null
+  } catch (error) {
+    if (explain(error).code === 'forbidden') return null
+    throw error
+  }
 }

@@ -5,9 +5,15 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
-import { type ChainHead, findHeadFault, listNumbers, receiptPath } from '../receipts/chain.ts'
-import type { ReceiptKey } from '../receipts/keys.ts'
-import { type ReceiptStore, sha256 } from '../receipts/store.ts'
+import type { ReceiptKey } from '../receipts/signer.ts'
+import {
+  type ChainHead,
+  findHeadFault,
+  listNumbers,
+  type ReceiptStore,
+  receiptPath,
+  sha256,
+} from '../receipts/store.ts'
 import { readReceipt, type StoredReceipt } from './receipts.ts'
 
 /** Null if none of the keys is the receipt's. */

@@ -6,7 +6,7 @@ import type * as z from 'zod'
 import { CliError, exit, usageError } from '../errors/errors.ts'
 import type { Host } from '../io/io.ts'
 import { isTaken, makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
-import { identify, isRunning } from './process.ts'
+import { identify, isRunning, removeAbandoned } from './process.ts'
 import {
   busy,
   damaged,
@@ -19,7 +19,6 @@ import {
   readHead,
   toLines,
 } from './run-file.ts'
-import { removeAbandoned } from './work-folder.ts'
 
 interface JobHeader {
   readonly job: string

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import * as z from 'zod'
 import type { Context } from '../context.ts'
-import { CliError, exit } from '../errors/errors.ts'
-import { isTaken, openDraft } from '../io/new-file.ts'
+import { CliError, dataError, exit } from '../errors/errors.ts'
+import { isTaken, makeFolder, openDraft, partOf, syncFolder } from '../io/new-file.ts'
 
 export interface ReceiptStore {
   readonly profile: string
@@ -79,4 +81,115 @@ export async function explainIo<T>(message: string, work: () => Promise<T>): Pro
 
 export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex')
+}
+
+export function receiptPath({ folder }: Pick<ReceiptStore, 'folder'>, number: number): string {
+  return join(folder, `${String(number).padStart(6, '0')}.json`)
+}
+
+export async function listNumbers({ folder }: Pick<ReceiptStore, 'folder'>): Promise<number[]> {
+  const names = await explainIo(`${folder} cannot be read`, () => readdir(folder).catch(nullIfMissing))
+  const numbers = (names ?? []).flatMap(name => (/^\d{6,15}\.json$/.test(name) ? [Number.parseInt(name, 10)] : []))
+  return numbers.sort((a, b) => a - b)
+}
+
+type Previous = { number: number; sha256: string } | null
+
+interface NewReceipt<Stored> {
+  readonly job: string
+  /** Returns the signed text. */
+  make(number: number, previous: Previous): string
+  /** @throws CliError if the text is not a receipt */
+  read(name: string, bytes: Buffer): Stored
+}
+
+/**
+ * link(2) claims the name: the second of two processes makes its receipt again, so the chain never forks.
+ * @throws CliError invalid_data (exit 5) if the newest receipt is missing: its number is not reused
+ */
+export async function appendToChain<Stored>(
+  store: ReceiptStore,
+  { job, make, read }: NewReceipt<Stored>,
+): Promise<Stored & { readonly path: string }> {
+  const { folder } = store
+  return await explainIo(`${folder} cannot be written`, async () => {
+    await makeFolder(folder)
+    await requireHead(store)
+    for (;;) {
+      const last = (await listNumbers(store)).at(-1) ?? 0
+      const previous: Previous =
+        last === 0 ? null : { number: last, sha256: sha256(await readFile(receiptPath(store, last))) }
+      const text = make(last + 1, previous)
+      const path = receiptPath(store, last + 1)
+      // Before writing: the chain is append-only.
+      const made = read(`receipt ${last + 1}`, Buffer.from(text))
+      if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
+      await syncFolder(dirname(folder))
+      await writeHead(store, { number: last + 1, sha256: sha256(text) })
+      return { ...made, path }
+    }
+  })
+}
+
+/** @throws CliError like `appendToChain` */
+export async function requireAppendable(store: ReceiptStore): Promise<void> {
+  const { folder } = store
+  await explainIo(`${folder} cannot be written`, async () => {
+    await makeFolder(folder)
+    await requireHead(store)
+    const draft = await openDraft(partOf(join(folder, 'probe')))
+    await draft.file.close()
+    await draft.remove()
+  })
+}
+
+/** Of the newest receipt. */
+const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
+export type ChainHead = z.output<typeof ChainHead>
+
+/** Null without a head. Written after the receipt, so it may be behind. */
+export async function readHead(store: ReceiptStore): Promise<ChainHead | null> {
+  const { headFile } = store
+  const text = await explainIo(`${headFile} cannot be read`, () => readFile(headFile, 'utf8').catch(nullIfMissing))
+  if (text === null) return null
+  try {
+    return ChainHead.parse(JSON.parse(text))
+  } catch {
+    throw dataError(`${headFile} is damaged`, restoreHint(store))
+  }
+}
+
+/** Never replaces a later head. Failure only warns: the receipt exists. */
+export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<void> {
+  const { headFile } = store
+  const part = partOf(headFile)
+  try {
+    if (((await readHead(store))?.number ?? 0) >= head.number) return
+    await writeFile(part, `${JSON.stringify(head)}\n`, { mode: 0o600, flush: true })
+    await rename(part, headFile)
+    await syncFolder(dirname(headFile))
+  } catch (error) {
+    await rm(part, { force: true }).catch(() => {})
+    const reason = (error as Error).message
+    await store.warn(`warning: the loss of receipt ${head.number} would not be noticed: ${reason}`)
+  }
+}
+
+/** Null if the chain has the head. `digest` is null for a missing receipt. */
+export function findHeadFault(head: ChainHead, digest: string | null): string | null {
+  if (digest === null) return `receipt ${head.number} is missing`
+  return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`
+}
+
+/** @throws CliError invalid_data (exit 5) */
+async function requireHead(store: ReceiptStore): Promise<void> {
+  const head = await readHead(store)
+  if (head === null) return
+  const bytes = await readFile(receiptPath(store, head.number)).catch(nullIfMissing)
+  const fault = findHeadFault(head, bytes && sha256(bytes))
+  if (fault) throw dataError(fault, restoreHint(store))
+}
+
+function restoreHint({ headFile }: ReceiptStore): string {
+  return `restore the receipts from a backup; if they are lost, move ${headFile} away`
 }

@@ -8,7 +8,7 @@ import { EndlessListError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
 import { type NoticeSubject, noticeSubjects } from '../../contract/notice-subjects.ts'
 import { Resumable, usageError } from '../../errors/errors.ts'
-import { noticeSubjectView } from '../../views/notice-subject.ts'
+import { noticeSubjectView } from '../../views/notice.ts'
 
 const Options = z.strictObject({
   version: Count,

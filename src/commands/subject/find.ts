@@ -14,8 +14,7 @@ import {
   tellSites,
 } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
-import { countNearMatches, findNearMatches, type NearMatch } from '../../erasure/near.ts'
-import { recordsOf, showsDeleted } from '../../erasure/records.ts'
+import { countNearMatches, findNearMatches, type NearMatch, recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import type { Context } from '../../context.ts'
 import { publicPem } from '../../evidence/keys.ts'
-import { openReceiptKey } from '../../receipts/keys.ts'
+import { openReceiptKey } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 
 export function show(command: Command, ctx: Context): void {

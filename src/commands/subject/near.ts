@@ -1,7 +1,7 @@
 import { commandLike, quoteForShell } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
-import type { NearMatch } from '../../erasure/near.ts'
+import type { NearMatch } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10

@@ -8,21 +8,22 @@ import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
 import { marksErased } from '../../erasure/deletion.ts'
 import { type ExportFiles, writeExport } from '../../erasure/export.ts'
 import { createJob, type SubjectRequest } from '../../erasure/job.ts'
-import { findNearMatches, type NearMatch } from '../../erasure/near.ts'
 import { makePlan, type PlanFile, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
 import {
   askForErasable,
   countBySite,
   erasesSubjects,
+  findNearMatches,
   liveRecords,
+  type NearMatch,
   type Target,
   toTargets,
 } from '../../erasure/records.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
-import { requireAppendable } from '../../receipts/chain.ts'
 import { identify, openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
+import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
 import { type Asked, adviceToInclude, rejectOnlyNear, tellLeftOut, tellNearMatches } from './near.ts'

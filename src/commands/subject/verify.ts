@@ -19,10 +19,15 @@ import { exit, usageError } from '../../errors/errors.ts'
 import { findContradiction } from '../../evidence/contradictions.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
-import { listNumbers, readHead, receiptPath } from '../../receipts/chain.ts'
-import { findReceiptKey, ownKeys, type ReceiptKey } from '../../receipts/keys.ts'
-import { type Identity, identify, requireSameInstance } from '../../receipts/signer.ts'
-import { locateReceipts, type ReceiptStore } from '../../receipts/store.ts'
+import {
+  findReceiptKey,
+  type Identity,
+  identify,
+  ownKeys,
+  type ReceiptKey,
+  requireSameInstance,
+} from '../../receipts/signer.ts'
+import { listNumbers, locateReceipts, type ReceiptStore, readHead, receiptPath } from '../../receipts/store.ts'
 import { checkView } from '../../views/program.ts'
 import { readPem } from '../verify/keys.ts'
 import { publishedKeys } from './published-keys.ts'

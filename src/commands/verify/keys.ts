@@ -11,7 +11,7 @@ import type { FindKeys, Keys } from '../../evidence/document.ts'
 import { readKeySet, type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
 import { keyIdOf, readPublicKey } from '../../evidence/keys.ts'
 import { readText } from '../../io/input.ts'
-import { ownKeys } from '../../receipts/keys.ts'
+import { ownKeys } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 
 /** @throws CliError unless all are JWK sets */

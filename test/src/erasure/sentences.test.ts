@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { erasureResult } from '../../../src/contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
-import { findRecordResult } from '../../../src/erasure/outcome.ts'
 import { describeReceipt } from '../../../src/erasure/page.ts'
 import {
   describeLive,
@@ -9,6 +8,7 @@ import {
   describePurged,
   describeVerification,
 } from '../../../src/erasure/sentences.ts'
+import { findRecordResult } from '../../../src/erasure/state.ts'
 
 describe('the result of a record in a receipt', () => {
   it.each([

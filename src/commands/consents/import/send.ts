@@ -9,9 +9,14 @@ import { ImportAbout, ImportReceipt } from '../../../contract/documents/import-r
 import { CliError, dataError, type Exit, exit, usageError } from '../../../errors/errors.ts'
 import { readSigned, signDocument } from '../../../evidence/signed.ts'
 import { type OutFile, openOutFile } from '../../../io/new-file.ts'
-import { appendToChain, listNumbers, receiptPath } from '../../../receipts/chain.ts'
 import { openSigner, type Signer } from '../../../receipts/signer.ts'
-import { locateImportReceipts, type ReceiptStore } from '../../../receipts/store.ts'
+import {
+  appendToChain,
+  listNumbers,
+  locateImportReceipts,
+  type ReceiptStore,
+  receiptPath,
+} from '../../../receipts/store.ts'
 import { type ImportedRow, importedView } from '../../../views/import.ts'
 import { lineJobs } from '../bulk/job.ts'
 import type { Counts, LineJob, LineJobOptions } from '../bulk/operation.ts'

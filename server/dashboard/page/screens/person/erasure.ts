@@ -2,15 +2,16 @@ import { ApiError } from '../../../../../src/client/errors.ts'
 import type { ErasureReceipt } from '../../../../../src/contract/documents/erasure-receipt.ts'
 import { erasedRecordsLimit } from '../../../../../src/contract/subjects.ts'
 import { deleteRest, markErased, verifyErased } from '../../../../../src/erasure/deletion.ts'
-import { type ErasureOutcome, toOutcome } from '../../../../../src/erasure/outcome.ts'
 import type { Ask } from '../../../../../src/erasure/purge-calls.ts'
 import type { Target } from '../../../../../src/erasure/records.ts'
 import {
   apply,
   type ErasureEvent,
   type ErasureOrder,
+  type ErasureOutcome,
   type ErasureState,
   newState,
+  toOutcome,
 } from '../../../../../src/erasure/state.ts'
 import { warnOfLoss } from '../../leaving.ts'
 import { download } from '../../parts/file.ts'

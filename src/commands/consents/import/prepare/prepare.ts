@@ -1,7 +1,7 @@
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../../../../io/io.ts'
-import { makeWorkFolder } from '../../../../jobs/work-folder.ts'
+import { makeWorkFolder } from '../../../../jobs/process.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
 import { digestOf } from './formats.ts'
 import { type LeftOut, openInterpreter } from './interpret.ts'
