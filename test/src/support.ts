@@ -146,10 +146,10 @@ export function expectUnsent(cli: Cli, ran: RunResult, ...said: Said[]): void {
   expect(cli.sent()).toEqual([])
 }
 
-/** Returns what a run printed as JSON; expects it to end with this exit code. */
+/** Returns what a run printed as JSON; expects it to end with this exit code, and with this text on stderr if it is given. */
 // biome-ignore lint/suspicious/noExplicitAny: JSON
-export function jsonOf({ code, stdout, stderr }: RunResult, exit = 0): any {
-  expect(code, stderr).toBe(exit)
+export function jsonOf({ code, stdout, stderr }: RunResult, exit = 0, said = stderr): any {
+  expect({ code, stderr }).toEqual({ code: exit, stderr: said })
   return JSON.parse(stdout)
 }
 

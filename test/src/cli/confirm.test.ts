@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectExit, expectNoStdout, fails, site, useCli } from '../support.ts'
+import { answers, byId, consent, expectExit, expectNoStdout, expectUnsent, fails, site, useCli } from '../support.ts'
 
 const cli = useCli()
 
@@ -42,8 +42,7 @@ describe('rm --confirm N', () => {
   })
 
   it.each(['0', '-1', 'all', '1.5'])('is refused for %j, before any request', async count => {
-    expect(await cli.run(['rm', 'a', '--confirm', count])).toMatchObject({ code: 2, stdout: '' })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', 'a', '--confirm', count]))
   })
 
   it('deletes nothing where a record cannot be read for another reason', async () => {
@@ -87,8 +86,7 @@ describe('a protected profile', () => {
 
   it('refuses --yes alone, before any request', async () => {
     await isProtected()
-    expectExit(await cli.run(['rm', 'a', '--yes', '-p', 'live']), 2, 'profile live is protected', '--confirm')
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', 'a', '--yes', '-p', 'live']), 'profile live is protected', '--confirm')
   })
 
   it('is satisfied with the number', async () => {

@@ -18,7 +18,7 @@ import {
   siteOf,
   sitesPath,
 } from '../session-fixtures.ts'
-import { apiKey, expectExit, expectNoStdout, fails, machineError, useCli } from '../support.ts'
+import { apiKey, expectExit, expectNoStdout, expectUnsent, fails, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const list = ['keys', 'list', '--json']
@@ -96,16 +96,14 @@ describe('the password', () => {
   })
 
   it.each(['', '\n', '\r\n'])('when it is empty (%j), ends with 2 before any request', async stdin => {
-    expect(await runAs(cli, list, { stdin })).toMatchObject({ code: 2, stdout: '' })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await runAs(cli, list, { stdin }))
   })
 
   it.each(commands.map(args => [args]))(
     'when it cannot be asked for, ends with 2 before any request: %j',
     async args => {
       const who = args.includes('--email') ? [] : ['--email', email]
-      expectNoStdout(await cli.run([...args, ...who], { stdin: password }), 2, '--password-stdin')
-      expect(cli.sent()).toEqual([])
+      expectUnsent(cli, await cli.run([...args, ...who], { stdin: password }), '--password-stdin')
     },
   )
 
@@ -135,8 +133,7 @@ describe('the password', () => {
   it.each([['--password', password], [`--password=${password}`]])(
     'is never taken from the command line: %s',
     async (...args) => {
-      expect(await cli.run([...list, '--email', email, ...args])).toMatchObject({ code: 2, stdout: '' })
-      expect(cli.sent()).toEqual([])
+      expectUnsent(cli, await cli.run([...list, '--email', email, ...args]))
     },
   )
 })
@@ -169,8 +166,7 @@ describe('who signs in', () => {
       code: 'usage',
       hint: expect.stringContaining('CONSENTCTL_EMAIL'),
     })
-    expect(await runIn(['--email', ''], {})).toMatchObject({ code: 2 })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await runIn(['--email', ''], {}))
   })
 })
 
@@ -182,10 +178,9 @@ describe('a sign-in that is refused', () => {
 
   it('says that e-mail or password is wrong, and blames no key: exit code 4', async () => {
     cli.instance.use(signsIn())
-    const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { stdin: 'guess' })
-    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toMatch(/^error: wrong email or password \(unauthorized\)\ntry: /)
-    expect(stderr).not.toMatch(/key|guess/)
+    const ran = await runAs(cli, ['keys', 'list'], { stdin: 'guess' })
+    expectNoStdout(ran, 4, /^error: wrong email or password \(unauthorized\)\ntry: /)
+    expect(ran.stderr).not.toMatch(/key|guess/)
   })
 
   it.each([
@@ -232,10 +227,9 @@ describe('a session that does not hold', () => {
       signsIn(),
       http.get(keysPath, () => fails(status, error, 'a sentence')),
     )
-    const { code, stderr } = await runAs(cli, ['keys', 'list'])
-    expect(code).toBe(4)
-    expect(stderr).toContain(`error: a sentence (${error})\nwhy: the instance rejects the session`)
-    expect(stderr).not.toMatch(/\bkey|password/)
+    const ran = await runAs(cli, ['keys', 'list'])
+    expectExit(ran, 4, `error: a sentence (${error})\nwhy: the instance rejects the session`)
+    expect(ran.stderr).not.toMatch(/\bkey|password/)
   })
 
   it('when the cookie is missing, ends with an error', async () => {
@@ -270,14 +264,13 @@ describe('an answer that is lost', () => {
 
 it('a password does not go over plain http to another machine: exit code 2 before it is asked for', async () => {
   const env = { CONSENTCTL_BASE_URL: 'http://consent.example' }
-  const { code, stdout, stderr } = await cli.run(['keys', 'list', '--email', email], {
+  const ran = await cli.run(['keys', 'list', '--email', email], {
     env,
     stdin: `${password}\r`,
     tty: { stdin: true, stderr: true },
   })
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain('CONSENTCTL_ALLOW_HTTP=consent.example')
-  expect(stderr).not.toContain('not shown')
+  expectNoStdout(ran, 2, 'CONSENTCTL_ALLOW_HTTP=consent.example')
+  expect(ran.stderr).not.toContain('not shown')
 })
 
 it('an instance that repeats a key or a token in a wrong answer has it masked', async () => {

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { byId, entry, fails, screen, useCli, uuid } from '../support.ts'
+import { byId, entry, expectUnsent, fails, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const path = `${byId}/history`
@@ -120,6 +120,5 @@ it('reads ids from standard input, and stops at once without a valid key', async
 })
 
 it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
-  expect(await cli.run(['history', id])).toMatchObject({ code: 2, stdout: '' })
-  expect(cli.sent()).toEqual([])
+  expectUnsent(cli, await cli.run(['history', id]))
 })

@@ -81,8 +81,7 @@ describe('notices', () => {
 
   it('show › shows no PDF on a terminal, and does not download it', async () => {
     cli.instance.use(listing('application/pdf'))
-    const { code, stderr } = await cli.run(show, screen)
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('use --out FILE') })
+    expect(await cli.run(show, screen)).toMatchObject({ code: 2, stderr: expect.stringContaining('use --out FILE') })
   })
 
   it.each([

@@ -6,7 +6,7 @@ import { newSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
 import { receiptOf, signedReceipt } from '../signed-consent-receipt.ts'
-import { acting, answers, byId, expectExit, fails, useCli, uuid } from '../support.ts'
+import { acting, answers, byId, expectExit, expectNoStdout, fails, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -51,10 +51,9 @@ describe('receipt', () => {
     ['is empty', ''],
   ])('refuses an answer that %s, and prints nothing of it', async (_what, body) => {
     answering(body)
-    const { code, stdout, stderr } = await cli.run(['receipt', id])
-    expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/is not a receipt|is not JSON/)
-    expect(stderr).not.toMatch(acting)
+    const ran = await cli.run(['receipt', id])
+    expectNoStdout(ran, 2, /is not a receipt|is not JSON/)
+    expect(ran.stderr).not.toMatch(acting)
   })
 
   it('reports a response that is not the service’s as unexpected_answer', async () => {

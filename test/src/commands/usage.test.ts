@@ -16,9 +16,7 @@ const used = {
 describe('with the API key', () => {
   it('is one record, read with one request and without a password', async () => {
     cli.instance.use(answers('get', path, used))
-    const { code, stdout, stderr } = await cli.run(['usage', '--json'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toEqual(used)
+    expect(jsonOf(await cli.run(['usage', '--json']), 0, '')).toEqual(used)
     expect(cli.instance.requests).toMatchObject([
       { method: 'GET', url: '/api/v1/usage', headers: { authorization: `Bearer ${apiKey}` } },
     ])

@@ -6,6 +6,7 @@ import { flatten } from '../../../src/docs/describe.ts'
 import { generate } from '../../../src/docs/generate.ts'
 import { describeCommands } from '../../../src/program.ts'
 import { run } from '../../support/cli.ts'
+import { jsonOf } from '../support.ts'
 
 const root = new URL('../../../', import.meta.url)
 const generated = generate(await describeCommands(), '1.2.3')
@@ -51,9 +52,7 @@ describe('what is made from the tree of commands and the contract is what is com
 
 describe('commands', () => {
   it('lists every command with its flags and examples as JSON, and the program first', async () => {
-    const { code, stdout, stderr } = await run(['commands', '--json'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const rows = JSON.parse(stdout)
+    const rows = jsonOf(await run(['commands', '--json']), 0, '')
     expect(rows[0]).toMatchObject({ command: '', usage: 'consentctl <command>' })
     const rm = rows.find(({ command }: { command: string }) => command === 'rm')
     expect(rm).toMatchObject({ aliases: ['delete'], usage: 'consentctl rm [id...]' })

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { commandLine, type RunResult } from '../../support/cli.ts'
-import { byId, consent, listOf, machineError, useCli } from '../support.ts'
+import { byId, consent, expectExit, listOf, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const endless = listOf(Number.POSITIVE_INFINITY)
@@ -54,19 +54,17 @@ describe('a full disk', () => {
 
   it.each(['ndjson', 'json', 'tsv'])('ends a list with 1 and an error, after one page: %s', async format => {
     cli.instance.use(endless)
-    const { code, stderr } = await full(['list', '-o', format])
-    expect(code).toBe(1)
-    expect(stderr).toContain('ENOSPC')
-    expect(stderr).not.toMatch(/^ +at /m)
-    if (format !== 'tsv') expect(machineError(stderr)).toMatchObject({ code: 'io', exit: 1 })
+    const ran = await full(['list', '-o', format])
+    expectExit(ran, 1, 'ENOSPC')
+    expect(ran.stderr).not.toMatch(/^ +at /m)
+    if (format !== 'tsv') expect(machineError(ran.stderr)).toMatchObject({ code: 'io', exit: 1 })
     expect(cli.sent().length).toBeLessThanOrEqual(2)
   })
 
   it('ends help with 1 and an error in one line', async () => {
-    const { code, stderr } = await full(['--help'])
-    expect(code).toBe(1)
-    expect(stderr).toContain('ENOSPC')
-    expect(stderr).not.toMatch(/^ +at /m)
+    const ran = await full(['--help'])
+    expectExit(ran, 1, 'ENOSPC')
+    expect(ran.stderr).not.toMatch(/^ +at /m)
   })
 
   it('behind stderr does not change the exit code', async () => {

@@ -3,7 +3,19 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { apiKeyOf, keysPath, newKey, runAs, signedIn } from '../session-fixtures.ts'
-import { answers, byId, consent, consentsPath, expectExit, fails, listOf, screen, useCli, uuid } from '../support.ts'
+import {
+  answers,
+  byId,
+  consent,
+  consentsPath,
+  expectExit,
+  expectUnsent,
+  fails,
+  listOf,
+  screen,
+  useCli,
+  uuid,
+} from '../support.ts'
 
 const cli = useCli()
 
@@ -74,8 +86,7 @@ describe('nothing is overwritten, and that is known before any request', () => {
   ])('%s of that name is exit 2', async (_, make) => {
     const { folder, file } = place()
     make(file)
-    expectExit(await cli.run(['rm', '7', '--yes', '--out', file]), 2, 'exists already')
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', '7', '--yes', '--out', file]), 'exists already')
     expect(readdirSync(folder)).toEqual(['records'])
   })
 
@@ -143,8 +154,7 @@ describe('--force', () => {
     [['subject', 'export', 'a', '--out', 'x', '--force']],
     [['config', 'path', '--force']],
   ])('%j is a usage error', async args => {
-    expect(await cli.run(args)).toMatchObject({ code: 2, stdout: '' })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(args))
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { configFolder, stateFolder } from '../../../src/settings/folders.ts'
 import { run } from '../../support/cli.ts'
-import { expectNoStdout } from '../support.ts'
+import { expectNoStdout, jsonOf } from '../support.ts'
 
 type Env = Record<string, string>
 
@@ -56,9 +56,7 @@ describe('without a home folder', () => {
   const env = { CONSENTCTL_BASE_URL: 'https://x.example' }
 
   it('the environment is enough to go by', async () => {
-    const { code, stdout } = await run(['config', 'list', '--json'], { env })
-    expect(code).toBe(0)
-    const rows = JSON.parse(stdout) as { setting: string; value: string | null }[]
+    const rows = jsonOf(await run(['config', 'list', '--json'], { env })) as { setting: string; value: string | null }[]
     expect(rows).toContainEqual({ setting: 'config_folder', value: null, source: 'not set' })
     expect(rows).toContainEqual({
       setting: 'base_url',

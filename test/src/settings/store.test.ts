@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig, readCredentials, removeKey, saveProfile } from '../../../src/settings/store.ts'
 import { useFolder } from '../../support/cli.ts'
-import { expectExit, machineError, useCli } from '../support.ts'
+import { expectExit, expectNoStdout, machineError, useCli } from '../support.ts'
 
 const cli = useCli()
 const root = useFolder()
@@ -127,10 +127,9 @@ describe('a file that cannot be used ends with 2, its path and its line', () => 
     const folder = fresh()
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, name), text, { mode: 0o600 })
-    const { code, stdout, stderr } = await cli.run(['list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(join(folder, name))
-    expect(stderr).not.toContain('sk-secret')
+    const ran = await cli.run(['list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
+    expectNoStdout(ran, 2, join(folder, name))
+    expect(ran.stderr).not.toContain('sk-secret')
   })
 
   it('a folder in the place of a file', async () => {

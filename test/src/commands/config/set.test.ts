@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { run } from '../../../support/cli.ts'
-import { apiKey, expectExit, machineError, site, useCli, words } from '../../support.ts'
+import { apiKey, expectExit, expectNoStdout, machineError, site, useCli, words } from '../../support.ts'
 
 const cli = useCli()
 let folder = ''
@@ -129,10 +129,9 @@ describe('config set › an invalid name or value exits with 2 and changes nothi
   ])('config %s', async (line, said) => {
     await save('shop')
     const before = stored()
-    const { code, stdout, stderr } = await config(line)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(said)
-    for (const text of ['p4ssw0rd', '\u001b']) expect(stderr).not.toContain(text)
+    const ran = await config(line)
+    expectNoStdout(ran, 2, said)
+    for (const text of ['p4ssw0rd', '\u001b']) expect(ran.stderr).not.toContain(text)
     expect(stored()).toEqual(before)
   })
 

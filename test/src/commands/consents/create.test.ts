@@ -9,6 +9,7 @@ import {
   consentsPath,
   expectExit,
   expectNoStdout,
+  expectUnsent,
   site,
   useCli,
   uuid,
@@ -187,8 +188,7 @@ describe('create: errors before any request', () => {
   })
 
   it.each([[[]], [['--dry-run']]])('is a usage error without any field: %j', async flags => {
-    expectExit(await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } }), 2, '--subject is missing')
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } }), '--subject is missing')
   })
 
   it('creates nothing without a subject, on a terminal', async () => {
@@ -199,14 +199,12 @@ describe('create: errors before any request', () => {
   })
 
   it('is a usage error without a site', async () => {
-    expectExit(await cli.run(['create', '--accepted']), 2, '--site')
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['create', '--accepted']), '--site')
   })
 
   it('is a usage error for a preference of an empty variable, and says how an empty text is given', async () => {
     const ran = await cli.run(['create', '--site', 's', '--pref', 'marketing='])
-    expectExit(ran, 2, `try: for an empty text: --pref 'marketing=""'`)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, ran, `try: for an empty text: --pref 'marketing=""'`)
   })
 
   it('is a usage error when a preference is given twice', async () => {

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectExit, expectNoStdout, fails, screen, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectExit, expectUnsent, fails, jsonOf, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -19,9 +19,7 @@ function holding() {
 describe('one id', () => {
   it('is one object in JSON', async () => {
     holding()
-    const { code, stdout, stderr } = await cli.run(['get', uuid(7), '-o', 'json'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toEqual(consent({ id: uuid(7) }))
+    expect(jsonOf(await cli.run(['get', uuid(7), '-o', 'json']), 0, '')).toEqual(consent({ id: uuid(7) }))
   })
 
   it('asks for a deleted record too when that is said', async () => {
@@ -145,8 +143,7 @@ describe('ids of any text', () => {
   })
 
   it.each(['', '.', '..'])('%j is refused before any request', async id => {
-    expectNoStdout(await cli.run(['get', 'a', id, '-o', 'json']), 2, { code: 'usage', exit: 2 })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['get', 'a', id, '-o', 'json']), { code: 'usage', exit: 2 })
   })
 
   it.each(['.', '..', '   '])('the line %j of standard input never becomes a request for another path', async line => {

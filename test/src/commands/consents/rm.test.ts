@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectNoStdout, fails, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectNoStdout, expectUnsent, fails, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -22,14 +22,12 @@ describe('rm › without --yes and without a terminal to prompt on', () => {
     ['stdin is none', { stdout: true, stderr: true }],
     ['stderr is none', { stdin: true, stdout: true }],
   ])('it ends with 2 before any request: %s', async (_, tty) => {
-    expectNoStdout(await cli.run(['rm', '7'], { tty }), 2, '--yes')
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', '7'], { tty }), '--yes')
   })
 
   it('ids from standard input cannot be asked about either', async () => {
     const tty = { stdin: true, stdout: true, stderr: true }
-    expect(await cli.run(['rm', '-'], { tty, stdin: 'a\n' })).toMatchObject({ code: 2, stdout: '' })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', '-'], { tty, stdin: 'a\n' }))
   })
 })
 
@@ -71,8 +69,7 @@ describe('with --yes', () => {
   })
 
   it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
-    expect(await cli.run(['rm', 'a', id, '--yes'])).toMatchObject({ code: 2, stdout: '' })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['rm', 'a', id, '--yes']))
   })
 
   it.each(['.', '..', '   '])('never deletes another path for the line %j of standard input', async line => {

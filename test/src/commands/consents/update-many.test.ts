@@ -5,7 +5,7 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { parseWhere } from '../../../../src/commands/consents/where.ts'
 import type { Consent } from '../../../../src/contract/index.ts'
-import { byId, consent, consentsPath, expectExit, fails, useCli, uuid, words } from '../../support.ts'
+import { byId, consent, consentsPath, expectExit, expectUnsent, fails, useCli, uuid, words } from '../../support.ts'
 
 const cli = useCli()
 const terminal = { tty: { stdin: true, stdout: true, stderr: true } }
@@ -140,8 +140,7 @@ describe('update -', () => {
     [['rm', '--file', '-', '--yes'], 'rm -'],
     [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast requires --file'],
   ])('%j is refused before any request', async (args, said) => {
-    expectExit(await cli.run(args, { stdin: '' }), 2, said)
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(args, { stdin: '' }), said)
   })
 
   it.each([
@@ -315,8 +314,7 @@ describe('update --where', () => {
     'to=7d,to=8d',
     'deleted',
   ])('refuses %j before any request', async text => {
-    expect(await cli.run(['update', '--where', text, '--refused', '--yes'])).toMatchObject({ code: 2 })
-    expect(cli.sent()).toEqual([])
+    expectUnsent(cli, await cli.run(['update', '--where', text, '--refused', '--yes']))
   })
 })
 

@@ -28,9 +28,7 @@ function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_o
 describe('sites list', () => {
   it('prints every site as the instance has it, for programs', async () => {
     const data = holding()
-    const { code, stdout, stderr } = await runAs(cli, ['sites', 'list', '--json'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toEqual(data)
+    expect(jsonOf(await runAs(cli, ['sites', 'list', '--json']), 0, '')).toEqual(data)
     const tsv = await runAs(cli, ['sites', 'list', '--header'])
     expect(tsv.stdout.split('\n')[0]).toBe(
       'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices\tarchived_at',
