@@ -166,6 +166,17 @@ export function machineError(stderr: string): Record<string, unknown> {
   return JSON.parse(line).error
 }
 
+/** Reads lines of JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+export function ndjson<T = any>(text: string): T[] {
+  const lines = text.split('\n').filter(Boolean)
+  return lines.map(line => JSON.parse(line))
+}
+
+/** A filter of arguments that leaves out this flag and its value. */
+export const withoutFlag = (flag: string) => (word: string, index: number, all: readonly string[]) =>
+  word !== flag && all[index - 1] !== flag
+
 export function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')
 }

@@ -1,6 +1,17 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectExit, expectNoStdout, expectUnsent, fails, site, useCli } from '../support.ts'
+import {
+  answers,
+  byId,
+  consent,
+  expectExit,
+  expectNoStdout,
+  expectUnsent,
+  fails,
+  ndjson,
+  site,
+  useCli,
+} from '../support.ts'
 
 const cli = useCli()
 
@@ -122,12 +133,9 @@ describe('--dry-run sends nothing, and prints what it would send', () => {
   ])('%s', async (line, requests) => {
     const { code, stdout, stderr } = await cli.run([...line.split(' '), '--dry-run', '-o', 'ndjson'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(
-      stdout
-        .trimEnd()
-        .split('\n')
-        .map(row => JSON.parse(row)),
-    ).toEqual(requests.map(([method, path, body]) => ({ method, url: cli.instance.url + path, body })))
+    expect(ndjson(stdout)).toEqual(
+      requests.map(([method, path, body]) => ({ method, url: cli.instance.url + path, body })),
+    )
     expect(cli.sent()).toEqual([])
   })
 

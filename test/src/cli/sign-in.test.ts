@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { HttpResponse, http } from 'msw'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../src/settings/store.ts'
-import { freePort } from '../../support/postgres.ts'
+import { close, useScriptedServer } from '../../support/scripted-server.ts'
 import {
   apiKeyOf,
   email,
@@ -244,20 +243,11 @@ describe('a session that does not hold', () => {
 })
 
 describe('an answer that is lost', () => {
-  let close = () => {}
-  afterEach(() => close())
-  let env: Record<string, string>
-  beforeEach(async () => {
-    const port = await freePort()
-    const server = createServer(socket => {
-      socket.on('error', () => {})
-      socket.once('data', () => socket.end())
-    }).listen(port, '127.0.0.1')
-    close = () => void server.close()
-    env = { CONSENTCTL_BASE_URL: `http://127.0.0.1:${port}` }
-  })
+  const faulty = useScriptedServer()
 
   it('when it answers a sign-in, is safe to try again', async () => {
+    faulty.script(close)
+    const env = { CONSENTCTL_BASE_URL: faulty.url }
     expectExit(await runAs(cli, list, { env }), 7, { code: 'network', retryable: true })
   })
 })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { byId, entry, expectUnsent, fails, screen, useCli, uuid } from '../support.ts'
+import { byId, entry, expectUnsent, fails, ndjson, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const path = `${byId}/history`
@@ -18,10 +18,7 @@ it('shows the entries in the order of the instance, deleted records’ too', asy
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
   const { code, stdout, stderr } = await cli.run(['history', '7', '-o', 'ndjson'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const rows = stdout
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const rows = ndjson(stdout)
   expect(rows).toEqual(entries.map(each => ({ ...each, ...withoutChain })))
   expect(cli.sent()).toEqual([{ method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined }])
 })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, expectExit, fails, machineError, screen, site, useCli, uuid, words } from '../support.ts'
+import { answers, expectExit, fails, machineError, ndjson, screen, site, useCli, uuid, words } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/sites/:id/notices/:version/subjects'
@@ -34,12 +34,7 @@ describe('notices who', () => {
     cli.instance.use(pagesOf(2, 0, 0, 3))
     const { code, stdout } = await who('--site', site, '-o', 'ndjson')
     expect(code).toBe(0)
-    expect(
-      stdout
-        .trimEnd()
-        .split('\n')
-        .map(line => JSON.parse(line)),
-    ).toEqual([0, 1, 2, 3, 4].map(person))
+    expect(ndjson(stdout)).toEqual([0, 1, 2, 3, 4].map(person))
     expect(cli.sent().map(sent => [sent.path, sent.query])).toEqual(
       [undefined, '1', '2', '3'].map(cursor => [
         `/api/v1/sites/${site}/notices/1/subjects`,

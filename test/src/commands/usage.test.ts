@@ -1,7 +1,7 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { managed, runAs, signedIn } from '../session-fixtures.ts'
-import { answers, apiKey, expectNoStdout, fails, jsonOf, useCli } from '../support.ts'
+import { answers, apiKey, fails, jsonOf, useCli } from '../support.ts'
 
 const cli = useCli()
 const path = '*/api/v1/usage'
@@ -44,17 +44,6 @@ describe('with the API key', () => {
     const { code, stdout, stderr } = await cli.run(['usage', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'this month’s quota is used up, until 2026-12-01\n' })
     expect(JSON.parse(stdout)).toMatchObject({ limit: 812, remaining: 0 })
-  })
-
-  it.each([
-    [429, 'quota_exceeded', 6],
-    [401, 'unauthorized', 4],
-    [403, 'forbidden', 4],
-    [404, 'not_found', 3],
-    [500, 'internal_error', 7],
-  ])('%i %s', async (status, error, exit) => {
-    cli.instance.use(http.get(path, () => fails(status, error)))
-    expectNoStdout(await cli.run(['usage', '--json']), exit, { code: error, exit })
   })
 
   it.each([

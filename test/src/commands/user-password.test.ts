@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { OperatorError, type ServerModule } from '../../../src/contract/server.ts'
 import { type RunOptions, run } from '../../support/cli.ts'
-import { jsonOf, machineError } from '../support.ts'
+import { machineError } from '../support.ts'
 
 const email = 'maria@example.com'
 const made = 'made-up_password-1234567'
@@ -30,10 +30,6 @@ describe('a password that is made', () => {
         { email, password: undefined },
       ],
     ])
-  })
-
-  it.each(['-o json', '--json', '-o ndjson'])('is in the answer to programs with %s', async flags => {
-    expect(jsonOf(await setup().command(['--email', email, ...flags.split(' ')]))).toEqual({ email, password: made })
   })
 
   it('is printed whole on a narrow terminal', async () => {

@@ -1,18 +1,21 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { consent, expectExit, expectNoStdout, expectUnsent, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
+let folders: ReturnType<typeof freshFolders>
+beforeEach(() => {
+  folders = freshFolders(cli)
+})
 const erase = ['erase', maria, '--ticket', 'DSR-7']
 
 describe('subject commands with an instance that has only the routes of the specification', () => {
   it('find, erase and verify, with requests of the specification alone', async () => {
     const instance = fakeInstance(cli, 230)
     instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
-    const folders = freshFolders(cli)
     const found = await folders.run('find', maria, '-o', 'id')
     expect(found.stdout.trim().split('\n')).toHaveLength(230)
     expect(found.stderr).toContain(`115 of site ${uuid(900)}`)
@@ -45,7 +48,6 @@ describe('subject commands with an instance that has only the routes of the spec
 
   it('export records with their histories, and a signed manifest with correct figures', async () => {
     fakeInstance(cli, 3)
-    const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
     const { records } = JSON.parse(readFileSync(file, 'utf8'))
@@ -61,7 +63,6 @@ describe('subject commands with an instance that has only the routes of the spec
 describe('subject export of an imported record', () => {
   it('has its origin, evidence, and when its person answered', async () => {
     const instance = fakeInstance(cli, 1)
-    const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
     const told = { given_at: '2020-05-01T10:00:00.000Z', origin }
@@ -75,7 +76,6 @@ describe('subject export of an imported record', () => {
 describe('subject erase', () => {
   it('does nothing (exit 5) if the list has a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
-    const folders = freshFolders(cli)
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
     instance.records.set('x', { ...stranger, subject_id: maria })
     Object.defineProperty(instance.records.get('x'), 'toJSON', { value: () => stranger })
@@ -85,7 +85,6 @@ describe('subject erase', () => {
 
   it('does not claim that nothing was done, if the verification finds a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
-    const folders = freshFolders(cli)
     instance.beforeDelete = () => {
       const stranger = { ...consent({ id: uuid(50) }), toJSON: () => consent({ subject_id: 'other' }) }
       instance.records.set(uuid(50), stranger)
@@ -99,7 +98,6 @@ describe('subject erase', () => {
 
   it('--apply does nothing (exit 10) if a planned record was changed, added or deleted', async () => {
     const instance = fakeInstance(cli, 3)
-    const folders = freshFolders(cli)
     const plan = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run(...erase, '--plan-out', plan)).toMatchObject({ code: 0 })
     expect(statSync(plan).mode & 0o777).toBe(0o600)
@@ -124,7 +122,6 @@ describe('subject erase', () => {
 
   it('--export-first exports the records before, and the receipt names the export', async () => {
     fakeInstance(cli, 2)
-    const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
     expect(JSON.parse(readFileSync(file, 'utf8')).records).toHaveLength(2)
@@ -134,13 +131,12 @@ describe('subject erase', () => {
 
   it('--confirm does nothing (exit 10) if another number of records matches', async () => {
     const instance = fakeInstance(cli, 3)
-    expect(await freshFolders(cli).run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
+    expect(await folders.run(...erase, '--confirm', '2')).toMatchObject({ code: 10 })
     expect(instance.deletions).toEqual([])
   })
 
   it('leaves no file of an export or a plan if nothing is done', async () => {
     fakeInstance(cli, 3)
-    const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
     writeFileSync(`${file}.manifest.json`, '')
@@ -152,7 +148,6 @@ describe('subject erase', () => {
 describe('subject erase, if a record cannot be deleted or is gone', () => {
   it('deletes the others (exit 8), and resume does the rest and makes one receipt', async () => {
     const instance = fakeInstance(cli, 20)
-    const folders = freshFolders(cli)
     instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
     const stopped = await folders.run(...erase, '--yes')
     expect(stopped.code).toBe(8)
@@ -173,7 +168,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 
   it('records "unknown" if an answer was lost and the record is gone then', async () => {
     const instance = fakeInstance(cli, 4)
-    const folders = freshFolders(cli)
     let lost = 0
     instance.beforeDelete = id => {
       if (id !== uuid(2) || lost++ > 0) return undefined
@@ -186,7 +180,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 
   it('records "already_gone" if another request deleted it', async () => {
     const instance = fakeInstance(cli, 4)
-    const folders = freshFolders(cli)
     instance.beforeDelete = id => {
       if (id === uuid(2)) instance.records.delete(id)
       return undefined
@@ -197,7 +190,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 
   it('reports a record that was created during the job, in the receipt and by exit 8', async () => {
     const instance = fakeInstance(cli, 4)
-    const folders = freshFolders(cli)
     instance.beforeDelete = () => {
       instance.records.set(uuid(70), consent({ id: uuid(70) }))
       return undefined
@@ -212,7 +204,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 
   it('stops (exit 6) when the quota is used up, and resume continues', async () => {
     const instance = fakeInstance(cli, 20)
-    const folders = freshFolders(cli)
     instance.quota = 10
     expectExit(await folders.run(...erase, '--yes'), 6, 'subject resume')
     expect(folders.journals()).toHaveLength(1)
@@ -226,7 +217,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 
   it('can be resumed only with the profile and instance it was started with', async () => {
     const instance = fakeInstance(cli, 2)
-    const folders = freshFolders(cli)
     instance.beforeDelete = () => fails(500, 'internal_error')
     await folders.run(...erase, '--yes')
     const ran = await folders.run('resume', 'last', '--base-url', 'http://127.0.0.1:1')
@@ -237,7 +227,6 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
 describe('subject erase, if nothing is held', () => {
   it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
     fakeInstance(cli, 0)
-    const folders = freshFolders(cli)
     const ran = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
     expectNoStdout(ran, 0, 'no live data held')
     expect(await lastReceipt(folders)).toMatchObject({
@@ -265,6 +254,6 @@ describe('subject erase and resume refuse (exit 2) before any request', () => {
     [['erase', '--apply', '/nowhere/plan.json', '--yes'], 'no file'],
     [['resume', 'last'], 'no job'],
   ])('%j', async (args, said) => {
-    expectUnsent(cli, await freshFolders(cli).run(...args), said)
+    expectUnsent(cli, await folders.run(...args), said)
   })
 })

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { rejectOnlyNear } from '../../../src/commands/subject/near.ts'
 import { consent, expectExit, expectNoStdout, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
+let folders: ReturnType<typeof freshFolders>
+beforeEach(() => {
+  folders = freshFolders(cli)
+})
 const path = '/api/v1/subjects/near-matches'
 const near = 'Maria@Example.com '
 const erase = ['erase', maria, '--ticket', 'T-1']
@@ -28,7 +32,7 @@ function instance(count: number) {
 describe('subject find --like', () => {
   it('lists the records of near matches too, and says which they are', async () => {
     instance(2)
-    const { code, stdout, stderr } = await freshFolders(cli).run('find', maria, '--like', '-o', 'json')
+    const { code, stdout, stderr } = await folders.run('find', maria, '--like', '-o', 'json')
     const rows = JSON.parse(stdout) as Record<string, string>[]
     expect(rows.map(({ id, subject_id, match }) => [id, subject_id, match])).toEqual([
       [uuid(1), maria, 'exact'],
@@ -41,7 +45,7 @@ describe('subject find --like', () => {
 
   it('without --like finds the exact identifier alone, in the same columns as before', async () => {
     instance(1)
-    const { stdout } = await freshFolders(cli).run('find', maria, '--header')
+    const { stdout } = await folders.run('find', maria, '--header')
     expect(stdout.split('\n')[0]).toMatch(/\tstate$/)
     expect(stdout).not.toContain(uuid(77))
   })
@@ -49,24 +53,23 @@ describe('subject find --like', () => {
   it.each([0, 1])('when there are near matches, is suggested beside %i records', async count => {
     const fake = instance(count)
     const told = '1 near match, with another case, blanks or Unicode form: --like\n'
-    const { code, stderr } = await freshFolders(cli).run('find', maria)
+    const { code, stderr } = await folders.run('find', maria)
     expect([code, stderr.endsWith(told)]).toEqual([0, true])
     fake.records.delete(uuid(77))
-    expect((await freshFolders(cli).run('find', maria)).stderr).not.toContain('--like')
+    expect((await folders.run('find', maria)).stderr).not.toContain('--like')
     fakeInstance(cli, count)
-    expect((await freshFolders(cli).run('find', maria)).stderr).not.toContain('--like')
+    expect((await folders.run('find', maria)).stderr).not.toContain('--like')
   })
 
   it('ends with 2, not_offered, where the instance cannot compare so', async () => {
     fakeInstance(cli, 1)
-    expectNoStdout(await freshFolders(cli).run('find', maria, '--like', '-o', 'json'), 2, { code: 'not_offered' })
+    expectNoStdout(await folders.run('find', maria, '--like', '-o', 'json'), 2, { code: 'not_offered' })
   })
 })
 
 describe('subject export', () => {
   it.each([0, 2])('names the near matches that it leaves out beside %i records', async count => {
     instance(count)
-    const folders = freshFolders(cli)
     const [first, second] = ['first.json', 'second.json'].map(name =>
       join(folders.state, '..', `${count}-${name}`),
     ) as [string, string]
@@ -80,7 +83,6 @@ describe('subject export', () => {
 describe('subject erase', () => {
   it('names near matches, erases only exact ones, and counts them in the receipt', async () => {
     const fake = instance(2)
-    const folders = freshFolders(cli)
     const { code, stderr } = await folders.run(...erase, '--yes')
     expect(code).toBe(0)
     expect(stderr).toContain(`'${near}', 1 live and 0 deleted\n`)
@@ -94,7 +96,6 @@ describe('subject erase', () => {
 
   it('erases a near match that --also names', async () => {
     const fake = instance(1)
-    const folders = freshFolders(cli)
     expect((await folders.run(...erase, '--also', near, '--yes')).code).toBe(0)
     expect(fake.deletions).toEqual([uuid(1), uuid(77)])
     expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 0 })
@@ -102,7 +103,6 @@ describe('subject erase', () => {
 
   it('when there are only near matches, --yes ends with 5 and --confirm 0 makes a receipt', async () => {
     instance(0)
-    const folders = freshFolders(cli)
     expectExit(await folders.run(...erase, '--yes', '--json'), 5, '"near_matches"', `--also '${near}', or --confirm 0`)
     expect(folders.receipts()).toEqual([])
     const confirmed = await folders.run(...erase, '--confirm', '0')
@@ -114,7 +114,6 @@ describe('subject erase', () => {
   it('when a person of a file has only near matches, stops with 5, although the total is confirmed', async () => {
     const fake = instance(0)
     fake.records.set(uuid(2), consent({ id: uuid(2), subject_id: 'ada' }))
-    const folders = freshFolders(cli)
     const args = ['subject', 'erase', '--file', '-', '--confirm', '1']
     const stdin = `ticket,identifier\nDSR-1,ada\nDSR-2,${maria}\n`
     const { code, stderr } = await cli.run(args, { env: folders.env, stdin })
@@ -137,7 +136,6 @@ describe('subject erase', () => {
 
   it('on a terminal shows near matches before it asks for a receipt that nothing is held', async () => {
     instance(0)
-    const folders = freshFolders(cli)
     const { code, stderr } = await cli.run(['subject', ...erase], {
       env: folders.env,
       tty: { stdin: true, stderr: true },
@@ -150,7 +148,6 @@ describe('subject erase', () => {
 
   it('when the instance cannot search for them, has null in the receipt', async () => {
     fakeInstance(cli, 1)
-    const folders = freshFolders(cli)
     expect((await folders.run(...erase, '--yes')).code).toBe(0)
     expect(await lastReceipt(folders)).toMatchObject({ near_matches: null })
   })

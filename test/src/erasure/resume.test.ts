@@ -1,12 +1,16 @@
 import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
 import { type ErasureEntry, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
 import { type consent, expectExit, useCli, uuid } from '../support.ts'
 import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
+let folders: ReturnType<typeof freshFolders>
+beforeEach(() => {
+  folders = freshFolders(cli)
+})
 
 /** Leaves the job of a process that was killed after these entries. */
 async function leaveKilledJob(
@@ -47,7 +51,6 @@ const planned: ErasureEntry[] = [
 
 it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
-  const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), planned)
   expectExit(await folders.run('resume', 'last'), 7, 'killed before anything was deleted')
   expect([folders.journals(), folders.receipts(), instance.deletions]).toEqual([[], [], []])
@@ -55,7 +58,6 @@ it('subject resume removes a job that was killed before its plan was complete (e
 
 it('subject resume records "unknown" of a record that is gone, if it was about to be deleted when the process was killed', async () => {
   const instance = fakeInstance(cli, 3)
-  const folders = freshFolders(cli)
   instance.records.delete(uuid(1))
   instance.records.delete(uuid(2))
   await leaveKilledJob(folders, uuid(77), [...planned, ['P'], ['e', 0, ['s', [uuid(1)], false]]])
@@ -68,7 +70,6 @@ it('subject resume records "unknown" of a record that is gone, if it was about t
 it('subject resume learns from the service which records the killed process had deleted', async () => {
   const instance = fakeInstance(cli, 3)
   const erasure = erasesSubjects(cli, instance)
-  const folders = freshFolders(cli)
   const own = instance.records.get(uuid(1)) as ReturnType<typeof consent>
   instance.records.delete(own.id)
   erasure.deleted.set(own.id, { ...own, deleted_at: '2026-11-21T00:00:01.000Z' })
@@ -90,7 +91,6 @@ it('subject resume learns from the service which records the killed process had 
 
 it('subject resume last resumes the last job of the profile in use, and names the last one of another profile', async () => {
   const instance = fakeInstance(cli, 3)
-  const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   await leaveKilledJob(folders, uuid(78), [...planned, ['P']], { profile: 'other' })
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
@@ -101,7 +101,6 @@ it('subject resume last resumes the last job of the profile in use, and names th
 
 it('subject resume makes no second receipt for a job that was killed after its first', async () => {
   fakeInstance(cli, 3)
-  const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
@@ -116,7 +115,6 @@ it('subject resume makes no second receipt for a job that was killed after its f
 
 it('subject erase removes drafts of killed processes', async () => {
   fakeInstance(cli, 1)
-  const folders = freshFolders(cli)
   const left = join(folders.state, 'erasures', `${uuid(5)}.1.abcd.part`)
   mkdirSync(join(folders.state, 'erasures'), { recursive: true })
   writeFileSync(left, maria)
@@ -127,7 +125,6 @@ it('subject erase removes drafts of killed processes', async () => {
 
 it('subject erase stops (exit 7), without a receipt, if another process has taken over its job', async () => {
   const instance = fakeInstance(cli, 40)
-  const folders = freshFolders(cli)
   instance.beforeDelete = () => {
     for (const name of folders.journals()) rmSync(join(folders.state, 'erasures', name))
     return undefined
@@ -141,7 +138,6 @@ it('subject erase stops (exit 7), without a receipt, if another process has take
 
 it('when the file of an unfinished job is damaged, erases other people, and resume says so (exit 1)', async () => {
   fakeInstance(cli, 1, 'li')
-  const folders = freshFolders(cli)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   const path = join(folders.state, 'erasures', `${uuid(77)}.job`)
   writeFileSync(path, readFileSync(path, 'utf8').replace('\n[', '\n{'))

@@ -8,7 +8,7 @@ import { verifyDocument } from '../../../src/evidence/document.ts'
 import { trustKeys } from '../../../src/evidence/key-chain.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { examples, profileKey, purgeReceipt } from '../evidence/examples.ts'
-import { machineError, useCli } from '../support.ts'
+import { machineError, ndjson, useCli } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -31,10 +31,7 @@ describe('verify, for documents that a profile has signed', () => {
     const verify = (env: Record<string, string>, ...args: string[]) =>
       cli.run(['verify', ...documents, ...args, '-o', 'ndjson'], { env })
     const { code, stdout } = await verify(folders.env)
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => JSON.parse(line))
+    const rows = ndjson(stdout)
     expect(rows.map(({ type, result }) => [type, result])).toEqual([
       ['erasure_receipt', 'valid'],
       ['export_manifest', 'valid'],

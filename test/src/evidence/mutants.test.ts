@@ -111,6 +111,20 @@ const placed = ({ leaf, before, after }: Place) =>
     },
   }))
 
+/** What the program and the verifier in Python say of one fault. */
+type Said = readonly [ours: RegExp, python: RegExp]
+const beforeItself: Said = [/contradicts itself on the receipt before it/, /it does not name the receipt before it/]
+const noSum: Said = [/contradicts itself on its counts/, /its counts do not add up/]
+const recordTwice: Said = [/contradicts itself on its counts/, /it has a record or a site twice/]
+const otherStatement: Said = [/contradicts itself in its statement/, /its statement contradicts its other fields/]
+const otherPurge: Said = [/contradicts its purge certificates/, /its statement is not what its purge certificates say/]
+const otherTimes: Said = [/contradict each other or the records/, /its times contradict each other or its records/]
+const noPlace: Said = [
+  /without the checkpoints between which/,
+  /the checkpoint before an entry is missing, or another one/,
+]
+const otherEnd: Said = [/receipt\.json: it ends at another time than/, /its expires_at is not by its notice/]
+
 const garbage = Buffer.from('garbage').toString('base64')
 
 it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
@@ -123,15 +137,9 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'a receipt with a checkpoint before although B has none',
     () => placed({ leaf: 2, before: [2, 0], after: [3, 0] }),
-    /without the checkpoints between which/,
-    /the checkpoint before an entry is missing, or another one/,
+    ...noPlace,
   ],
-  [
-    'a receipt without a checkpoint before although B has one',
-    () => placed({ leaf: 2, after: [3, 2] }),
-    /without the checkpoints between which/,
-    /the checkpoint before an entry is missing, or another one/,
-  ],
+  ['a receipt without a checkpoint before although B has one', () => placed({ leaf: 2, after: [3, 2] }), ...noPlace],
   [
     'a receipt with another time stamp',
     () => changed('consent receipt', ({ inclusion }) => ({ inclusion: { ...inclusion, timestamp: garbage } })),
@@ -156,38 +164,32 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'an erasure receipt with a number and no receipt before',
     () => changed('next erasure receipt', () => ({ previous: null })),
-    /contradicts itself on the receipt before it/,
-    /it does not name the receipt before it/,
+    ...beforeItself,
   ],
   [
     'an erasure receipt with a gap before it',
     () => changed('next erasure receipt', () => ({ number: 3 })),
-    /contradicts itself on the receipt before it/,
-    /it does not name the receipt before it/,
+    ...beforeItself,
   ],
   [
     'an import receipt with a number and no receipt before',
     () => changed('import receipt', () => ({ number: 2 })),
-    /contradicts itself on the receipt before it/,
-    /it does not name the receipt before it/,
+    ...beforeItself,
   ],
   [
     'an erasure receipt with another count',
     () => changed('erasure receipt', ({ counts }) => ({ counts: { ...counts, deleted: 2 } })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
+    ...noSum,
   ],
   [
     'an erasure receipt with the count at another site',
     () => changed('erasure receipt', ({ sites: [site] }) => ({ sites: [{ ...site, site_id: null }] })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
+    ...noSum,
   ],
   [
     'an erasure receipt without a statement of what it deleted',
     () => changed('erasure receipt', () => ({ statement: null })),
-    /contradicts itself in its statement/,
-    /its statement contradicts its other fields/,
+    ...otherStatement,
   ],
   [
     'an erasure receipt that says of a record not in it that it did not verify',
@@ -217,30 +219,18 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     /contradicts itself on what remained/,
     /its result contradicts its verification/,
   ]),
-  [
-    'a certificate with another sum',
-    () => changed('erasure certificate', () => ({ remaining: 1 })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
-  ],
+  ['a certificate with another sum', () => changed('erasure certificate', () => ({ remaining: 1 })), ...noSum],
   [
     'a certificate that counts more records than it names',
     () => changed('erasure certificate', ({ sites: [site] }) => ({ erased: 2, sites: [{ ...site, erased: 2 }] })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
+    ...noSum,
   ],
   [
     'a certificate with another number of days',
     () => changed('erasure certificate', () => ({ purge_after_days: 31 })),
-    /contradicts itself in its statement/,
-    /its statement contradicts its other fields/,
+    ...otherStatement,
   ],
-  [
-    'a receipt of a purge with a zero before its count',
-    () => purgeReceipt(purged.replace('1', '01')),
-    /contradicts its purge certificates/,
-    /its statement is not what its purge certificates say/,
-  ],
+  ['a receipt of a purge with a zero before its count', () => purgeReceipt(purged.replace('1', '01')), ...otherPurge],
   [
     'a receipt of a purge that repeats a later receipt',
     () => changed('purge receipt', ({ purge }) => ({ purge: { ...purge, receipt: { ...purge.receipt, number: 3 } } })),
@@ -258,8 +248,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
         purge: { ...purge, certificates: [other, ...purge.certificates] },
       }))
     },
-    /contradicts its purge certificates/,
-    /its statement is not what its purge certificates say/,
+    ...otherPurge,
   ],
   [
     'an erasure receipt with a record twice',
@@ -267,8 +256,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
       changed('erasure receipt', ({ records: [record] }) => ({
         records: [record, { ...record, result: 'remaining' }],
       })),
-    /contradicts itself on its counts/,
-    /it has a record or a site twice/,
+    ...recordTwice,
   ],
   [
     'an erasure receipt with a site twice',
@@ -280,8 +268,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
           { site_id: 'x', deleted: 0, already_gone: 0, unknown: 0 },
         ],
       })),
-    /contradicts itself on its counts/,
-    /it has a record or a site twice/,
+    ...recordTwice,
   ],
   [
     'a certificate with a site twice',
@@ -295,8 +282,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'a manifest with a site twice',
     () => changed('export manifest', () => ({ sites: [null, null].map(site_id => ({ site_id, records: 0 })) })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
+    ...noSum,
   ],
   [
     'an erasure receipt with a certificate of another account',
@@ -316,14 +302,12 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'an import receipt whose first answer is after its last one',
     () => changed('import receipt', () => ({ first_given_at: '2099-01-01T00:00:00.000Z' })),
-    /contradict each other or the records/,
-    /its times contradict each other or its records/,
+    ...otherTimes,
   ],
   [
     'an import receipt of records without a last answer',
     () => changed('import receipt', () => ({ last_given_at: null })),
-    /contradict each other or the records/,
-    /its times contradict each other or its records/,
+    ...otherTimes,
   ],
   [
     'an import receipt of nothing sent with times of answers',
@@ -333,8 +317,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
         records: { ...records, made: 0, made_unanswered: 0, known: 0, refused: 0 },
         refused_records: [],
       })),
-    /contradict each other or the records/,
-    /its times contradict each other or its records/,
+    ...otherTimes,
   ],
   [
     'a checkpoint whose previous_size is its tree_size',
@@ -367,8 +350,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'a manifest that counts more records than its sites',
     () => changed('export manifest', () => ({ records: 1 })),
-    /contradicts itself on its counts/,
-    /its counts do not add up/,
+    ...noSum,
   ],
 ])('%s is not valid', async (_what, text, ours, python) => {
   const path = put('document.json', text())
@@ -564,15 +546,9 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
   [
     'with a receipt that ends later',
     resign('receipt.json', () => ({ expires_at: '2027-02-02T09:30:00.000Z' })),
-    /receipt\.json: it ends at another time than/,
-    /its expires_at is not by its notice/,
+    ...otherEnd,
   ],
-  [
-    'with a receipt without an end',
-    resign('receipt.json', () => ({ expires_at: null })),
-    /receipt\.json: it ends at another time than/,
-    /its expires_at is not by its notice/,
-  ],
+  ['with a receipt without an end', resign('receipt.json', () => ({ expires_at: null })), ...otherEnd],
   [
     'with a receipt without a place in the log',
     resign('receipt.json', () => ({ inclusion: null })),

@@ -199,13 +199,4 @@ describe('what strangers wrote never reaches the terminal as it is', () => {
     )
     expect((await cli.run(['get', '7'])).stderr).not.toMatch(dangerous)
   })
-
-  it.each(hostileCases)('%s: JSON and NDJSON of the command line hold the very same value', async (_, text) => {
-    const record = everywhere(text)
-    cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [record], next_cursor: null })))
-    expect(JSON.parse((await cli.run(['list', '-o', 'json'])).stdout)).toEqual([record])
-    const lines = (await cli.run(['list', '-o', 'ndjson'])).stdout.split('\n')
-    expect(lines).toHaveLength(2)
-    expect(JSON.parse(lines[0] ?? '')).toEqual(record)
-  })
 })

@@ -1,6 +1,17 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { byId, expectUnsent, fails, resumption, screen, site, useCli, uuid } from '../../support.ts'
+import {
+  byId,
+  expectUnsent,
+  fails,
+  ndjson,
+  resumption,
+  screen,
+  site,
+  useCli,
+  uuid,
+  withoutFlag,
+} from '../../support.ts'
 import { at, bare, full, held, many } from './instance.ts'
 
 const cli = useCli()
@@ -14,10 +25,7 @@ const records = [
 
 async function list(hour: number, ...flags: string[]) {
   const ran = await cli.run(['list', '--subject', 'maria', '--at', at(hour), '-o', 'ndjson', ...flags])
-  const rows = ran.stdout
-    .split('\n')
-    .filter(Boolean)
-    .map(line => JSON.parse(line))
+  const rows = ndjson(ran.stdout)
   return { ...ran, rows, ids: rows.map(({ id }: { id: string }) => id) }
 }
 
@@ -125,13 +133,7 @@ describe('how far it goes', () => {
     const rest =
       first.stderr === ''
         ? ''
-        : (
-            await cli.run(
-              [...resumption(first.stderr), '--all'].filter(
-                (word, index, all) => word !== '--limit' && all[index - 1] !== '--limit',
-              ),
-            )
-          ).stdout
+        : (await cli.run([...resumption(first.stderr), '--all'].filter(withoutFlag('--limit')))).stdout
     const found = [
       ...first.ids,
       ...rest
@@ -163,9 +165,7 @@ describe('how far it goes', () => {
       expect(cli.sent().length).toBeLessThanOrEqual(most)
       found += ran.stdout
       if (ran.stderr === '') break
-      args = resumption(ran.stderr).filter(
-        (word, index, all) => word !== '--max-requests' && all[index - 1] !== '--max-requests',
-      )
+      args = resumption(ran.stderr).filter(withoutFlag('--max-requests'))
     }
     expect(found).toBe(
       ids(40)

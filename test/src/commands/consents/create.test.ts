@@ -129,19 +129,10 @@ describe('create: request', () => {
 describe('create: output', () => {
   const record = consent({ id: uuid(77) })
 
-  it.each([
-    [['-q'], `${uuid(77)}\n`],
-    [['-o', 'id'], `${uuid(77)}\n`],
-    [['-o', 'ndjson'], `${JSON.stringify(record)}\n`],
-    [['--json'], `${JSON.stringify(record, null, 2)}\n`],
-  ])('is the new record with %j', async (flags, stdout) => {
-    cli.instance.use(answers('post', consentsPath, record, 201))
-    expect(await cli.run(['create', '--site', site, '--refused', ...flags])).toMatchObject({ code: 0, stdout })
-  })
-
   it('is nothing on stderr with -q', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
-    expect(await cli.run(['create', '--site', site, '--refused', '-q'])).toMatchObject({ stderr: '' })
+    const ran = await cli.run(['create', '--site', site, '--refused', '-q'])
+    expect(ran).toEqual({ code: 0, stdout: `${uuid(77)}\n`, stderr: '' })
   })
 
   it('names the profile and the host', async () => {

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectExit, expectUnsent, fails, jsonOf, screen, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectExit, expectUnsent, fails, screen, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -17,11 +17,6 @@ function holding() {
 }
 
 describe('one id', () => {
-  it('is one object in JSON', async () => {
-    holding()
-    expect(jsonOf(await cli.run(['get', uuid(7), '-o', 'json']), 0, '')).toEqual(consent({ id: uuid(7) }))
-  })
-
   it('asks for a deleted record too when that is said', async () => {
     holding()
     await cli.run(['get', '7', '--include-deleted'])

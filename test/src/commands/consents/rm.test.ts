@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { answers, byId, consent, expectNoStdout, expectUnsent, fails, useCli, uuid } from '../../support.ts'
+import { answers, byId, consent, expectNoStdout, expectUnsent, fails, ndjson, useCli, uuid } from '../../support.ts'
 
 const cli = useCli()
 
@@ -37,10 +37,7 @@ describe('with --yes', () => {
     const { code, stdout, stderr } = await cli.run(['rm', 'b', 'a', 'b', '-y', '-o', 'ndjson'])
     expect(code).toBe(0)
     expect(deleted()).toEqual(['DELETE b', 'DELETE a'])
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => JSON.parse(line))
+    const rows = ndjson(stdout)
     expect(rows).toEqual(['b', 'a'].map(id => consent({ id, deleted_at: '2026-02-01T00:00:00.000Z' })))
     expect(stderr).toContain(`default@${new URL(cli.instance.url).host}`)
   })

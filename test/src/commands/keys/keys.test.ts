@@ -1,7 +1,17 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { apiKeyOf, keysPath, managed, newKey, runAs, signedIn } from '../../session-fixtures.ts'
-import { expectExit, expectNoStdout, expectUnsent, fails, machineError, screen, useCli, uuid } from '../../support.ts'
+import {
+  expectExit,
+  expectNoStdout,
+  expectUnsent,
+  fails,
+  machineError,
+  ndjson,
+  screen,
+  useCli,
+  uuid,
+} from '../../support.ts'
 
 const cli = useCli()
 const keyPath = `${keysPath}/:id`
@@ -12,17 +22,13 @@ function holding(data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoke
 }
 
 describe('keys list', () => {
-  it('prints every key as the instance has it, for programs', async () => {
-    const data = holding()
-    const json = await runAs(cli, ['keys', 'list', '--json'])
-    expect(json).toMatchObject({ code: 0, stderr: '' })
-    expect(JSON.parse(json.stdout)).toEqual(data)
+  it('has these columns in TSV', async () => {
+    holding()
     const tsv = await runAs(cli, ['keys', 'list', '--header'])
     expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
       'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tcreated_by\tstate',
       `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tprivacy@example.com\tactive`,
     ])
-    expect((await runAs(cli, ['keys', 'list', '-q'])).stdout).toBe(`${uuid(0x4e1)}\n${uuid(2)}\n`)
   })
 
   it('is a table for people with the end of each key, its scopes, its state, and the count', async () => {
@@ -156,11 +162,6 @@ describe('keys create', () => {
       retryable: false,
     })
   })
-
-  it('when the instance rejects it, ends with 5', async () => {
-    signedIn(cli, 'post', keysPath, () => fails(400, 'invalid_request'))
-    expect(await create()).toMatchObject({ code: 5, stdout: '' })
-  })
 })
 
 describe('keys revoke', () => {
@@ -179,18 +180,9 @@ describe('keys revoke', () => {
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'b', 'a', 'b', '--yes', '-o', 'ndjson'])
     expect(code).toBe(0)
     expect(revoked()).toEqual(['DELETE b', 'DELETE a'])
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => JSON.parse(line))
+    const rows = ndjson(stdout)
     expect(rows).toEqual(['b', 'a'].map(id => apiKeyOf({ id, revoked_at: at })))
     expect(stderr).toBe(`revoked 2 keys on default@${new URL(cli.instance.url).host}\n`)
-  })
-
-  it('when one key is named, prints only that key', async () => {
-    revoking()
-    const { stdout } = await runAs(cli, ['keys', 'revoke', 'a', '-y', '--json'])
-    expect(JSON.parse(stdout)).toEqual(apiKeyOf({ id: 'a', revoked_at: at }))
   })
 
   it('without --yes and without a terminal, exits with 2 before any request', async () => {
@@ -205,20 +197,6 @@ describe('keys revoke', () => {
     revoking()
     const ran = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
     expectNoStdout(ran, 3, 'error: no key with id missing (not_found)\ntry: consentctl keys list')
-  })
-
-  it('when one of several does not exist, ends with 8 and revokes the others', async () => {
-    revoking()
-    const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'a', 'missing-1', 'b', '--yes', '-q'])
-    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
-    expect(stderr).toMatch(/^error: no key with id missing-1/)
-  })
-
-  it('stops where the session ends', async () => {
-    revoking()
-    const { code, stdout } = await runAs(cli, ['keys', 'revoke', 'a', 'ended', 'b', '--yes', '-q'])
-    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\n' })
-    expect(revoked()).toEqual(['DELETE a', 'DELETE ended'])
   })
 
   it('when the answer is lost, can be tried again', async () => {

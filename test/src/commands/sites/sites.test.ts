@@ -26,14 +26,12 @@ function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_o
 }
 
 describe('sites list', () => {
-  it('prints every site as the instance has it, for programs', async () => {
-    const data = holding()
-    expect(jsonOf(await runAs(cli, ['sites', 'list', '--json']), 0, '')).toEqual(data)
-    const tsv = await runAs(cli, ['sites', 'list', '--header'])
-    expect(tsv.stdout.split('\n')[0]).toBe(
+  it('has these columns in TSV', async () => {
+    holding()
+    const { stdout } = await runAs(cli, ['sites', 'list', '--header'])
+    expect(stdout.split('\n')[0]).toBe(
       'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices\tarchived_at',
     )
-    expect((await runAs(cli, ['sites', 'list', '-q'])).stdout).toBe(`${id}\n${uuid(2)}\n`)
   })
 
   it('is a table for people, and says how many', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { useFolder } from '../../../../support/cli.ts'
-import { consent, consentsPath, expectExit, expectUnsent, site, useCli, uuid } from '../../../support.ts'
+import { consent, consentsPath, expectExit, expectUnsent, ndjson, site, useCli, uuid } from '../../../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -69,12 +69,7 @@ describe('create --file in CSV', () => {
     const { code, bodies, stdout } = await feed(csv, '-o', 'ndjson')
     expect(code).toBe(subjects.length > 0 ? 0 : 5)
     expect(bodies.map(body => body['subject_id'])).toEqual(subjects)
-    expect(
-      stdout
-        .split('\n')
-        .filter(Boolean)
-        .map(row => JSON.parse(row).line),
-    ).toEqual(lines)
+    expect(ndjson(stdout).map(row => row.line)).toEqual(lines)
   })
 
   it.each([

@@ -427,17 +427,6 @@ describe('the file of an import job', () => {
     expect(content).not.toContain('subject')
   })
 
-  it.each(['0123]', '[["r",[2,"x"]', '[["r",\0\0\0\0\n'])(
-    'is read up to an end that was being written (%j)',
-    async end => {
-      const job = await stopped()
-      appendFileSync(jobFile(), end)
-      serve()
-      expect(await create('--resume', job)).toMatchObject({ code: 0 })
-      expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
-    },
-  )
-
   it('is an error when it is damaged elsewhere, and nothing is sent', async () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
@@ -456,12 +445,6 @@ describe('the file of an import job', () => {
     })
     expectExit(ran, 2, 'cannot make the folder')
     expect(posts()).toEqual([])
-  })
-
-  it('is removed when every line is created', async () => {
-    serve()
-    await create('--file', write(text('a', 'b')), '--site', site)
-    expect(readdirSync(jobs())).toEqual([])
   })
 })
 

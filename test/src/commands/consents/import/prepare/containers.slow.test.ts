@@ -13,7 +13,12 @@ const { prepare, write, state } = usePreparation()
 const csv = 'person,time,marketing,analytics\na,2024-01-01T00:00:00Z,yes,no\nb,2024-01-01T00:00:00Z,no,no\n'
 /** Its lines are blank, and take no time. */
 const bomb = Buffer.concat([Buffer.from(csv), Buffer.alloc(20 * 1024 * 1024, `${' '.repeat(999)}\n`)])
-const json: ImportMapInput = { ...wholeAnswers, container: { kind: 'json' } }
+type Own = Partial<ImportMapInput>
+const inJson: Own = { container: { kind: 'json' } }
+const inNdjson: Own = { container: { kind: 'ndjson' } }
+const listAt = (at: string): Own => ({ container: { kind: 'json', at } })
+const csvEntries: Own = { container: { kind: 'csv', entries: ['*.csv'] } }
+const json: ImportMapInput = { ...wholeAnswers, ...inJson }
 const objects = [
   { person: 'a', time: '2024-01-01T00:00:00Z', marketing: 'yes', analytics: 'no' },
   { person: 'b', time: '2024-01-01T00:00:00Z', marketing: 'no', analytics: 'no' },
@@ -32,7 +37,7 @@ const both = [
 ]
 
 describe('a container', () => {
-  it.each<[string, string | Uint8Array, Partial<ImportMapInput>]>([
+  it.each<[string, string | Uint8Array, Own]>([
     ['CSV', csv, {}],
     ['CSV with CRLF and a byte order mark', `\ufeff${csv.replaceAll('\n', '\r\n')}`, {}],
     ['CSV in UTF-16', Buffer.from(`\ufeff${csv}`, 'utf16le'), {}],
@@ -45,19 +50,15 @@ describe('a container', () => {
     ],
     ['gzip', gzipSync(csv), {}],
     ['gzip of two members', Buffer.concat([gzipSync(csv.slice(0, 50)), gzipSync(csv.slice(50))]), {}],
-    ['NDJSON', ndjson, { container: { kind: 'ndjson' } }],
-    ['gzipped NDJSON', gzipSync(ndjson), { container: { kind: 'ndjson' } }],
-    ['a JSON list', JSON.stringify(objects, null, 2), { container: { kind: 'json' } }],
+    ['NDJSON', ndjson, inNdjson],
+    ['gzipped NDJSON', gzipSync(ndjson), inNdjson],
+    ['a JSON list', JSON.stringify(objects, null, 2), inJson],
     [
       'a JSON list deep in a document',
       JSON.stringify({ data: { items: [1, ['x'], '"]'] }, result: { 'a"b': 1, data: { items: objects } }, next: null }),
-      { container: { kind: 'json', at: 'result.data.items' } },
+      listAt('result.data.items'),
     ],
-    [
-      'an entry of a ZIP',
-      zip({ 'x/export.csv': csv, 'readme.txt': 'no rows' }),
-      { container: { kind: 'csv', entries: ['*.csv'] } },
-    ],
+    ['an entry of a ZIP', zip({ 'x/export.csv': csv, 'readme.txt': 'no rows' }), csvEntries],
     ['a ZIP of gzip', zip({ 'export.csv.gz': gzipSync(csv) }), {}],
     ['a ZIP in a ZIP', zip({ 'day.zip': zip({ 'export.csv': csv }) }), {}],
   ])('is %s', async (_, content, map) => {
@@ -77,19 +78,14 @@ describe('a container', () => {
     expect(refusals.map(({ where }) => where.replace(/.*x\.zip/, ''))).toEqual(['/b.csv:4'])
   })
 
-  it.each<[string, string | Uint8Array, Partial<ImportMapInput>, string | RegExp]>([
+  it.each<[string, string | Uint8Array, Own, string | RegExp]>([
     ['a gzip that is cut off', gzipSync(csv).subarray(0, -12), {}, 'is damaged'],
     ['something after a gzip', Buffer.concat([gzipSync(csv), Buffer.from('more rows')]), {}, 'is damaged'],
     ['a gzip bomb', gzipSync(bomb), {}, 'over 250 times its size'],
     ['a ZIP bomb', zip({ 'a.csv': bomb }), {}, 'over 250 times its size'],
     ['a ZIP that is cut off', zip({ 'a.csv': csv }).subarray(0, -10), {}, 'not a readable ZIP file'],
     ['a ZIP with a wrong checksum', corrupted(zip({ 'a.csv': csv })), {}, 'checksum is wrong'],
-    [
-      'a ZIP without a wanted entry',
-      zip({ 'a.txt': csv }),
-      { container: { kind: 'csv', entries: ['*.csv'] } },
-      'has no entry',
-    ],
+    ['a ZIP without a wanted entry', zip({ 'a.txt': csv }), csvEntries, 'has no entry'],
     ['a ZIP whose entry leaves it', zip({ '../../a.csv': csv }), {}, 'not a readable ZIP file'],
     ['a line over 1 MiB', `${csv}${'x'.repeat(3 * 1024 * 1024)}`, {}, 'longer than 1 MiB'],
     ['a quotation mark that is never closed', `${csv}"${'x\n'.repeat(1024 * 1024)}`, {}, 'longer than 1 MiB: a quo'],
@@ -106,35 +102,15 @@ describe('a container', () => {
       {},
       /export.csv: line 4 has 3 cells.*lines 4 to 8 cannot be told apart/,
     ],
-    [
-      'an element over 1 MiB',
-      JSON.stringify([{ note: 'x'.repeat(3 * 1024 * 1024) }]),
-      { container: { kind: 'json' } },
-      'longer than 1 MiB',
-    ],
-    [
-      'a JSON that is cut off',
-      JSON.stringify(objects).slice(0, -30),
-      { container: { kind: 'json' } },
-      'ends in the middle',
-    ],
-    [
-      'a JSON that is cut off after the list',
-      '{"a":[]',
-      { container: { kind: 'json', at: 'a' } },
-      'ends in the middle',
-    ],
-    ['a JSON without the list', '{"a":[]}', { container: { kind: 'json', at: 'b' } }, 'has no list at b'],
-    ['a JSON with the list twice', '{"a":[],"a":[]}', { container: { kind: 'json', at: 'a' } }, 'two lists at a'],
-    [
-      'a JSON that is nested deeply',
-      '['.repeat(100_000),
-      { container: { kind: 'json', at: 'a' } },
-      'nested too deeply',
-    ],
+    ['an element over 1 MiB', JSON.stringify([{ note: 'x'.repeat(3 * 1024 * 1024) }]), inJson, 'longer than 1 MiB'],
+    ['a JSON that is cut off', JSON.stringify(objects).slice(0, -30), inJson, 'ends in the middle'],
+    ['a JSON that is cut off after the list', '{"a":[]', listAt('a'), 'ends in the middle'],
+    ['a JSON without the list', '{"a":[]}', listAt('b'), 'has no list at b'],
+    ['a JSON with the list twice', '{"a":[],"a":[]}', listAt('a'), 'two lists at a'],
+    ['a JSON that is nested deeply', '['.repeat(100_000), listAt('a'), 'nested too deeply'],
     ['a CSV with CR alone', csv.replaceAll('\n', '\r'), {}, 'end with CR only'],
-    ['two JSON documents', '[][]', { container: { kind: 'json' } }, 'not valid JSON'],
-    ['elements without text', '[{},,{}]', { container: { kind: 'json' } }, 'not valid JSON'],
+    ['two JSON documents', '[][]', inJson, 'not valid JSON'],
+    ['elements without text', '[{},,{}]', inJson, 'not valid JSON'],
     ['a missing column', 'person,time,marketing\n', {}, 'has no column "analytics"'],
     [
       'a column twice',
@@ -157,10 +133,7 @@ describe('a container', () => {
     ['has a lone surrogate', '{"person":"\\ud800","time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
     ['has an object as a text', '{"person":{"id":1},"time":"2024-01-01T00:00:00Z","marketing":"yes"}', 2],
   ])('rejects a row that %s, and stops if its person is unknown', async (_, line, made = 0) => {
-    const { refusals, counts, rows } = await prepare(write(`${line}\n${ndjson}`), {
-      ...wholeAnswers,
-      container: { kind: 'ndjson' },
-    })
+    const { refusals, counts, rows } = await prepare(write(`${line}\n${ndjson}`), { ...wholeAnswers, ...inNdjson })
     expect([refusals.length, rows.length, counts.read]).toEqual([1, made, 3])
   })
 
