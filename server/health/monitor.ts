@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { type NodeState, readOnlyReason } from './state.ts'
+import { readOnly } from '../failure.ts'
 
 const intervalMs = 1000
 
@@ -178,4 +178,40 @@ export async function checkClock(sql: Sql): Promise<void> {
   throw new OperatorError(`the clocks of this machine and of the database are ${difference} apart`, {
     hint: 'synchronize them: a wrong clock would date records wrongly, or delete and purge them too early',
   })
+}
+
+/** Known without a query. */
+export interface NodeState {
+  now(): Date
+  /** Returns a reason, or null. */
+  databaseProblem(): string | null
+  /** Returns a reason, or null. */
+  clockProblem(): string | null
+}
+
+export const healthyState: NodeState = {
+  now: () => new Date(),
+  databaseProblem: () => null,
+  clockProblem: () => null,
+}
+
+export function readOnlyReason(state: NodeState): string | null {
+  return state.clockProblem() ?? state.databaseProblem()
+}
+
+/** @throws Failure `read_only` */
+export function requireWritable(state: NodeState): void {
+  throwIfProblem(readOnlyReason(state))
+}
+
+/**
+ * For responses that state the time.
+ * @throws Failure `read_only`
+ */
+export function requireClock(state: NodeState): void {
+  throwIfProblem(state.clockProblem())
+}
+
+function throwIfProblem(problem: string | null): void {
+  if (problem !== null) throw readOnly(`The service only reads at the moment: ${problem}.`)
 }

@@ -4,7 +4,7 @@ import { health } from '../../src/contract/index.ts'
 import { withTimeout } from '../db/errors.ts'
 import { unavailable } from '../failure.ts'
 import { isDraining, recordProbe } from '../http/server.ts'
-import { type NodeState, readOnlyReason, requireWritable } from './state.ts'
+import { type NodeState, readOnlyReason, requireWritable } from './monitor.ts'
 
 const probeTimeoutMs = 1000
 

@@ -5,7 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Load } from '../admission.ts'
 import { dbErrorClass } from '../db/errors.ts'
 import type { Monitor } from '../health/monitor.ts'
-import { readOnlyReason } from '../health/state.ts'
+import { readOnlyReason } from '../health/monitor.ts'
 import type { Observer } from '../http/logging.ts'
 import { explainListenError } from '../http/server.ts'
 import type { TimestampCounts } from '../timestamps/job.ts'

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { parseWhere } from '../../../../src/commands/consents/where.ts'
+import { parseWhere } from '../../../../src/commands/consents/update-many.ts'
 import type { Consent } from '../../../../src/contract/index.ts'
 import { byId, consent, consentsPath, expectExit, expectUnsent, fails, useCli, uuid, words } from '../../support.ts'
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
-import { healthyState } from '../../../server/health/state.ts'
+import { healthyState } from '../../../server/health/monitor.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { freePort } from '../../support/postgres.ts'
 import { type ServiceResponse, type TestAccount, type TestNode, useService } from '../../support/service.ts'
