@@ -201,6 +201,11 @@ export function open(path: string, flags: string | number = 'r'): Promise<FileHa
   })
 }
 
+export async function writeFile(path: string, text: string): Promise<void> {
+  const file = await open(path, 'ax')
+  await file.writeFile(Buffer.from(text))
+}
+
 export function stat(path: string) {
   return operation(`stat ${path}`, on => statOf(on.find(path)))
 }

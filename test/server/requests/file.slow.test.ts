@@ -111,7 +111,7 @@ describe('subject erase --file', () => {
     ['a day that does not exist', 'ticket,received,identifier\nDSR-1,2026-02-30,ada\n', 'line 2: invalid time'],
     ['a day in the future', 'ticket,received,identifier\nDSR-1,2999-01-01,ada\n', 'day 2999-01-01 is in the future'],
     ['a header in UTF-16 without a mark', 'ticket\0,identifier\nDSR-1,ada\n', 'line 1: the header is UTF-16'],
-    ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has more cells than the header'],
+    ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has 3 cells, and the header 2'],
     ['nobody', 'ticket,identifier\n', 'has no data rows'],
     ['a ticket that the register does not have', 'ticket\nDSR-99\n', 'line 2: the register has no request DSR-99'],
   ])('refuses %s before anything is erased', async (_, text, message) => {

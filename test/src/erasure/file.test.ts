@@ -31,3 +31,12 @@ it('subject erase --file works with the routes of the specification alone, unles
   })
   expect(folders.journals()).toEqual([])
 })
+
+it('subject erase --file reads the separator line of a spreadsheet and rows without their last cells', async () => {
+  const instance = fakeInstance(cli, 3)
+  const folders = freshFolders(cli)
+  const file = join(folder.path, 'separated.csv')
+  writeFileSync(file, `sep=;\r\nticket;identifier;identifier\r\nDSR-1;${maria}\r\n`)
+  expect((await folders.run('erase', '--file', file, '--confirm', '3')).code).toBe(0)
+  expect(instance.deletions).toHaveLength(3)
+})
