@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { run, useFolder } from '../../support/cli.ts'
-import { useConnectProxy } from '../../support/connect-proxy.ts'
+import { run } from '../../support/cli.ts'
 import {
   close,
   drip,
@@ -11,13 +10,11 @@ import {
   sendAndClose,
   sendBytes,
   staySilent,
-  useScriptedServer,
 } from '../../support/scripted-server.ts'
-import { apiKey, consent, expectExit, expectNoStdout, machineError, site, uuid } from '../support.ts'
+import { consent, expectExit, expectNoStdout, machineError, site, uuid } from '../support.ts'
+import { useWays } from './ways.ts'
 
-const faulty = useScriptedServer()
-const tunnel = useConnectProxy(() => faulty.port)
-const folder = useFolder()
+const { faulty, ways } = useWays()
 
 const id = uuid(1)
 const calls = {
@@ -28,16 +25,6 @@ const calls = {
 } as const
 type Method = keyof typeof calls
 const methods = Object.keys(calls) as Method[]
-
-/** Ways to the instance: with Node's own HTTP, and with undici through a proxy. */
-const ways = {
-  direct: () => ({ CONSENTCTL_BASE_URL: faulty.url }),
-  'through a proxy': () => ({
-    CONSENTCTL_BASE_URL: `http://instance.test:${faulty.port}`,
-    CONSENTCTL_ALLOW_HTTP: 'instance.test',
-    HTTP_PROXY: tunnel.url,
-  }),
-}
 
 const ok = (fields = {}) => respond(200, consent({ id, accepted: true, ...fields }))
 const error = (status: number, code: string, headers = {}) =>
@@ -57,16 +44,8 @@ const described = (honours: boolean, ...others: Fault[]): Fault => {
   }
 }
 
-describe.each(Object.entries(ways))('client › faults › %s', (_, way) => {
-  const send = (method: Method, ...more: string[]) =>
-    run([...calls[method], '-o', 'json', ...more], {
-      env: {
-        CONSENTCTL_API_KEY: apiKey,
-        CONSENTCTL_CONFIG_DIR: folder.path,
-        CONSENTCTL_MAX_WAIT: '0',
-        ...way(),
-      },
-    })
+describe.each(ways)('client › faults › %s', (_, way) => {
+  const send = (method: Method, ...more: string[]) => run([...calls[method], '-o', 'json', ...more], { env: way() })
   /** Returns how often a method was sent, without requests for the description. */
   const sent = (method: Method) =>
     faulty.requests.filter(request => request.method === method && !request.url.includes('openapi')).length

@@ -8,7 +8,8 @@ import { sites } from '../../../src/contract/sites.ts'
 import { subjects } from '../../../src/contract/subjects.ts'
 import { explain } from '../../../src/errors/explain.ts'
 import { close, type Fault, reset, respond, useScriptedServer } from '../../support/scripted-server.ts'
-import { apiKey, consent, site, uuid } from '../support.ts'
+import { consent, site, uuid } from '../support.ts'
+import { connectionTo } from './ways.ts'
 
 const faulty = useScriptedServer()
 let api: Client
@@ -16,18 +17,8 @@ let waits: number[]
 
 beforeEach(() => {
   waits = []
-  api = createClient(async () => ({
-    baseUrl: faulty.url,
-    key: { value: apiKey, source: 'a test' },
-    userAgent: 'test/1',
-    proxy: null,
-    ca: null,
-    timeout: null,
-    maxWait: 60,
-    pause: async seconds => void waits.push(seconds),
-    interruption: new AbortController().signal,
-    trace: null,
-  }))
+  const pause = async (seconds: number) => void waits.push(seconds)
+  api = createClient(async () => ({ ...connectionTo(faulty.url), maxWait: 60, pause }))
 })
 afterEach(() => api.close())
 
@@ -143,18 +134,7 @@ it('client › POST › when a reused connection breaks, counts the request as s
 })
 
 it('client › POST › signing in is retried, because another session does no harm', async () => {
-  const signIn = createClient(async () => ({
-    baseUrl: faulty.url,
-    key: null,
-    userAgent: 'test/1',
-    proxy: null,
-    ca: null,
-    timeout: null,
-    maxWait: 0,
-    pause: async () => {},
-    interruption: new AbortController().signal,
-    trace: null,
-  }))
+  const signIn = createClient(async () => ({ ...connectionTo(faulty.url), key: null }))
   const body = { account_id: 'a', user: { id: 'u', email: 'e' }, expires_at: 'x' }
   faulty.script(reset, respond(201, body), respond(200, body))
   await signIn.call(session.create, { body: { email: 'e', password: 'p' } })

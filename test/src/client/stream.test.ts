@@ -1,23 +1,11 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { run, useFolder } from '../../support/cli.ts'
-import { useConnectProxy } from '../../support/connect-proxy.ts'
-import { type Fault, type RawRequest, reset, respond, useScriptedServer } from '../../support/scripted-server.ts'
-import { apiKey, consent, machineError, resumption, uuid } from '../support.ts'
+import { run } from '../../support/cli.ts'
+import { type Fault, type RawRequest, reset, respond } from '../../support/scripted-server.ts'
+import { consent, machineError, resumption, uuid } from '../support.ts'
+import { useWays } from './ways.ts'
 
-const faulty = useScriptedServer()
-const tunnel = useConnectProxy(() => faulty.port)
-const folder = useFolder()
-
-/** Ways to the instance: with Node's own HTTP, and with undici through a proxy. */
-const ways = {
-  direct: () => ({ CONSENTCTL_BASE_URL: faulty.url }),
-  'through a proxy': () => ({
-    CONSENTCTL_BASE_URL: `http://instance.test:${faulty.port}`,
-    CONSENTCTL_ALLOW_HTTP: 'instance.test',
-    HTTP_PROXY: tunnel.url,
-  }),
-}
+const { faulty, ways } = useWays()
 
 const count = 1000
 const ids = Array.from({ length: count }, (_, index) => uuid(index))
@@ -60,16 +48,9 @@ const cuts: Record<string, (socket: Socket, next: string) => void> = {
   'ends the body in the middle of a line': (socket, next) => void socket.write(`${chunk(next.slice(0, 500))}0\r\n\r\n`),
 }
 
-describe.each(Object.entries(ways))('list › streams › %s', (_, way) => {
+describe.each(ways)('list › streams › %s', (_, way) => {
   const list = async (...args: string[]) => {
-    const { stdout, ...ended } = await run(['list', '-o', 'ndjson', ...args], {
-      env: {
-        CONSENTCTL_API_KEY: apiKey,
-        CONSENTCTL_CONFIG_DIR: folder.path,
-        CONSENTCTL_MAX_WAIT: '0',
-        ...way(),
-      },
-    })
+    const { stdout, ...ended } = await run(['list', '-o', 'ndjson', ...args], { env: way() })
     const lines = stdout.split('\n').slice(0, -1)
     return { ...ended, listed: lines.map(line => JSON.parse(line).id) }
   }

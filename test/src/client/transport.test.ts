@@ -7,24 +7,13 @@ import { log } from '../../../src/contract/log.ts'
 import { interruptedError } from '../../../src/io/io.ts'
 import { freePort } from '../../support/postgres.ts'
 import { answers, apiKey, byId, consent, consentsPath, fails, useCli, uuid } from '../support.ts'
+import { connectionTo } from './ways.ts'
 
 const { instance, sent } = useCli()
 
-const connection = (baseUrl = instance.url) => ({
-  baseUrl,
-  key: { value: apiKey, source: 'a test' },
-  userAgent: 'test/1',
-  proxy: null,
-  ca: null,
-  timeout: null,
-  maxWait: 0,
-  pause: async () => {},
-  interruption: new AbortController().signal,
-  trace: null,
-})
 let api: Client
 beforeAll(() => {
-  api = createClient(async () => connection())
+  api = createClient(async () => connectionTo(instance.url))
 })
 afterAll(() => api.close())
 
@@ -72,7 +61,7 @@ describe('client › request', () => {
     let asked = 0
     const lazy = createClient(async () => {
       asked += 1
-      return connection()
+      return connectionTo(instance.url)
     })
     expect(asked).toBe(0)
     await Promise.all(['1', '2', '3'].map(id => lazy.consents.get({ params: { id } })))
@@ -135,10 +124,10 @@ describe('client › response', () => {
   })
 
   it('when none comes, throws a NetworkError that knows if the request was sent', async () => {
-    const nobody = createClient(async () => connection('http://127.0.0.1:0'))
+    const nobody = createClient(async () => connectionTo('http://127.0.0.1:0'))
     await expect(nobody.consents.get({ params: { id: '7' } })).rejects.toBeInstanceOf(NetworkError)
     const port = await freePort()
-    const refused = createClient(async () => connection(`http://127.0.0.1:${port}`))
+    const refused = createClient(async () => connectionTo(`http://127.0.0.1:${port}`))
     await expect(refused.consents.get({ params: { id: '7' } })).rejects.toMatchObject({
       code: 'ECONNREFUSED',
       maybeDone: false,
@@ -206,7 +195,7 @@ it('when a signal ends the read before a change is sent again, the error is that
       await new Promise(() => {})
     }),
   )
-  const client = createClient(async () => ({ ...connection(), interruption: interruption.signal }))
+  const client = createClient(async () => ({ ...connectionTo(instance.url), interruption: interruption.signal }))
   const error = await client.consents.update({ params: { id: '7' }, body: { accepted: true } }).catch(each => each)
   client.close()
   expect(error).toMatchObject({ name: 'ApiError', message: 'overloaded', maybeDone: true })

@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw'
 import { expect, it } from 'vitest'
-import { byId, entry, expectUnsent, fails, ndjson, screen, useCli, uuid } from '../support.ts'
+import { byId, entry, ndjson, screen, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const path = `${byId}/history`
@@ -21,12 +21,6 @@ it('shows the entries in the order of the instance, deleted records’ too', asy
   const rows = ndjson(stdout)
   expect(rows).toEqual(entries.map(each => ({ ...each, ...withoutChain })))
   expect(cli.sent()).toEqual([{ method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined }])
-})
-
-it('is an array in JSON, of one record and of several', async () => {
-  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
-  expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)).toHaveLength(2)
-  expect(JSON.parse((await cli.run(['history', '7', '8', '--json'])).stdout)).toHaveLength(4)
 })
 
 it('fits a terminal, one entry a line', async () => {
@@ -91,31 +85,4 @@ it('on a terminal of several records begins with the record', async () => {
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
   const { stdout } = await cli.run(['history', '7', '8'], { ...screen, columns: 80 })
   expect(stdout).toMatch(/^(.\[1m)?CONSENT_ID/)
-})
-
-it('when a record has no entries, is empty without an error', async () => {
-  cli.instance.use(http.get(path, () => HttpResponse.json({ data: [] })))
-  expect(await cli.run(['history', '7', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
-})
-
-it('when some of several records are missing, ends with 8; when all are, with 3', async () => {
-  cli.instance.use(
-    http.get(path, ({ params }) =>
-      params['id'] === 'a' ? HttpResponse.json({ data: entries }) : fails(404, 'not_found'),
-    ),
-  )
-  const some = await cli.run(['history', 'a', 'b', '-q'])
-  expect(some).toMatchObject({ code: 8, stdout: `${uuid(21)}\n${uuid(22)}\n` })
-  expect(await cli.run(['history', 'b', 'c', '-q'])).toMatchObject({ code: 3, stdout: '' })
-  expect(await cli.run(['history', 'b'])).toMatchObject({ code: 3, stdout: '' })
-})
-
-it('reads ids from standard input, and stops at once without a valid key', async () => {
-  cli.instance.use(http.get(path, () => fails(401, 'unauthorized')))
-  expect(await cli.run(['history', '-'], { stdin: 'a\nb\n' })).toMatchObject({ code: 4, stdout: '' })
-  expect(cli.sent()).toHaveLength(1)
-})
-
-it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
-  expectUnsent(cli, await cli.run(['history', id]))
 })

@@ -3,7 +3,13 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { inGroups } from '../../../src/io/groups.ts'
 
-const size = (items: number, bytes = Number.POSITIVE_INFINITY) => ({ items, bytes })
+/** Groups of at most this many items. */
+const counted = (source: AsyncIterable<number[]>, items: () => number) =>
+  inGroups(
+    source,
+    () => 1,
+    async () => ({ items: items(), bytes: Number.POSITIVE_INFINITY }),
+  )
 
 async function collect<T>(groups: AsyncIterable<readonly T[]>): Promise<(readonly T[])[]> {
   const all: (readonly T[])[] = []
@@ -44,13 +50,7 @@ it('inGroups yields a group 50 ms after its first item, although more items come
       yield [item]
     }
   }
-  const groups = await collect(
-    inGroups(
-      slow(),
-      () => 1,
-      async () => size(1000),
-    ),
-  )
+  const groups = await collect(counted(slow(), () => 1000))
   expect(groups.flat()).toHaveLength(30)
   for (const group of groups) expect(group.length).toBeLessThanOrEqual(5)
 })
@@ -63,12 +63,7 @@ it('inGroups yields the items before an error of the source, then throws it', as
   }
   const seen: number[] = []
   const read = async () => {
-    for await (const group of inGroups(
-      broken(),
-      () => 1,
-      async () => size(2),
-    ))
-      seen.push(...group)
+    for await (const group of counted(broken(), () => 2)) seen.push(...group)
   }
   await expect(read()).rejects.toThrow('no more')
   expect(seen).toEqual([1, 2, 3])
@@ -84,11 +79,7 @@ it('inGroups asks for the size before each group, and ends its source when its r
     }
   }
   const lengths: number[] = []
-  for await (const { length } of inGroups(
-    endless(),
-    () => 1,
-    async () => size(lengths.length + 1),
-  )) {
+  for await (const { length } of counted(endless(), () => lengths.length + 1)) {
     lengths.push(length)
     if (lengths.length === 4) break
   }

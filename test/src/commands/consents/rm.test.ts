@@ -8,7 +8,6 @@ function holding() {
   cli.instance.use(
     http.delete(byId, ({ params: { id } }) => {
       if (String(id).startsWith('missing')) return fails(404, 'not_found')
-      if (id === 'revoked') return fails(401, 'unauthorized')
       return HttpResponse.json(consent({ id: String(id), deleted_at: '2026-02-01T00:00:00.000Z' }))
     }),
   )
@@ -48,31 +47,12 @@ describe('with --yes', () => {
     expect(cli.instance.requests).toMatchObject([{ text: '', url: `/api/v1/consents/${uuid(7)}` }])
   })
 
-  it('reads ids from standard input', async () => {
-    holding()
-    expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: 'a\r\nb\n\nc' })).toEqual({
-      code: 0,
-      stdout: 'a\nb\nc\n',
-      stderr: '',
-    })
-  })
-
   it('when the list of ids is empty, succeeds without a request', async () => {
     expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: '' })).toEqual({
       code: 0,
       stdout: '',
       stderr: '',
     })
-  })
-
-  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
-    expectUnsent(cli, await cli.run(['rm', 'a', id, '--yes']))
-  })
-
-  it.each(['.', '..', '   '])('never deletes another path for the line %j of standard input', async line => {
-    cli.instance.use(http.delete('*', () => new HttpResponse(null, { status: 204 })))
-    await cli.run(['rm', '-', '--yes'], { stdin: `${line}\n` })
-    expect(cli.instance.requests.map(({ url }) => url)).toEqual([])
   })
 })
 
@@ -108,28 +88,6 @@ describe('what cannot be deleted', () => {
     holding()
     const ran = await cli.run(['rm', 'missing-1', '--yes', '-o', 'json'])
     expectNoStdout(ran, 3, { code: 'not_found', status: 404, exit: 3 })
-  })
-
-  it('some of several end with 8, and the others are deleted', async () => {
-    holding()
-    const { code, stdout, stderr } = await cli.run(['rm', 'a', 'missing-1', 'b', '--yes', '-q'])
-    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
-    expect(stderr).toMatch(/^error: .*missing-1/)
-  })
-
-  it('all of several end with 3', async () => {
-    holding()
-    expect(await cli.run(['rm', 'missing-1', 'missing-2', '--yes'])).toMatchObject({ code: 3, stdout: '' })
-  })
-
-  it('a bad key stops it at once', async () => {
-    holding()
-    expect(await cli.run(['rm', 'revoked', 'a', '--yes'])).toMatchObject({ code: 4, stdout: '' })
-    expect(await cli.run(['rm', 'a', 'revoked', 'b', '--yes', '-q'])).toMatchObject({
-      code: 8,
-      stdout: 'a\n',
-    })
-    expect(deleted()).toEqual(['DELETE revoked', 'DELETE a', 'DELETE revoked'])
   })
 
   it('a failure of the server is worth another try', async () => {

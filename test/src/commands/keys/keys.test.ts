@@ -51,11 +51,6 @@ describe('keys list', () => {
     expect(states.slice(0, 4)).toEqual(['STATE', 'active', 'revoked', 'expired'])
   })
 
-  it('is empty without an error', async () => {
-    holding([])
-    expect(await runAs(cli, ['keys', 'list', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
-  })
-
   it('ends with 3 where the instance has no such route, and says so', async () => {
     signedIn(cli, 'get', keysPath, () => fails(404, 'not_found', 'no such route'))
     const ran = await runAs(cli, ['keys', 'list'])

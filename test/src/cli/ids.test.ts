@@ -1,0 +1,79 @@
+import { HttpResponse, http } from 'msw'
+import { describe, expect, it } from 'vitest'
+import { byId, consent, entry, expectExit, expectUnsent, fails, useCli } from '../support.ts'
+
+const cli = useCli()
+
+/** The commands on several ids, and the route of each. */
+const commands = [
+  ['get', http.get, byId, []],
+  ['history', http.get, `${byId}/history`, []],
+  ['rm', http.delete, byId, ['--yes']],
+] as const
+
+describe.each(commands)('%s', (name, method, path, flags) => {
+  const run = (ids: string[], stdin = '') => cli.run([name, ...ids, ...flags, '-q'], { stdin })
+  const sent = () => cli.sent().map(each => each.path.split('/')[4])
+
+  /** Holds every record but those that begin with "missing"; its key is revoked for "revoked", its quota used up for "over". */
+  const holding = () =>
+    cli.instance.use(
+      method(path, ({ params }) => {
+        const id = String(params['id'])
+        if (id.startsWith('missing')) return fails(404, 'not_found')
+        if (id === 'revoked') return fails(401, 'unauthorized')
+        if (id === 'over') return fails(429, 'quota_exceeded')
+        return HttpResponse.json(name === 'history' ? { data: [entry({ id })] } : consent({ id }))
+      }),
+    )
+
+  it('when ids are repeated, takes each once and in order', async () => {
+    holding()
+    expect(await run(['b', 'a', 'b', 'c'])).toEqual({ code: 0, stdout: 'b\na\nc\n', stderr: '' })
+    expect(sent()).toEqual(['b', 'a', 'c'])
+  })
+
+  it('with -, reads ids from standard input: CRLF, blank lines, no last line end, beside others', async () => {
+    holding()
+    expect(await run(['z', '-'], '\ufeffa\r\n\r\n  b \n\nc')).toMatchObject({ code: 0, stdout: 'z\na\nb\nc\n' })
+  })
+
+  it('when some are missing, ends with 8, names each, and takes the others', async () => {
+    holding()
+    const { code, stdout, stderr } = await run(['a', 'missing-1', 'b', 'missing-2'])
+    expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
+    expect(stderr.match(/^error: .*missing-\d/gm)).toHaveLength(2)
+  })
+
+  it('when all are missing, ends with 3', async () => {
+    holding()
+    expect(await run(['missing-1', 'missing-2'])).toMatchObject({ code: 3, stdout: '' })
+    expect(sent()).toHaveLength(2)
+  })
+
+  it.each([
+    ['revoked', 4],
+    ['over', 6],
+  ])('when an error would repeat for all others, stops at it: %s', async (id, exit) => {
+    holding()
+    expect(await run([id, 'a', 'b'])).toMatchObject({ code: exit, stdout: '' })
+    expect(sent()).toHaveLength(1)
+  })
+
+  it('when such an error comes in the middle, stops too, and ends with the exit code of a partial success', async () => {
+    holding()
+    const ran = await run(['a', 'revoked', 'b'])
+    expectExit(ran, 8, 'CONSENTCTL_API_KEY')
+    expect([ran.stdout, sent()]).toEqual(['a\n', ['a', 'revoked']])
+  })
+
+  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+    expectUnsent(cli, await run(['a', id]))
+  })
+
+  it.each(['.', '..', '   '])('never makes the line %j of standard input a request for another path', async line => {
+    holding()
+    await run(['-'], `a\n${line}\nb\n`)
+    for (const id of sent()) expect(['a', 'b']).toContain(id)
+  })
+})
