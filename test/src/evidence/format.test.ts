@@ -10,7 +10,7 @@ import { verifyAudit } from '../../../src/evidence/history.ts'
 import { verifyPack } from '../../../src/evidence/pack-checks.ts'
 import { examplePack, examples } from './examples.ts'
 
-/** What the pages in src/evidence say, computed from them alone; histories by the verifier in Python, which was written from them. */
+/** The pages in src/evidence against the verifier in Python, which was written from them; what that leaves out is computed here. */
 
 const folderOf = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 const pagesFolder = folderOf('src/evidence')
@@ -83,9 +83,26 @@ function readSigned(text: string): Json {
 
 function merkleRoot(leaves: Buffer[]): Buffer {
   if (leaves.length === 1) return leaves[0] as Buffer
-  let left = 1
-  while (left * 2 < leaves.length) left *= 2
+  const left = split(leaves.length)
   return sha256(byte(1), merkleRoot(leaves.slice(0, left)), merkleRoot(leaves.slice(left)))
+}
+
+const split = (size: number) => 2 ** Math.ceil(Math.log2(size) - 1)
+
+/** PATH of RFC 9162. */
+function pathTo(leaf: number, leaves: Buffer[]): Buffer[] {
+  if (leaves.length === 1) return []
+  const [left, right] = [leaves.slice(0, split(leaves.length)), leaves.slice(split(leaves.length))]
+  if (leaf < left.length) return [...pathTo(leaf, left), merkleRoot(right)]
+  return [...pathTo(leaf - left.length, right), merkleRoot(left)]
+}
+
+/** SUBPROOF of RFC 9162. */
+function growth(first: number, leaves: Buffer[], isWhole = true): Buffer[] {
+  if (first === leaves.length) return isWhole ? [] : [merkleRoot(leaves)]
+  const [left, right] = [leaves.slice(0, split(leaves.length)), leaves.slice(split(leaves.length))]
+  if (first <= left.length) return [...growth(first, left, isWhole), merkleRoot(right)]
+  return [...growth(first - left.length, right, false), merkleRoot(left)]
 }
 
 const history: Json[] = JSON.parse(block('history')).data
@@ -194,6 +211,23 @@ describe('a verifier written from the page', () => {
     expect(leaves.map((leaf, index) => `${index}  ${leaf.toString('hex')}\n`).join('')).toBe(block('leaves'))
     const { tree_size, root_hash } = readSigned(block('checkpoint'))
     expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
+  })
+
+  it('finds the paths of the proofs as the page describes', () => {
+    const leaves = logged.map(hash => sha256(byte(0), hash))
+    const proof = JSON.parse(block('inclusion proof'))
+    const entry = purged.find(({ version }) => version === proof.version)
+    const tree = leaves.slice(0, proof.tree_size)
+    expect(proof).toEqual({
+      ...{ record_id: entry.consent_id, version: entry.version, tree_size: 4 },
+      ...{ leaf_index: logged.findIndex(hash => hash.toString('hex') === entry.hash) },
+      leaf_hash: sha256(byte(0), hex(entry.hash)).toString('hex'),
+      root_hash: merkleRoot(tree).toString('hex'),
+      path: pathTo(proof.leaf_index, tree).map(node => node.toString('hex')),
+    })
+    const { first, second, path } = JSON.parse(block('consistency proof'))
+    expect(path).toEqual(growth(first, leaves.slice(0, second)).map(node => node.toString('hex')))
+    expect([first, second, readSigned(block('checkpoint')).tree_size]).toEqual([3, 4, 4])
   })
 
   it('verifies the note and the proof of C2SP, as a witness would', () => {
