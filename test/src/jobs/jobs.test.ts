@@ -45,6 +45,11 @@ function openJobs(...args: Parameters<typeof countingJobs>): CountingJobs {
   return { ...jobs, create: (...given) => kept(jobs.create(...given)), resume: job => kept(jobs.resume(job)) }
 }
 
+function fresh() {
+  const folder = newFolder()
+  return { folder, jobs: openJobs(folder) }
+}
+
 const newJob = (jobs: CountingJobs) => jobs.create({ job: randomUUID(), note: 'hello' })
 
 /** A job with these events that was closed unfinished. */
@@ -80,8 +85,7 @@ describe('an input of its own', () => {
   }
 
   it('moves to the job, stays with it, and is removed with it', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const job = randomUUID()
     const stopped = await jobs.create({ job, note: '' }, input(folder))
     await stopped.close(false)
@@ -92,8 +96,7 @@ describe('an input of its own', () => {
   })
 
   it('is removed when its process was killed before it made the job, but not while that may run', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     input(folder)
     const orphan = jobs.inputOf(randomUUID())
     renameSync(join(folder, 'rows'), orphan)
@@ -109,8 +112,7 @@ describe('an input of its own', () => {
 
 describe('find', () => {
   it('returns a job by its id, and with "last" the one written last', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const first = await stoppedJob(jobs, 1, 2)
     const second = await stoppedJob(jobs, 3)
     makeOld(pathOf(folder, first))
@@ -153,8 +155,7 @@ describe('find', () => {
   })
 
   it('ignores files that are no jobs', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const job = await stoppedJob(jobs, 1)
     for (const name of [`${job}.job.part`, `${job}.x`, 'notes', '.job']) writeFileSync(join(folder, name), '')
     expect(await jobs.find('last')).toBe(job)
@@ -164,8 +165,7 @@ describe('find', () => {
 
 describe('a resumed job', () => {
   it('has the entries of all earlier runs, and writes a file of its own', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const second = await jobs.resume(id)
     expect(await numbersIn(second.earlierRuns)).toEqual([1, 2])
@@ -191,8 +191,7 @@ describe('a resumed job', () => {
   })
 
   it('is removed with all runs when it is closed as done', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const job = await jobs.resume(await stoppedJob(jobs, 1))
     await job.close(true)
     expect(readdirSync(folder)).toEqual([])
@@ -208,8 +207,7 @@ describe('the file of a job', () => {
   })
 
   it('is read up to an incomplete last line, cut at any byte', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const path = pathOf(folder, id)
     const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n')
@@ -232,8 +230,7 @@ describe('the file of a job', () => {
     ['blocks that were never written', '\0'.repeat(4096)],
     ['a line in whose middle nothing was written', '[["n",\0\0\0\0]]\n'],
   ])('is read up to %s at its end, which a later run does not turn into damage', async (_, garbage) => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1)
     for (const run of [1, 2]) {
       appendFileSync(pathOf(folder, id, run), garbage)
@@ -245,8 +242,7 @@ describe('the file of a job', () => {
   })
 
   it('is damaged when a line before its last cannot be read, also in an earlier run', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     await (await jobs.resume(id)).close(false)
     const path = pathOf(folder, id)
@@ -261,8 +257,7 @@ describe('the file of a job', () => {
   })
 
   it('has no entry that would be too long to read again, and takes others after it', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { jobs } = fresh()
     const job = await newJob(jobs)
     const long = ['n', 'x'.repeat(1024 * 1024)] as unknown as Counted
     await expect(job.append(long)).rejects.toMatchObject({ code: 'invalid_data' })
@@ -274,8 +269,7 @@ describe('the file of a job', () => {
   it.each(['', 'hello\n', '{"owner":{},"header":{"job":"x","nota":""}}\n'])(
     'is damaged at line 1 when it begins with %j',
     async content => {
-      const folder = newFolder()
-      const jobs = openJobs(folder)
+      const { folder, jobs } = fresh()
       const id = await stoppedJob(jobs, 1)
       writeFileSync(pathOf(folder, id), content)
       await expect(jobs.readHeader(id)).rejects.toThrow('is damaged at line 1')
@@ -451,8 +445,7 @@ describe('when the process that holds a job', () => {
   })
 
   it('was taken for dead and wakes up, it appends nothing that it may act on', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const first = await newJob(jobs)
     await first.append(['n', 1])
     await first.requireHeld()
@@ -479,8 +472,7 @@ describe('when a process is killed at any moment', () => {
   })
 
   it('every acknowledged event is on the disk, and the next process continues after it', async () => {
-    const folder = newFolder()
-    const jobs = openJobs(folder)
+    const { folder, jobs } = fresh()
     const job = randomUUID()
     let told = 0
     for (let kills = isLongRun ? 100 : 6; kills > 0; kills -= 1) {

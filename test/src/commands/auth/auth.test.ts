@@ -26,6 +26,12 @@ function auth(args: string[], stdin = '', env: Record<string, string | undefined
   return cli.run(args, { stdin, env: { ...base, ...env } })
 }
 
+/** Stores the key, and leaves an instance with one record. */
+async function signIn() {
+  cli.instance.use(listOf(1))
+  await auth(['auth', 'login', '--with-key'], apiKey)
+}
+
 const stored = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
 
 describe('auth login', () => {
@@ -70,8 +76,7 @@ describe('auth login', () => {
   })
 
   it('keeps the key there was where a new one is rejected', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
     expect(await auth(['auth', 'login', '--with-key'], 'sk-another')).toMatchObject({ code: 4 })
     expect(stored('credentials.json').default.api_key).toBe(apiKey)
@@ -105,8 +110,7 @@ describe('auth login', () => {
 
 describe('auth status', () => {
   it('names the key by its end, its source, and the answer of the instance', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     const { code, stdout } = await auth(['auth', 'status', '-o', 'tsv'])
     expect(code).toBe(0)
     expect(stdout).toContain('api_key\tsk-…a1b2\tprofile default, credentials.json\n')
@@ -115,8 +119,7 @@ describe('auth status', () => {
   })
 
   it('ends with 4 for a key that is not accepted, names its source, and keeps it', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
     expectNoStdout(await auth(['auth', 'status']), 4, 'the key came from profile default')
     expect(stored('credentials.json').default.api_key).toBe(apiKey)
@@ -130,8 +133,7 @@ describe('auth status', () => {
 
 describe('auth token', () => {
   it('prints the key alone on stdout, and where it came from on stderr', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     cli.instance.requests.length = 0
     const { code, stdout, stderr } = await auth(['auth', 'token'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${apiKey}\n` })
@@ -144,8 +146,7 @@ describe('auth token', () => {
   })
 
   it('prints no key for another address, and ends with 4 if there is no key', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     const other = await auth(['auth', 'token', '--base-url', 'https://evil.example'])
     expect(other).toMatchObject({ code: 4, stdout: '' })
     await auth(['auth', 'logout'])
@@ -177,8 +178,7 @@ describe('auth login says what goes before the stored key:', () => {
 
 describe('auth logout', () => {
   it('forgets the key and keeps the address', async () => {
-    cli.instance.use(listOf(1))
-    await auth(['auth', 'login', '--with-key'], apiKey)
+    await signIn()
     expect(await auth(['auth', 'logout'])).toMatchObject({ code: 0, stdout: '' })
     expect(stored('credentials.json')).toEqual({})
     expect(stored('config.json').profiles.default.base_url).toBe(cli.instance.url)
@@ -190,8 +190,7 @@ describe('auth logout', () => {
 })
 
 it('a stored key is not sent to another address: exit code 4, and no request', async () => {
-  cli.instance.use(listOf(1))
-  await auth(['auth', 'login', '--with-key'], apiKey)
+  await signIn()
   const before = cli.sent().length
   const other = cli.instance.url.replace('127.0.0.1', 'localhost')
   expectNoStdout(await auth(['list', '--base-url', other, '-o', 'ndjson']), 4, { code: 'no_key', exit: 4 })

@@ -1,21 +1,13 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { HttpResponse, http } from 'msw'
-import { afterEach, describe, expect, it } from 'vitest'
-import { useFolder } from '../../../../support/cli.ts'
-import { answers, consent, consentsPath, expectExit, fails, site, useCli } from '../../../support.ts'
+import { describe, expect, it } from 'vitest'
+import { answers, consent, consentsPath, expectExit, fails, site } from '../../../support.ts'
+import { useJobs } from './jobs.ts'
 
-const cli = useCli()
-const folder = useFolder()
+const { cli, folder, jobs, failedOut, create: createWith } = useJobs()
 const batchPath = `${consentsPath}/batch`
-const jobs = () => join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'jobs')
-const failedOut = () => join(folder.path, 'failed')
-
-afterEach(() => {
-  rmSync(jobs(), { recursive: true, force: true })
-  rmSync(failedOut(), { force: true })
-})
 
 interface Draft {
   readonly subject_id: string
@@ -65,11 +57,7 @@ const description = { openapi: '3.1.1', paths: { ...single, '/api/v1/consents/ba
 const subjects = (count: number) => Array.from({ length: count }, (_, index) => `s${index + 1}`)
 const text = (names: readonly string[]) => names.map(subject_id => `${JSON.stringify({ subject_id })}\n`).join('')
 
-async function create(...args: string[]) {
-  const ran = await cli.run(['create', '-o', 'ndjson', '--site', site, '--ignore-quota', ...args])
-  const rows = ran.stdout.split('\n').filter(Boolean)
-  return { ...ran, rows: rows.map(row => JSON.parse(row) as Record<string, unknown>) }
-}
+const create = (...args: string[]) => createWith(['--site', site, '--ignore-quota', ...args])
 
 function inFile(names: readonly string[]): string {
   const file = join(folder.path, 'records.ndjson')
@@ -112,7 +100,7 @@ describe('create --file on an instance that takes batches', () => {
     const keys = batches().flatMap(records => records.map(record => record.idempotency_key))
     expect(new Set(keys).size).toBe(2500)
     for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
-    expect(readdirSync(jobs())).toEqual([])
+    expect(jobs()).toEqual([])
   })
 
   it('sends the lines of a stream in batches after the first hundred', async () => {
@@ -181,7 +169,7 @@ describe('create --file: refused rows of a batch', () => {
     const made = serve(({ subject_id }) => bad[subject_id])
     const { code, rows, stderr } = await create('--file', inFile(subjects(1300)), '--failed-out', failedOut())
     expect(code).toBe(8)
-    expect(rows.filter(row => row['result'] !== 'created')).toEqual(
+    expect(rows.filter(row => row.result !== 'created')).toEqual(
       [7, 1260, 1300].map(line => ({
         ...{ line, result: 'failed', id: null, error_code: bad[`s${line}`]?.[1] },
         message: expect.any(String),
@@ -245,7 +233,7 @@ describe('create --file: a batch without a usable answer', () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
     refuseBatches(text => text.includes('"s9"'))
     const { code, rows } = await create('--file', inFile(subjects(3000)), '--concurrency', '1')
-    expect([code, made.size, rows.length, rows[8]?.['result']]).toEqual([8, 2999, 3000, 'failed'])
+    expect([code, made.size, rows.length, rows[8]?.result]).toEqual([8, 2999, 3000, 'failed'])
     expect(cli.sent().length).toBeLessThan(40)
   })
 
@@ -265,7 +253,7 @@ describe('create --file: a batch without a usable answer', () => {
     const others = Array.from({ length: 119 }, (_, index) => ({ status: 201, consent: { id: `id-s${index + 1}` } }))
     cli.instance.use(http.post(batchPath, () => HttpResponse.json({ results: [...others, outcome] })))
     const { code, rows, stderr } = await create('--file', inFile(subjects(120)))
-    expect([code, rows.length, rows[119]?.['result']]).toEqual([exitCode, 120, result])
+    expect([code, rows.length, rows[119]?.result]).toEqual([exitCode, 120, result])
     expect(stderr).not.toContain('nothing was sent')
   })
 
@@ -298,7 +286,7 @@ describe('create --file: a batch without a usable answer', () => {
     cli.instance.use(http.post(batchPath, () => (isBroken ? answer() : undefined)))
     const { code, rows } = await create('--file', inFile(subjects(150)))
     expect(code).toBe(11)
-    expect(new Set(rows.map(row => row['result']))).toEqual(new Set(['unknown']))
+    expect(new Set(rows.map(row => row.result))).toEqual(new Set(['unknown']))
     isBroken = false
     expect(await create('--resume', 'last')).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
@@ -315,6 +303,6 @@ describe('create --file: a batch without a usable answer', () => {
       }),
     )
     const { rows } = await create('--file', inFile(subjects(150)))
-    expect(rows.map(row => row['result']).filter(result => result !== 'created')).toEqual(['unknown'])
+    expect(rows.map(row => row.result).filter(result => result !== 'created')).toEqual(['unknown'])
   })
 })

@@ -1,25 +1,11 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
-import { afterEach, describe, expect, it } from 'vitest'
-import { useFolder } from '../../../../support/cli.ts'
-import { answers, consent, consentsPath, expectExit, fails, site, useCli, uuid, words } from '../../../support.ts'
+import { describe, expect, it } from 'vitest'
+import { answers, consent, consentsPath, expectExit, fails, site, uuid, words } from '../../../support.ts'
+import { useJobs } from './jobs.ts'
 
-const cli = useCli()
-const folder = useFolder()
-const jobs = () => join(cli.env()['CONSENTCTL_STATE_DIR'] ?? '', 'jobs')
-const failedOut = () => join(folder.path, 'failed')
-
-afterEach(() => {
-  rmSync(jobs(), { recursive: true, force: true })
-  rmSync(failedOut(), { force: true })
-})
-
-interface Row {
-  readonly line: number
-  readonly result: string
-  readonly id: string | null
-}
+const { cli, folder, jobs, jobsFolder, failedOut, create: createWith } = useJobs()
 
 /** Answers with the refusal of a subject, if it has one, and else with 201 and the subject as the id. */
 function serve(refusals: Record<string, [status: number, error: string]> = {}, honours = true) {
@@ -44,15 +30,8 @@ function write(content: string): string {
   return file
 }
 
-/** Answers with 503 are retried without a wait. */
-const withoutWaits = { CONSENTCTL_MAX_WAIT: '0' }
-
-async function create(...args: string[]) {
-  const once = args.includes('--concurrency') ? [] : ['--concurrency', '1']
-  const ran = await cli.run(['create', ...once, '-o', 'ndjson', ...args], { env: withoutWaits })
-  const rows = ran.stdout.split('\n').filter(Boolean)
-  return { ...ran, rows: rows.map(row => JSON.parse(row) as Row) }
-}
+const create = (...args: string[]) =>
+  createWith([...(args.includes('--concurrency') ? [] : ['--concurrency', '1']), ...args])
 
 const posts = () =>
   cli.instance.requests
@@ -62,7 +41,7 @@ const posts = () =>
       key: headers['idempotency-key'],
     }))
 
-const jobFile = () => join(jobs(), readdirSync(jobs())[0] ?? '')
+const jobFile = () => join(jobsFolder(), jobs()[0] ?? '')
 
 /** A job of a, b, c and d that was stopped by the quota at b. */
 async function stopped(): Promise<string> {
@@ -92,7 +71,7 @@ describe('create --file: a quota that is used up', () => {
     expect(first.code).toBe(8)
     const [, command = ''] = /to resume: consentctl (.*?)"\}/.exec(first.stderr) ?? []
     serve()
-    const resumed = await cli.run(words(command), { env: withoutWaits })
+    const resumed = await cli.run(words(command))
     expect(resumed).toMatchObject({ code: 0, stdout: '' })
     const rows = readFileSync(out, 'utf8').trimEnd().split('\n')
     expect(rows.map(row => JSON.parse(row).id)).toEqual(['a', 'b'])
@@ -163,7 +142,7 @@ describe('create --resume', () => {
     expect(posts().map(({ subject }) => subject)).toEqual(['b', 'c', 'd'])
     expect(stderr).toContain('created 4 records on default@')
     expect(stderr).toContain('1 of them in earlier runs')
-    expect(readdirSync(jobs())).toEqual([])
+    expect(jobs()).toEqual([])
   })
 
   it('sends a line again with the same Idempotency-Key', async () => {
@@ -245,7 +224,7 @@ describe('create --resume', () => {
     const last = await create('--resume', 'last', '--failed-out', failedOut())
     expect([last.code, readFileSync(failedOut(), 'utf8')]).toEqual([8, text('b')])
     expect(last.stderr).not.toContain('--resume')
-    expect(readdirSync(jobs())).toEqual([])
+    expect(jobs()).toEqual([])
   })
 
   it('does not suggest --format csv when the file of the job became a CSV', async () => {
@@ -263,7 +242,7 @@ describe('create --resume', () => {
     serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] }, honours)
     const stdin = text('a', 'b')
     const args = ['create', '--site', site, '--file', honours ? '-' : write(stdin)]
-    const { code, stderr } = await cli.run(args, { stdin, env: withoutWaits })
+    const { code, stderr } = await cli.run(args, { stdin })
     expect([code, stderr.match(/consentctl \w+/g)]).toEqual([11, ['consentctl list']])
     expect(stderr).toContain(
       '2 lines may have been created or not: check with consentctl list before you create them again',
@@ -280,7 +259,7 @@ describe('create --resume', () => {
     const { rows, stderr } = await create('--resume', 'last', '--failed-out', failedOut())
     expect(rows.map(row => row.result)).toEqual(['failed'])
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('a'))
-    expect([stderr, readdirSync(jobs())]).toEqual([expect.not.stringContaining('--resume'), []])
+    expect([stderr, jobs()]).toEqual([expect.not.stringContaining('--resume'), []])
   })
 
   it('leaves a line unknown that was sent before if another program than the API rejects it', async () => {
@@ -311,7 +290,7 @@ describe('create --resume', () => {
     const { code, rows } = await create('--resume', 'last', '--failed-out', failedOut())
     expect([code, rows.map(row => row.result)]).toEqual([8, ['created', 'failed', 'created', 'created']])
     expect(posts().map(({ key }) => key)).toEqual(expect.arrayContaining(keys))
-    expect([readFileSync(failedOut(), 'utf8'), readdirSync(jobs())]).toEqual([text('b'), []])
+    expect([readFileSync(failedOut(), 'utf8'), jobs()]).toEqual([text('b'), []])
   })
 
   it('after a kill leaves the lines unknown that may have been sent to an instance without Idempotency-Key', async () => {
@@ -353,7 +332,7 @@ describe('create --resume', () => {
     const job = await stopped()
     const begun = ['create', '--concurrency', '1', '--site', site, '--file', write(text('b', 'c'))]
     const later = await cli.run(begun, { env: { CONSENTCTL_PROFILE: 'other' } })
-    expect([later.code, readdirSync(jobs()).length]).toEqual([6, 2])
+    expect([later.code, jobs().length]).toEqual([6, 2])
     serve()
     write(text('a', 'b', 'c', 'd'))
     const { code, stderr } = await create('--resume', 'last')
@@ -362,7 +341,7 @@ describe('create --resume', () => {
     const none = await create('--resume', 'last')
     expect(none.code).toBe(2)
     expect(none.stderr).toContain('no job of this profile and instance')
-    const [other = ''] = readdirSync(jobs()).map(name => name.slice(0, 36))
+    const [other = ''] = jobs().map(name => name.slice(0, 36))
     expect(none.stderr).toContain(`create --resume ${other} -p other --base-url ${cli.instance.url}`)
     expect(other).not.toBe(job)
     const imported = await cli.run(['import', '--resume', 'last', '--json'])
@@ -389,8 +368,8 @@ type Entry = readonly [kind: string, ...unknown[]]
 
 /** Changes the lines of a job's files, which have a head, entries, and an end; those for which `change` returns null are left out. */
 function rewrite(change: (line: object | readonly Entry[]) => unknown): void {
-  for (const name of readdirSync(jobs())) {
-    const file = join(jobs(), name)
+  for (const name of jobs()) {
+    const file = join(jobsFolder(), name)
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
     const kept = lines.map(line => change(JSON.parse(line))).filter(line => line !== null)
     writeFileSync(file, kept.map(line => `${JSON.stringify(line)}\n`).join(''))
@@ -420,7 +399,7 @@ function forgetResults(): void {
 describe('the file of an import job', () => {
   it('is readable by its owner alone, and has no key and nothing of the records', async () => {
     await stopped()
-    expect(statSync(jobs()).mode & 0o777).toBe(0o700)
+    expect(statSync(jobsFolder()).mode & 0o777).toBe(0o700)
     expect(statSync(jobFile()).mode & 0o777).toBe(0o600)
     const content = readFileSync(jobFile(), 'utf8')
     expect(content).not.toContain(cli.env()['CONSENTCTL_API_KEY'])
@@ -457,7 +436,7 @@ describe('--failed-out', () => {
     expect((await create('--file', write(content), '--site', site, '--failed-out', failedOut())).code).toBe(8)
     expect(readFileSync(failedOut(), 'utf8')).toBe('{ "subject_id" : "b" }\r\n{"subject_id":"d"}')
     expect(statSync(failedOut()).mode & 0o777).toBe(0o600)
-    expect(readdirSync(jobs())).toEqual([])
+    expect(jobs()).toEqual([])
     serve()
     const again = await create('--file', failedOut(), '--site', site)
     expect(again.rows.map(row => row.id)).toEqual(['b', 'd'])

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { useFolder } from '../../../../support/cli.ts'
 import { freePort } from '../../../../support/postgres.ts'
 import {
   answers,
@@ -15,20 +14,11 @@ import {
   ndjson,
   screen,
   site,
-  useCli,
   uuid,
 } from '../../../support.ts'
+import { type Row, useJobs } from './jobs.ts'
 
-const cli = useCli()
-const folder = useFolder()
-
-interface Row {
-  readonly line: number
-  readonly result: string
-  readonly id: string | null
-  readonly error_code: string | null
-  readonly message: string | null
-}
+const { cli, folder, create } = useJobs()
 
 type Draft = Record<string, unknown>
 
@@ -62,14 +52,8 @@ function creating() {
 
 const line = (subject_id: string, preferences?: object) => JSON.stringify({ subject_id, preferences })
 
-async function importLines(stdin: string | Uint8Array, ...flags: string[]) {
-  const ran = await cli.run(['create', '--file', '-', '--site', site, '-o', 'ndjson', ...flags], {
-    stdin,
-    env: { CONSENTCTL_MAX_WAIT: '0' }, // what is answered with 503 is sent again without a wait
-  })
-  const rows = ran.stdout.split('\n').filter(Boolean)
-  return { ...ran, rows: rows.map(row => JSON.parse(row) as Row) }
-}
+const importLines = (stdin: string | Uint8Array, ...flags: string[]) =>
+  create(['--file', '-', '--site', site, ...flags], stdin)
 
 const ids = (rows: readonly Row[]) => rows.map(({ line, id }) => [line, id])
 
