@@ -63,18 +63,10 @@ describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name
     expect(reached).toContain(name)
     expect(reached).not.toContain('')
   })
-
-  it('describes every flag', async () => {
-    const help = await helpOf(path)
-    for (const [line] of help.matchAll(/^ {2}-\S.*$/gm)) expect(line).toMatch(/^ {2}-.{0,40} {2,}\S/)
-  })
 })
 
-it('the help of the program names every command that stands at the top', async () => {
+it('the help of the program has examples that it understands', async () => {
   const help = await helpOf([])
-  for (const [name, { summary }] of Object.entries(tree)) {
-    expect(help).toMatch(new RegExp(`^ {2}${name}\\b.* ${summary.slice(0, 20)}`, 'm'))
-  }
   for (const args of examplesIn(help)) expect(await reaches(args)).not.toBe('')
 })
 

@@ -107,9 +107,8 @@ describe('the password', () => {
   )
 
   it('is not read where a terminal would show it', async () => {
-    const { code, stderr } = await runAs(cli, list, { tty: { stdin: true, stderr: true } })
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toContain('--password-stdin')
+    const ran = await runAs(cli, list, { tty: { stdin: true, stderr: true } })
+    expectExit(ran, 2, { hint: expect.stringContaining('--password-stdin') })
     expect(cli.sent()).toEqual([])
   })
 

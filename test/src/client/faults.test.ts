@@ -174,9 +174,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     ['99999999999999999999', /^try again in 1\d+ s$/],
   ])('when Retry-After is longer than --max-wait, does not retry: %s', async (wait, hint) => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': wait }))
-    const { code, stderr } = await send('GET', '--max-wait', '1')
-    expect(code).toBe(7)
-    expect(machineError(stderr)['hint']).toMatch(hint)
+    expectExit(await send('GET', '--max-wait', '1'), 7, { hint: expect.stringMatching(hint) })
     expect(sent('GET')).toBe(1)
   })
 
@@ -236,10 +234,9 @@ describe.each(ways)('client › faults › %s', (_, way) => {
   it('a redirect is not followed, and the error says where it leads', async () => {
     const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
     faulty.script(respond(308, '', { location }))
-    const { code, stderr } = await send('GET')
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toContain('--base-url https://new.example/tenant')
-    expect(stderr).not.toContain('maria')
+    const ran = await send('GET')
+    expectExit(ran, 2, { hint: expect.stringContaining('--base-url https://new.example/tenant') })
+    expect(ran.stderr).not.toContain('maria')
     expect(faulty.requests).toHaveLength(1)
   })
 
@@ -251,9 +248,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
   ])('when the instance %s, ends after --timeout', async (_, fault) => {
     faulty.script(described(false, fault))
     const began = performance.now()
-    const { code, stderr } = await send('POST', '--timeout', '0.3')
-    expect(code).toBe(11)
-    expect(machineError(stderr)['message']).toContain('within 0.3 s')
+    expectExit(await send('POST', '--timeout', '0.3'), 11, { message: expect.stringContaining('within 0.3 s') })
     expect(performance.now() - began).toBeLessThan(5000)
   })
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { run, runBinary, useFolder } from '../../support/cli.ts'
 import { useConnectProxy } from '../../support/connect-proxy.ts'
 import { respond, type ScriptedServer, useScriptedServer } from '../../support/scripted-server.ts'
-import { apiKey, expectNoStdout, machineError } from '../support.ts'
+import { apiKey, expectExit, expectNoStdout } from '../support.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
 const server = (name: string) =>
@@ -40,17 +40,13 @@ describe('client › TLS › own authority', () => {
     expect(await list(valid, ['--ca-file', ca])).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await list(valid, [], { CONSENTCTL_CA_FILE: ca })).toMatchObject({ code: 0 })
     expect(valid.requests).toHaveLength(2)
-    const { code, stderr } = await list(valid, [])
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toContain('--ca-file')
+    expectExit(await list(valid, []), 2, { hint: expect.stringContaining('--ca-file') })
     expect(valid.requests).toHaveLength(2)
   })
 
   it('is trusted through a proxy too', async () => {
     const more = { CONSENTCTL_BASE_URL: 'https://127.0.0.1.test', https_proxy: tunnel.url }
-    const { code, stderr } = await list(valid, ['--ca-file', ca], more)
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toContain('another host') // so its authority was taken
+    expectExit(await list(valid, ['--ca-file', ca], more), 2, { hint: expect.stringContaining('another host') }) // so its authority was taken
     expect(tunnel.requests[0]).toMatch(/^CONNECT 127\.0\.0\.1\.test:443 /)
     expect(tunnel.requests.join('')).not.toContain(apiKey)
   })
@@ -84,9 +80,7 @@ it.each([
 ])(
   'client › TLS › when a certificate is %s, ends with a hint after one attempt, and nothing is sent',
   async (_, faulty, hint) => {
-    const { code, stderr } = await list(faulty(), ['--ca-file', ca])
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toMatch(hint)
+    expectExit(await list(faulty(), ['--ca-file', ca]), 2, { hint: expect.stringMatching(hint) })
     expect(faulty().requests).toEqual([])
   },
 )

@@ -5,7 +5,7 @@ import type { DatabaseFinding, ServerModule } from '../../../src/contract/index.
 import { keyIdOf, signingKeyOf } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { useFolder } from '../../support/cli.ts'
-import { machineError, useCli, uuid } from '../support.ts'
+import { expectExit, jsonOf, useCli, uuid } from '../support.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -61,12 +61,9 @@ describe('admin verify', () => {
   })
 
   it('prints a row for each finding, and ends with 5', async () => {
-    const { code, stdout, stderr } = await cli.run(
-      ['admin', 'verify', '--json'],
-      serverOf({ findings: [finding, finding] }),
-    )
-    expect({ code, rows: JSON.parse(stdout) }).toEqual({ code: 5, rows: [finding, finding] })
-    expect(machineError(stderr)).toMatchObject({ code: 'not_valid', exit: 5, retryable: false })
+    const ran = await cli.run(['admin', 'verify', '--json'], serverOf({ findings: [finding, finding] }))
+    expect(jsonOf(ran, 5)).toEqual([finding, finding])
+    expectExit(ran, 5, { code: 'not_valid', exit: 5, retryable: false })
   })
 
   it('compares with the checkpoints of a file, for one account on request', async () => {
@@ -108,10 +105,7 @@ describe('admin checkpoint', () => {
   it('makes a file that its owner alone can read, and adds to it what is new', async () => {
     const file = newFile()
     const first = await take(file, serverOf({ checkpoints: [checkpointOf(1)] }))
-    expect({ code: first.code, rows: JSON.parse(first.stdout) }).toEqual({
-      code: 0,
-      rows: [expect.objectContaining({ account_id: uuid(6), tree_size: 1, result: 'kept' })],
-    })
+    expect(jsonOf(first)).toMatchObject([{ account_id: uuid(6), tree_size: 1, result: 'kept' }])
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1))
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const server = serverOf({ checkpoints: [checkpointOf(2)] })
@@ -125,11 +119,8 @@ describe('admin checkpoint', () => {
   it('when the log does not agree with the file, leaves it unchanged, says why, and ends with 5', async () => {
     const file = newFile()
     writeFileSync(file, checkpointOf(1))
-    const { code, stdout } = await take(file, serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }))
-    expect({ code, rows: JSON.parse(stdout) }).toEqual({
-      code: 5,
-      rows: [expect.objectContaining({ account_id: uuid(6), result: 'not_valid', detail: finding.detail })],
-    })
+    const ran = await take(file, serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }))
+    expect(jsonOf(ran, 5)).toMatchObject([{ account_id: uuid(6), result: 'not_valid', detail: finding.detail }])
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1))
   })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { afterAll, describe, expect, it } from 'vitest'
 import { siteOf } from '../session-fixtures.ts'
-import { fails, machineError, screen, site, useCli } from '../support.ts'
+import { expectExit, expectNoStdout, fails, machineError, screen, site, useCli } from '../support.ts'
 
 const cli = useCli()
 const folder = mkdtempSync(join(tmpdir(), 'notices-'))
@@ -57,11 +57,7 @@ describe('notices', () => {
 
   it('show › refuses a text whose bytes are not those of the notice (exit 5)', async () => {
     cli.instance.use(listing(), downloading('Hello'))
-    expect(await cli.run(show)).toMatchObject({
-      code: 5,
-      stdout: '',
-      stderr: expect.stringContaining('SHA-256 differs'),
-    })
+    expectNoStdout(await cli.run(show), 5, 'SHA-256 differs')
     cli.instance.use(listing(), downloading('Hallo'))
     expect(await cli.run(show)).toMatchObject({ code: 0, stdout: 'Hallo' })
   })
@@ -173,9 +169,6 @@ describe('notices', () => {
       http.put('*/notices/:version', () => fails(403, 'forbidden', 'no', 'missing_scope')),
     )
     const rejected = await cli.run([...publish, '--yes'])
-    expect(rejected).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining('keys create --name ci --scope notices'),
-    })
+    expectExit(rejected, 4, 'keys create --name ci --scope notices')
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { DatabaseOptions, PurgeOrder, ServerModule } from '../../../src/contract/server.ts'
 import { type RunOptions, run } from '../../support/cli.ts'
-import { expectExit, uuid } from '../support.ts'
+import { expectExit, ndjson, uuid } from '../support.ts'
 
 const accounts = [
   { account_id: uuid(1), expired: 1, purged: 3 },
@@ -45,12 +45,7 @@ describe('admin purge', () => {
     const { command, done } = setup()
     const { code, stdout } = await command(['--dry-run', '-o', 'ndjson'])
     expect({ code, done }).toEqual({ code: 0, done: [] })
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .map(line => JSON.parse(line)),
-    ).toEqual(accounts)
+    expect(ndjson(stdout)).toEqual(accounts)
   })
 
   it('shows the accounts on a terminal, and asks for the number of records', async () => {

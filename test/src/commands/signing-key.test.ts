@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { ServerModule } from '../../../src/contract/server.ts'
 import { type RunOptions, run } from '../../support/cli.ts'
+import { expectExit } from '../support.ts'
 
 const terminal = { stdin: true, stdout: true, stderr: true }
 const row = { key_id: 'new', state: 'valid', not_before: null, revoked_at: null }
@@ -24,10 +25,7 @@ describe.each([
 
   it.each(['n\n', '\n', ''])('when the answer is %j, changes nothing', async stdin => {
     const { change, ran } = setup({ tty: terminal, stdin })
-    const { code, stderr } = await ran
-    expect(code).toBe(9)
-    expect(stderr).toContain(note)
-    expect(stderr).toContain('This cannot be undone.')
+    expectExit(await ran, 9, note, 'This cannot be undone.')
     expect(change).not.toHaveBeenCalled()
   })
 

@@ -65,10 +65,7 @@ describe('a receipt that does not match its schema', () => {
     const listed = await folders.run('receipts', '-o', 'id')
     expect(listed).toMatchObject({ code: 8, stdout: '3\n1\n' })
     expect(listed.stderr).toContain('000002.json')
-    expect(await folders.run('resume', job)).toMatchObject({
-      code: 5,
-      stderr: expect.stringContaining('000002'),
-    })
+    expectExit(await folders.run('resume', job), 5, '000002')
     expect(folders.receipts()).toHaveLength(3)
   })
 })
@@ -83,10 +80,7 @@ it('subject receipts --subject reports receipts that it cannot judge, because an
   const all = await folders.run('receipts', '-o', 'id')
   expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
   expect(all.stderr).toContain('2 receipts are signed by another key')
-  expect(await folders.run('receipts', '1', '--format', 'md')).toMatchObject({
-    code: 0,
-    stderr: expect.stringContaining('its signature was not verified'),
-  })
+  expectExit(await folders.run('receipts', '1', '--format', 'md'), 0, 'its signature was not verified')
 })
 
 it('subject receipts does not list a changed receipt or format its page, and reports it when printing its bytes', async () => {

@@ -206,10 +206,9 @@ describe('subject erase, if the service erases subjects itself,', () => {
       const none = { erased: 0, remaining: 1, deleted: 11, complete: false, dry_run: false, sites: [] }
       return HttpResponse.json({ ...none, records: [], already_deleted: [], certificate: null })
     }
-    const { code, stdout, stderr } = await erase('--yes', '-o', 'json')
-    expect(code, stderr).toBe(8)
-    expect(stderr).toContain(uuid(3))
-    expect(JSON.parse(stdout)).toHaveLength(12)
+    const ran = await erase('--yes', '-o', 'json')
+    expectExit(ran, 8, uuid(3))
+    expect(JSON.parse(ran.stdout)).toHaveLength(12)
     expect(folders.receipts()).toEqual([])
     erasure.before = () => undefined
     erasure.after = () => undefined

@@ -421,11 +421,6 @@ describe('when the process that holds a job', () => {
     expect(await resumeHeldBy({ ...parent, started: 'another time' })).toBe(null)
   })
 
-  it('is of an earlier boot, the job is taken over', async () => {
-    const expected = process.platform === 'linux' ? null : 'busy'
-    expect(await resumeHeldBy({ boot: 'another boot' })).toBe(expected)
-  })
-
   it('has the pid of the process that resumes, the job is taken over unless that holds it itself', async () => {
     expect(await resumeHeldBy({}, process)).toBe('busy')
     const folder = newFolder()

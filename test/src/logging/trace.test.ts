@@ -4,7 +4,19 @@ import { HttpResponse, http } from 'msw'
 import { describe, expect, it } from 'vitest'
 import { redactBody, redactUrl } from '../../../src/logging/redact.ts'
 import { binary } from '../../support/cli.ts'
-import { answers, apiKey, byId, consent, consentsPath, entry, fails, site, useCli, uuid } from '../support.ts'
+import {
+  answers,
+  apiKey,
+  byId,
+  consent,
+  consentsPath,
+  entry,
+  expectExit,
+  fails,
+  site,
+  useCli,
+  uuid,
+} from '../support.ts'
 
 const cli = useCli()
 const id = uuid(1)
@@ -192,8 +204,7 @@ describe('an invalid flag exits with 2 before any request', () => {
     ['--max-wait', '99999'],
   ])('%s %j', async (flag, value) => {
     for (const command of [['list'], ['config', 'list'], ['create', '--site', site, '--refused']]) {
-      const { code, stderr } = await cli.run([...command, `${flag}=${value}`])
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(flag) })
+      expectExit(await cli.run([...command, `${flag}=${value}`]), 2, flag)
     }
     expect(cli.sent()).toEqual([])
   })
@@ -202,8 +213,7 @@ describe('an invalid flag exits with 2 before any request', () => {
     ['CONSENTCTL_TIMEOUT', '0'],
     ['CONSENTCTL_MAX_WAIT', 'long'],
   ])('nor does %s=%s', async (name, value) => {
-    const { code, stderr } = await cli.run(['list'], { env: { [name]: value } })
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(name) })
+    expectExit(await cli.run(['list'], { env: { [name]: value } }), 2, name)
   })
 
   it('given twice', async () => {

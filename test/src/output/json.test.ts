@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { View } from '../../../src/output/index.ts'
 import { json, ndjson } from '../../../src/output/json.ts'
-import { answers, byId, consent, listOf, useCli, uuid } from '../support.ts'
+import { answers, byId, consent, listOf, useCli } from '../support.ts'
 
 const cli = useCli()
 const view: View<unknown> = { columns: [], id: String }
@@ -35,12 +35,6 @@ it('ndjson is one row a line, complete with each page, for any pages', () => {
       expect(renderer.begin() + renderer.end()).toBe('')
     }),
   )
-})
-
-it('a list of several pages is one array', async () => {
-  cli.instance.use(listOf(250))
-  const rows = JSON.parse((await cli.run(['list', '--json'])).stdout) as { id: string }[]
-  expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, index) => uuid(index)))
 })
 
 it('one id is one object, several and those of standard input are an array', async () => {

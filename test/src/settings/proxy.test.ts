@@ -6,7 +6,7 @@ import { useConnectProxy } from '../../support/connect-proxy.ts'
 import { useInstance } from '../../support/instance.ts'
 import { freePort } from '../../support/postgres.ts'
 import { respond, useScriptedServer } from '../../support/scripted-server.ts'
-import { machineError } from '../support.ts'
+import { expectExit, machineError } from '../support.ts'
 
 const instance = useInstance()
 const faulty = useScriptedServer()
@@ -50,9 +50,8 @@ describe('an error of the proxy says what to do, and that the create was not sen
 
   it('wants credentials', async () => {
     tunnel.status = 407
-    const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
-    expect(code).toBe(2)
-    expect(machineError(stderr)['hint']).toContain('HTTPS_PROXY=http://user:password@')
+    const ran = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
+    expectExit(ran, 2, { hint: expect.stringContaining('HTTPS_PROXY=http://user:password@') })
     expect(tunnel.requests).toHaveLength(1)
   })
 
@@ -67,9 +66,8 @@ describe('an error of the proxy says what to do, and that the create was not sen
   it.each(['socks5://127.0.0.1:1080', 'ftp://proxy', 'http://', 'http://[::'])(
     'an unusable proxy is an error: %s',
     async HTTPS_PROXY => {
-      const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY } })
-      expect(code).toBe(2)
-      expect(machineError(stderr)['message']).toContain('HTTPS_PROXY')
+      const ran = await run(create, { env: { ...https, HTTPS_PROXY } })
+      expectExit(ran, 2, { message: expect.stringContaining('HTTPS_PROXY') })
     },
   )
 })

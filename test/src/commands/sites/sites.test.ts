@@ -86,15 +86,12 @@ describe('sites create', () => {
 
   it('when the answer is lost, ends with 11 and says how to find out', async () => {
     signedIn(cli, 'post', sitesPath, () => fails(500, 'internal_error'))
-    const { code, stderr } = await create('--json')
-    expect(code).toBe(11)
-    expect(machineError(stderr)['hint']).toContain('consentctl sites list')
+    expectExit(await create('--json'), 11, { hint: expect.stringContaining('consentctl sites list') })
   })
 
   it('names the flag for a second site of a name that is taken', async () => {
     signedIn(cli, 'post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken'))
-    const { code, stderr } = await create('--json')
-    expect([code, machineError(stderr)['hint']]).toEqual([5, 'use another name, or --allow-duplicate'])
+    expectExit(await create('--json'), 5, { hint: 'use another name, or --allow-duplicate' })
   })
 })
 
