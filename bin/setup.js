@@ -8,6 +8,10 @@ import { describeBuild, inputs } from './version.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
+// `prepack` did this before it changed package.json.
+const { npm_lifecycle_event: event, npm_command: command } = process.env
+if (event === 'prepare' && (command === 'pack' || command === 'publish')) process.exit()
+
 /** Kept in dist, because each build removes dist first. */
 const digestFile = join(root, 'dist', 'inputs.sha256')
 

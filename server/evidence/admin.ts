@@ -57,9 +57,14 @@ async function withKeys(
 }
 
 async function requireNew(sql: Sql, key: KeyObject | null): Promise<void> {
-  const keyId = key && keyIdOf(key)
+  if (!key)
+    throw new OperatorError('SIGNING_KEY_FILE is not set: nothing was changed', {
+      code: 'settings',
+      hint: 'name the file of the new key in it. Without it the service signs with the key in its database',
+    })
+  const keyId = keyIdOf(key)
   const rows = await listKeyStatements(sql)
-  if (keyId === null || !listIntroduced(rows.map(({ document }) => document)).includes(keyId)) return
+  if (!listIntroduced(rows.map(({ document }) => document)).includes(keyId)) return
   throw new OperatorError(`the key ${keyId} of SIGNING_KEY_FILE is in the log of keys already: nothing was changed`, {
     code: 'conflict',
     hint: 'start the server with it',

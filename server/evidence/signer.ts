@@ -156,16 +156,22 @@ async function joinChain(
       })
     const introducer = introducers.find(({ keyId }) => readKeyChain(documents, keyId).newest === keyId)
     const isFirst = documents.length === 0 && !(await hasCheckpoint(sql))
-    const previous = introducer?.keyId ?? (isFirst ? null : findLost(documents, signer, lost))
-    const before = previous === null ? undefined : readKeyChain(documents, previous).keys.get(previous)
-    const document = await introduce(sql, signer, { before, by: introducer ?? signer })
+    if (lost === null && !introducer && !isFirst) throw notIntroduced(signer)
+    const order =
+      lost === null
+        ? { before: findNewest(documents, introducer?.keyId), by: introducer ?? signer }
+        : { before: findNewest(documents, requireNewest(documents, lost)), by: signer }
+    const document = await introduce(sql, signer, order)
     isAppended = await insertKeyStatement(sql, rows, document)
   }
 }
 
-function findLost(documents: readonly string[], signer: Signer, lost: string | null): string {
-  if (lost !== null) return requireNewest(documents, lost)
-  throw new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
+function findNewest(documents: readonly string[], keyId: string | undefined): ChainKey | undefined {
+  return keyId === undefined ? undefined : readKeyChain(documents, keyId).keys.get(keyId)
+}
+
+function notIntroduced(signer: Signer): OperatorError {
+  return new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
     code: 'settings',
     hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
   })

@@ -50,11 +50,16 @@ export function fileAction<S extends z.ZodType>(
 }
 
 /** Like `action`, for text that no output format changes. */
-export function textAction<S extends z.ZodType>(ctx: Context, schema: S, run: Run<S, string | Uint8Array>): Action {
+export function textAction<S extends z.ZodType>(
+  ctx: Context,
+  schema: S,
+  run: Run<S, string | Uint8Array>,
+  fileMode?: number,
+): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
     rejectOutputFlags(ctx, '--out', '--force')
-    await printText(ctx, () => run(ctx, options))
+    await printText(ctx, () => run(ctx, options), fileMode)
   }
 }
 

@@ -253,14 +253,18 @@ function startPages<Page>(pages: AsyncIterable<Page>): AsyncIterable<Page> {
   })()
 }
 
-export async function printText(ctx: Context, run: () => Promise<string | Uint8Array>): Promise<void> {
+export async function printText(
+  ctx: Context,
+  run: () => Promise<string | Uint8Array>,
+  fileMode?: number,
+): Promise<void> {
   const { out, force } = ctx.globals
   if (out === undefined) {
     requireNoForce(ctx)
     return await ctx.io.out.write(await run())
   }
   const { openOutFile } = await import('../io/new-file.ts')
-  const file = await openOutFile(out, '--out', force)
+  const file = await openOutFile(out, '--out', force, fileMode)
   try {
     await file.write(await run())
     await file.commit()

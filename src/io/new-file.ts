@@ -3,7 +3,9 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from 'nod
 import { dirname, resolve } from 'node:path'
 import { CliError, exit, settingsError, usageError } from '../errors/errors.ts'
 
-/** Private, with a temporary name until complete. The caller closes `file`. */
+const ownersOnly = 0o600
+
+/** Private by default, with a temporary name until complete. The caller closes `file`. */
 interface Draft {
   readonly file: FileHandle
   readonly part: string
@@ -15,9 +17,9 @@ interface Draft {
 }
 
 /** Replaces a draft that a killed process left. @throws the system's error */
-export async function openDraft(part: string): Promise<Draft> {
+export async function openDraft(part: string, mode: number = ownersOnly): Promise<Draft> {
   await rm(part, { force: true })
-  const file = await open(part, 'ax', 0o600)
+  const file = await open(part, 'ax', mode)
   const remove = () => rm(part, { force: true })
   return {
     file,
@@ -98,14 +100,19 @@ export interface OutFile {
  *
  * @throws CliError: usage if the path is taken, io (exit 1) if no file can be created
  */
-export async function openOutFile(path: string, flag = '--out', replaces = false): Promise<OutFile> {
+export async function openOutFile(
+  path: string,
+  flag = '--out',
+  replaces = false,
+  mode: number = ownersOnly,
+): Promise<OutFile> {
   if (path === '' || path === '-') throw usageError(`${flag} must name a file`, 'for standard output leave it out')
   await requireFree(path, flag, replaces)
   const local = async <T>(work: Promise<T>) =>
     work.catch((cause: Error) => {
       throw new CliError('io', exit.failure, `${path} cannot be written: ${cause.message}`, { cause })
     })
-  const draft = await local(openDraft(partOf(path)))
+  const draft = await local(openDraft(partOf(path), mode))
   let isEmpty = true
   return {
     part: draft.part,

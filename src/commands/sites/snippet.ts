@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts'
 import type { Site } from '../../contract/sites.ts'
 import { bannerNames, placeholders, scriptElement, snippetFor } from '../../domain/snippets.ts'
 import { visible } from '../../output/index.ts'
-import { requireBaseUrl } from '../../settings/settings.ts'
+import { isLoopback, requireBaseUrl } from '../../settings/settings.ts'
 
 const Options = z.strictObject({
   ...signInOptions,
@@ -41,13 +41,27 @@ Examples:
   $ consentctl sites snippet Shop --for cookieconsent`,
     )
     .action(
-      textAction(ctx, Options, async (_, { operands: [named = ''], for: banner, siteToken, ...who }) => {
-        const service = requireBaseUrl(ctx.settings).replace(/\/+$/, '').replaceAll("'", '%27')
-        const site = await findSite(await keyOrSignIn(ctx, who), named)
-        await sayMissing(ctx, site, siteToken)
-        return snippetFor(banner, { service, ...(siteToken && { token: siteToken }) })
-      }),
+      textAction(
+        ctx,
+        Options,
+        async (_, { operands: [named = ''], for: banner, siteToken, ...who }) => {
+          const service = requireBaseUrl(ctx.settings).replace(/\/+$/, '').replaceAll("'", '%27')
+          const site = await findSite(await keyOrSignIn(ctx, who), named)
+          await sayMissing(ctx, site, siteToken)
+          await sayLoopback(ctx, service)
+          return snippetFor(banner, { service, ...(siteToken && { token: siteToken }) })
+        },
+        everyonesToRead,
+      ),
     )
+}
+
+/** A web server, often another user, serves the script. */
+const everyonesToRead = 0o644
+
+async function sayLoopback({ say }: Context, service: string): Promise<void> {
+  if (!isLoopback(new URL(service).hostname)) return
+  await say(`note: only this machine reaches ${service}: replace it in the script by the public address of the service`)
 }
 
 async function sayMissing({ say }: Context, { name, allowed_origins }: Site, token: string | undefined): Promise<void> {

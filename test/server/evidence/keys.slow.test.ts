@@ -271,6 +271,7 @@ describe('a revoked key', () => {
     await expect(openSigner(sql, next)).rejects.toMatchObject({
       hint: expect.stringContaining('admin signing-key restart'),
     })
+    await expect(openSigner(sql, next, { lost: 'unknown', earlier: [own] })).rejects.toThrow('has no key unknown')
     await sql`delete from secrets where name = 'signing'`
     await put(following())
     await expect(openSigner(sql, next, { lost: keyIdOf(own) })).rejects.toThrow('do not belong to the chain of the key')

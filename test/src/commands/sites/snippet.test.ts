@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bannerNames, placeholders, scriptElement, snippetFor, snippetParts } from '../../../../src/domain/snippets.ts'
@@ -34,7 +34,8 @@ describe('sites snippet', () => {
   it.each(bannerNames)('prints the snippet for %s with the address of the instance and the token', async name => {
     listing({ allowed_origins: ['https://shop.example'] })
     const { code, stdout, stderr } = await snippet('--for', name, '--site-token', newToken)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const note = `note: only this machine reaches ${cli.instance.url}: replace it in the script by the public address of the service\n`
+    expect({ code, stderr }).toEqual({ code: 0, stderr: note })
     const { service, token } = placeholders
     const expected = snippetFor(name).replace(service, cli.instance.url).replace(token, newToken)
     expect(stdout).toBe(expected)
@@ -50,12 +51,13 @@ describe('sites snippet', () => {
     expect(stderr).toContain('consentctl sites update Shop --add-origin')
   })
 
-  it('writes the file of --out', async () => {
+  it('writes the file of --out, which every user can read', async () => {
     listing()
     const file = join(folder.path, 'consent.js')
     const { code, stdout } = await snippet('--for', 'osano', '--site-token', newToken, '--out', file)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(readFileSync(file, 'utf8')).toContain('cookieconsent.Popup')
+    if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o644 & ~process.umask())
   })
 
   it.each([
