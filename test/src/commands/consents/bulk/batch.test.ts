@@ -186,10 +186,7 @@ describe('create --file: refused rows of a batch', () => {
     [429, 'rate_limited'],
   ])('with a temporary error (%i) are retried alone with the same key', async (status, error) => {
     const made = serve(({ subject_id }, times) => (subject_id === 's5' && times < 3 ? [status, error] : undefined))
-    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
-      code: 0,
-      rows: created(subjects(150)),
-    })
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
     const again = batches().slice(1)
     expect(again.map(records => records.map(({ subject_id }) => subject_id))).toEqual([['s5'], ['s5']])
@@ -221,10 +218,7 @@ it('create --file whose results cannot be written counts those in flight too', a
 describe('create --file: a batch without a usable answer', () => {
   it('is halved when it is too large, and every line is created once', async () => {
     const made = serve(undefined, 40)
-    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
-      code: 0,
-      rows: created(subjects(150)),
-    })
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
     expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
   })
@@ -269,10 +263,7 @@ describe('create --file: a batch without a usable answer', () => {
         return fails(503, 'unavailable')
       }),
     )
-    expect(await create('--file', inFile(subjects(150)))).toMatchObject({
-      code: 0,
-      rows: created(subjects(150)),
-    })
+    expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     const [first, second] = batches()
     expect(second).toEqual(first)
   })

@@ -52,6 +52,14 @@ async function stopped(): Promise<string> {
   return /--resume ([\da-f-]{36})/.exec(ran.stderr)?.[1] ?? 'none'
 }
 
+const notFoundPage = () => HttpResponse.html('<h1>Not Found</h1>', { status: 404 })
+
+/** A job of one line, whose answer was lost. */
+async function lostAnswer() {
+  serve({ a: [503, 'unavailable'] })
+  await create('--file', write(text('a')), '--site', site)
+}
+
 describe('create --file: a quota that is used up', () => {
   it('leaves lines that are not created yet, which have not failed, and names none after the last', async () => {
     serve({ b: [429, 'quota_exceeded'] })
@@ -178,8 +186,7 @@ describe('create --resume', () => {
   })
 
   it('does not send a line again that may exist when its key is over 23 hours old', async () => {
-    serve({ a: [503, 'unavailable'] })
-    await create('--file', write(text('a')), '--site', site)
+    await lostAnswer()
     makeOlder(24 * hour)
     cli.instance.requests.length = 0
     expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
@@ -187,8 +194,7 @@ describe('create --resume', () => {
   })
 
   it('counts the age of a key from the first time that it was sent', async () => {
-    serve({ a: [503, 'unavailable'] })
-    await create('--file', write(text('a')), '--site', site)
+    await lostAnswer()
     makeOlder(22 * hour)
     cli.instance.requests.length = 0
     await create('--resume', 'last')
@@ -253,8 +259,7 @@ describe('create --resume', () => {
     [400, 'invalid_request'],
     [404, 'not_found'],
   ])('accepts a rejection (%i) of a line that was sent before as its answer', async (status, code) => {
-    serve({ a: [503, 'unavailable'] })
-    await create('--file', write(text('a')), '--site', site)
+    await lostAnswer()
     serve({ a: [status, code] })
     const { rows, stderr } = await create('--resume', 'last', '--failed-out', failedOut())
     expect(rows.map(row => row.result)).toEqual(['failed'])
@@ -262,19 +267,12 @@ describe('create --resume', () => {
     expect([stderr, jobs()]).toEqual([expect.not.stringContaining('--resume'), []])
   })
 
-  it('leaves a line unknown that was sent before if another program than the API rejects it', async () => {
-    serve({ a: [503, 'unavailable'] })
-    await create('--file', write(text('a')), '--site', site)
-    cli.instance.use(http.post(consentsPath, () => HttpResponse.html('<h1>Not Found</h1>', { status: 404 })))
-    const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
-    expect(rows.map(row => row.result)).toEqual(['unknown'])
-    expect(readdirSync(folder.path)).not.toContain('failed')
-  })
-
-  it('leaves a line unknown that may exist and conflicts now, because its record may have been erased', async () => {
-    serve({ a: [503, 'unavailable'] })
-    await create('--file', write(text('a')), '--site', site)
-    serve({ a: [409, 'conflict'] })
+  it.each<[string, () => void]>([
+    ['another program than the API rejects it', () => cli.instance.use(http.post(consentsPath, notFoundPage))],
+    ['it conflicts now, because its record may have been erased', () => serve({ a: [409, 'conflict'] })],
+  ])('leaves a line unknown that may exist if %s', async (_, answer) => {
+    await lostAnswer()
+    answer()
     const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
     expect(rows.map(row => row.result)).toEqual(['unknown'])
     expect(readdirSync(folder.path)).not.toContain('failed')
