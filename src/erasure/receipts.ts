@@ -5,7 +5,7 @@ import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { type Claimed, readSigned, signDocument } from '../evidence/signed.ts'
-import type { Signer } from '../receipts/signer.ts'
+import type { ReceiptKey, Signer } from '../receipts/signer.ts'
 import type { ReceiptStore } from '../receipts/store.ts'
 import { appendToChain, listNumbers, receiptPath } from '../receipts/store.ts'
 import type { Verified } from './deletion.ts'
@@ -86,13 +86,31 @@ export function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promi
   return findMatching(store, each => each.ticket === ticket)
 }
 
-/** `wanted`: number, job id, `last`, or a ticket (its newest). @throws CliError not_found (exit 3) */
+/** @throws CliError usage (exit 2): one of several erasures does not stand for the others */
+function requireOneErasure(what: string, found: readonly StoredReceipt[]): StoredReceipt | undefined {
+  const erasures = found.filter(({ receipt }) => !receipt.purge)
+  if (erasures.length < 2) return found[0]
+  throw usageError(`${what} has ${erasures.length} receipts`, `name one by its number: ${numbersOf(erasures)}`)
+}
+
+/** `found`: newest first. */
+export function numbersOf(found: readonly StoredReceipt[]): string {
+  const numbers = found.map(({ receipt }) => receipt.number).reverse()
+  const more = numbers.length > 20 ? ` and ${numbers.length - 20} more` : ''
+  return numbers.slice(0, 20).join(', ') + more
+}
+
+/**
+ * `wanted`: number, job id, `last`, or a ticket (its newest).
+ *
+ * @throws CliError not_found (exit 3); usage (exit 2) for a job of several people
+ */
 export async function findReceipt(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
   if (isUuid(wanted)) {
-    const [newest] = await findReceiptsOfJob(store, wanted.toLowerCase())
-    if (newest) return newest
+    const found = requireOneErasure(`the job ${wanted}`, await findReceiptsOfJob(store, wanted.toLowerCase()))
+    if (found) return found
     throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
   }
   if (wanted !== 'last' && !receiptNumber.test(wanted)) {
@@ -107,14 +125,14 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Like `findReceipt`, or a file. */
+/** Like `findReceipt`, or a file. @throws CliError usage (exit 2), also for a ticket with several erasures */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
   return await loadReceipt(wanted).catch(async (error: unknown) => {
     if (existsSync(wanted)) throw error
-    const [newest] = await findReceiptsOfTicket(store, wanted).catch(() => [])
-    if (newest) return newest
+    const found = requireOneErasure(`the ticket ${wanted}`, await findReceiptsOfTicket(store, wanted).catch(() => []))
+    if (found) return found
     const hint = 'consentctl subject receipts'
     throw usageError(
       `no receipt of the profile ${store.profile} has the ticket ${wanted}, and there is no such file`,
@@ -132,22 +150,31 @@ export function appendReceipt(
   return appendToChain(store, { job, make, read: readReceipt })
 }
 
-/**
- * Returns the receipt that an earlier run of the job has made for the person, by ticket and records: each person of a
- * job has others, and the signing key may have been replaced.
- */
-export async function findMadeReceipt(
-  store: Signer['store'],
-  { job }: ErasureHeader,
-  { order, targets }: PersonState,
-): Promise<StoredReceipt | null> {
-  const ofJob = await findReceiptsOfJob(store, job)
-  const isOfPerson = ({ receipt: { ticket, records } }: StoredReceipt) =>
-    ticket === order.ticket && records.length === targets.size && records.every(({ id }) => targets.has(id))
-  return ofJob.find(isOfPerson) ?? null
+/** Null if only another private key could tell. */
+export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
+  if (receipt.subjects) return receipt.subjects.includes(subject)
+  return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
 
-/** Idempotent: returns an earlier run's receipt. */
+/** Of the job, with the key of the profile. */
+export interface EarlierReceipts {
+  readonly made: readonly StoredReceipt[]
+  readonly key: ReceiptKey | null
+}
+
+/**
+ * Returns the receipt that an earlier run of the job has made for the person. If the signing key was replaced since, only
+ * ticket and records can tell.
+ */
+export function findMadeReceipt({ made, key }: EarlierReceipts, { order, targets }: PersonState): StoredReceipt | null {
+  const isOfPerson = ({ receipt }: StoredReceipt) =>
+    receipt.ticket === order.ticket &&
+    receipt.records.length === targets.size &&
+    receipt.records.every(({ id }) => targets.has(id)) &&
+    order.subjects.every(each => isAbout(receipt, each, key) !== false)
+  return made.find(isOfPerson) ?? null
+}
+
 export async function makeReceipt(
   { store, key, account_id, api_key_id }: Signer,
   header: ErasureHeader,
@@ -155,8 +182,6 @@ export async function makeReceipt(
   { verification, near_matches }: Verified,
 ): Promise<StoredReceipt> {
   const { order } = state
-  const made = await findMadeReceipt(store, header, state)
-  if (made) return made
   const finished_at = new Date().toISOString()
   const { result, statement, counts, sites, records, unverified } = toOutcome(state, verification)
   return await appendReceipt(store, header.job, (number, previous) => {

@@ -5,7 +5,6 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { keyIdOf } from '../evidence/keys.ts'
 import { readSigned } from '../evidence/signed.ts'
-import type { ReceiptKey } from '../receipts/signer.ts'
 import {
   type ChainHead,
   findHeadFault,
@@ -20,12 +19,6 @@ import { readReceipt, type StoredReceipt } from './receipts.ts'
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
-}
-
-/** Null if only another private key could tell. */
-export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
-  if (receipt.subjects) return receipt.subjects.includes(subject)
-  return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
 
 /**

@@ -113,7 +113,6 @@ export async function appendToChain<Stored>(
 ): Promise<Stored & { readonly path: string }> {
   const { folder } = store
   return await explainIo(`${folder} cannot be written`, async () => {
-    await makeFolder(folder)
     await requireHead(store)
     for (;;) {
       const last = (await listNumbers(store)).at(-1) ?? 0
@@ -123,6 +122,7 @@ export async function appendToChain<Stored>(
       const path = receiptPath(store, last + 1)
       // Before writing: the chain is append-only.
       const made = read(`receipt ${last + 1}`, Buffer.from(text))
+      await makeFolder(folder)
       if (!(await createFile(path, join(folder, `${job}.draft`), text))) continue
       await syncFolder(dirname(folder))
       await writeHead(store, { number: last + 1, sha256: sha256(text) })

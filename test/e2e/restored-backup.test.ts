@@ -85,7 +85,7 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     expect(again.stderr).toMatch(/receipt 5 \(DSR-5\) does not list its records: left out/)
     expect(again.stderr).toMatch(/receipt 4 \(DSR-4\): the record \S+ was made, changed or restored after the erasure/)
     expect(again.stderr).toContain(
-      'receipt 3 (DSR-3) was purged; to purge it after this again: consentctl subject purge DSR-3',
+      'receipt 3 (DSR-3) was purged; to purge it after this again, by the number of its new receipt: consentctl subject receipts --ticket DSR-3',
     )
     expect(again.stderr).toContain('consentctl requests close DSR-2 --outcome done')
 
@@ -95,9 +95,9 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     )
     expect(await run('subject', 'purge', '7', '--confirm', '1')).toMatchObject({ code: 0 })
     expect(await toPurge()).not.toContain('purged')
-    const purged = await run('subject', 'verify', 'DSR-3', '--live', '--purged')
+    const purged = await run('subject', 'verify', '7', '--live', '--purged')
     expect(purged, purged.stdout).toMatchObject({ code: 0 })
-    const proof = await run('subject', 'verify', 'DSR-1', '--live', '--subject', 'ada')
+    const proof = await run('subject', 'verify', '9', '--live', '--subject', 'ada')
     expect(proof, proof.stdout).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('3 records of it: shown as deleted'),

@@ -8,9 +8,9 @@ import { parseInstant } from '../../contract/instant.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
 import { previewPurge } from '../../erasure/purge-calls.ts'
-import { allReceipts, type StoredReceipt } from '../../erasure/receipts.ts'
+import { allReceipts, isAbout, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findLive, liveRecords } from '../../erasure/records.ts'
-import { isAbout, isSigned } from '../../erasure/verify.ts'
+import { isSigned } from '../../erasure/verify.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
@@ -96,26 +96,40 @@ export async function tellPurges(
   ctx: Context,
   { people, newest, undone }: Pick<Search, 'people' | 'newest' | 'undone'>,
 ): Promise<void> {
+  const told = new Set<string>()
+  const tell: Tell = async (text, ...args) => {
+    const command = subjectCommand(ctx, ...args)
+    if (!told.has(command)) await ctx.say(`${text}: ${command}`)
+    told.add(command)
+  }
   for (const { receipt, person } of undone) {
     const was = `receipt ${receipt.number} (${receipt.ticket}) was purged`
     const again = person
       ? people.find(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
       : undefined
-    if (again) await ctx.say(`${was}; to purge it after this again: ${subjectCommand(ctx, 'purge', again.ticket)}`)
-    if (!person) await tellUndone(ctx, was, receipt, newest)
+    const byNumber = `${was}; to purge it after this again, by the number of its new receipt`
+    if (again) await tell(byNumber, 'receipts', '--ticket', again.ticket)
+    if (!person) await tellUndone({ ctx, newest, tell }, was, receipt)
   }
 }
 
+/** Each command once. */
+type Tell = (text: string, command: string, ...args: readonly string[]) => Promise<void>
+
 /** A purge is done by the newest receipt that lists the records. */
-async function tellUndone(ctx: Context, was: string, receipt: ErasureReceipt, newest: Search['newest']): Promise<void> {
+async function tellUndone(
+  { ctx, newest, tell }: { readonly ctx: Context; readonly newest: Search['newest']; readonly tell: Tell },
+  was: string,
+  receipt: ErasureReceipt,
+): Promise<void> {
   const ids = deletedIds(receipt)
   const numberOf = (id: string) => newest.get(id) ?? receipt.number
   for (const number of new Set(ids.map(numberOf))) {
     const own = ids.filter(id => numberOf(id) === number)
     const isUndone = await isSomeUnpurged(ctx, own)
-    const command = subjectCommand(ctx, 'purge', String(number))
-    if (isUndone === null) await ctx.say(`${was}; to purge it again, if that is not done: ${command}`)
-    else if (isUndone) await ctx.say(`${was}, but the instance holds the data again; to purge it again: ${command}`)
+    if (isUndone === null) await tell(`${was}; to purge it again, if that is not done`, 'purge', String(number))
+    else if (isUndone)
+      await tell(`${was}, but the instance holds the data again; to purge it again`, 'purge', String(number))
   }
 }
 

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
-import { many, type Output, pagesOf } from '../../cli/output.ts'
+import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { erasureJobs, requireSameAccount, resumeCommandOf, resumeJob } from '../../erasure/job.ts'
 import { findMadeReceipt, findReceiptsOfJob } from '../../erasure/receipts.ts'
-import { openSigner } from '../../receipts/signer.ts'
+import { findReceiptKey, openSigner } from '../../receipts/signer.ts'
 import { locateReceipts, requireAppendable } from '../../receipts/store.ts'
 import { requireSameOrigin } from '../../settings/settings.ts'
 import { erasureView } from '../../views/subject.ts'
-import { runJob, tellReceipt } from './run.ts'
+import { runJob, tellFinished } from './run.ts'
 
 const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
@@ -35,26 +35,22 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   const jobs = erasureJobs(ctx)
   const store = locateReceipts(ctx)
   const found = await jobs.find(wanted).catch(async (error: unknown) => {
-    const [made] = await findReceiptsOfJob(store, wanted)
-    if (made) return made
+    const made = await findReceiptsOfJob(store, wanted)
+    if (made.length > 0) return made.reverse()
     throw error
   })
-  if (typeof found !== 'string') {
-    const code = await tellReceipt(ctx, found)
-    return many(erasureView, pagesOf(found.receipt.records), { exit: () => code }) as Output<unknown>
-  }
+  if (typeof found !== 'string') return await tellFinished(ctx, found)
   const header = await jobs.readHeader(found)
   requireSameOrigin(ctx.settings, header, resumeCommandOf(header))
   const job = await resumeJob(ctx, found)
   try {
-    for (const state of job.people)
-      if (!job.done.has(state) && !(await findMadeReceipt(store, header, state))) {
-        await requireAppendable(store)
-        const signer = await openSigner(ctx)
-        await requireSameAccount(job, signer)
-        return runJob(job, { store, signer })
-      }
-    return runJob(job, { store, signer: null })
+    const earlier = { made: await findReceiptsOfJob(store, found), key: await findReceiptKey(store) }
+    if (job.people.every(state => job.done.has(state) || findMadeReceipt(earlier, state)))
+      return runJob(job, { signer: null, earlier })
+    await requireAppendable(store)
+    const signer = await openSigner(ctx)
+    await requireSameAccount(job, signer)
+    return runJob(job, { signer, earlier })
   } catch (error) {
     await job.held.close(false)
     throw error

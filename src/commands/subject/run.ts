@@ -1,19 +1,18 @@
 import { endsAll, isInterrupted, overallExit } from '../../cli/ids.ts'
 import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.ts'
-import { many, type Output } from '../../cli/output.ts'
+import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { type Deletion, deleteRest, markErased, verifyErased } from '../../erasure/deletion.ts'
 import { type ErasureJob, type PersonState, recordDone, runOf } from '../../erasure/job.ts'
-import type { StoredReceipt } from '../../erasure/receipts.ts'
-import { findMadeReceipt, makeReceipt } from '../../erasure/receipts.ts'
+import { type EarlierReceipts, findMadeReceipt, makeReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { describeOnTerminal } from '../../erasure/sentences.ts'
 import { mayBeDeleted, restOf } from '../../erasure/state.ts'
 import { CliError, type Exit, exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import type { Signer } from '../../receipts/signer.ts'
-import { type ReceiptStore, sha256 } from '../../receipts/store.ts'
+import { sha256 } from '../../receipts/store.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
 
 interface Progress {
@@ -26,8 +25,9 @@ interface Progress {
 
 /** `signer`: null if all receipts are made, and only the register is left to change. */
 export interface Signing {
-  readonly store: ReceiptStore
   readonly signer: Signer | null
+  /** Null for a new job. */
+  readonly earlier: EarlierReceipts | null
 }
 
 const rowsPerPage = 100
@@ -81,8 +81,22 @@ function resumeCommand({ ctx, held }: ErasureJob): string {
 }
 
 function toPersonRow({ held }: ErasureJob, { order, targets }: PersonState, { stored }: Progress): PersonRow {
-  const { result = 'failed', number = null } = stored?.receipt ?? {}
-  return { ticket: order.ticket, records: targets.size, result, receipt: number, job: held.header.job }
+  if (stored) return toReceiptRow(stored)
+  return { ticket: order.ticket, records: targets.size, result: 'failed', receipt: null, job: held.header.job }
+}
+
+function toReceiptRow({ receipt: { ticket, records, result, number, job } }: StoredReceipt): PersonRow {
+  return { ticket, records: records.length, result, receipt: number, job }
+}
+
+/** The output of a finished job. */
+export async function tellFinished(ctx: Context, made: readonly StoredReceipt[]): Promise<Output<unknown>> {
+  let code: Exit = exit.done
+  for (const each of made) code = (await tellReceipt(ctx, each)) || code
+  const [first, ...others] = made
+  if (first && others.length === 0)
+    return many(erasureView, pagesOf(first.receipt.records), { exit: () => code }) as Output<unknown>
+  return many(personView, pagesOf(made.map(toReceiptRow)), { exit: () => code }) as Output<unknown>
 }
 
 /** True if the others would probably fail too. */
@@ -101,7 +115,7 @@ async function* erasePerson(
   try {
     ctx.interruption.throwIfAborted()
     await held.requireHeld()
-    progress.stored = held.earlierRuns.length > 0 ? await findMadeReceipt(signing.store, held.header, state) : null
+    progress.stored = signing.earlier && findMadeReceipt(signing.earlier, state)
     isMade = progress.stored !== null
     if (progress.stored) yield progress.stored.receipt.records
     else yield* makeErased(job, state, signing, progress)

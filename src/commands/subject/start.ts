@@ -90,7 +90,7 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
     const plan = records && (given ?? makePlan(asked, signer, records))
     return { person: toPerson(asked, { given, plan, export_sha256 }), targets }
   })
-  return runJob(await createJob(ctx, header, planned), { store: signer.store, signer })
+  return runJob(await createJob(ctx, header, planned), { signer, earlier: null })
 }
 
 /** The confirmed total does not include a person with only near matches. @throws CliError `near_matches` (exit 5) */

@@ -11,10 +11,17 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import { subjects } from '../../contract/subjects.ts'
 import { findPurged } from '../../erasure/purge.ts'
 import { askForPurged } from '../../erasure/purge-calls.ts'
-import { findReceiptOrFile, findReceiptsOfJob, loadReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
+import {
+  findReceiptOrFile,
+  findReceiptsOfJob,
+  isAbout,
+  loadReceipt,
+  numbersOf,
+  type StoredReceipt,
+} from '../../erasure/receipts.ts'
 import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
 import { describeLive, describePurged } from '../../erasure/sentences.ts'
-import { findCertificateFault, findChainFault, isAbout, isSigned } from '../../erasure/verify.ts'
+import { findCertificateFault, findChainFault, isSigned } from '../../erasure/verify.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { findContradiction } from '../../evidence/contradictions.ts'
 import { readText } from '../../io/input.ts'
@@ -110,12 +117,9 @@ async function runChecks(
 /** A file of several people has a receipt for each. */
 async function tellOthers(ctx: Context, store: ReceiptStore, { receipt }: StoredReceipt): Promise<void> {
   const others = await findReceiptsOfJob(store, receipt.job).catch(() => [])
-  const numbers = others.map(each => each.receipt.number).filter(number => number !== receipt.number)
-  if (numbers.length === 0) return
-  const more = numbers.length > 5 ? ` and ${numbers.length - 5} more` : ''
-  await ctx.warn(
-    `only receipt ${receipt.number} was checked; its job also made ${numbers.slice(0, 5).join(', ')}${more}`,
-  )
+  const left = others.filter(each => each.receipt.number !== receipt.number)
+  if (left.length > 0)
+    await ctx.warn(`only receipt ${receipt.number} was checked; its job also made ${numbersOf(left)}`)
 }
 
 async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyObject[]> {

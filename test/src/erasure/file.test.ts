@@ -27,6 +27,55 @@ it('subject erase --file works with the routes of the specification alone, unles
   const verified = await folders.run('verify', 'last', '--subject', 'other')
   expectExit(verified, 0, 'only receipt 2 was checked; its job also made 1')
   expect(folders.journals()).toEqual([])
+
+  const [, , , , job = ''] = erased.stdout.trim().split(/\s/)
+  for (const command of [
+    ['purge', job, '--yes'],
+    ['verify', job],
+    ['receipts', job],
+  ]) {
+    const { code, stdout, stderr } = await folders.run(...command)
+    expect([command[0], code]).toEqual([command[0], 2])
+    expect(stdout + stderr).toContain(`the job ${job} has 2 receipts`)
+    expect(stdout + stderr).toContain('name one by its number: 1, 2')
+  }
+  const resumed = await folders.run('resume', job)
+  expect([resumed.code, resumed.stdout]).toEqual([0, erased.stdout])
+  for (const number of [1, 2]) expect(resumed.stderr).toContain(`receipt ${number}: `)
+})
+
+it('subject resume of a finished job exits with the worst code of its receipts', async () => {
+  const instance = fakeInstance(cli, 1)
+  instance.records.set(uuid(900), consent({ id: uuid(900), subject_id: 'other' }))
+  const folders = freshFolders(cli)
+  const file = join(folder.path, 'worst.csv')
+  writeFileSync(file, `ticket,identifier\nDSR-1,${maria}\nDSR-2,other\n`)
+  instance.beforeDelete = id => {
+    if (id === uuid(1)) instance.records.set(uuid(77), consent({ id: uuid(77), subject_id: maria }))
+    return undefined
+  }
+  const erased = await folders.run('erase', '--file', file, '--confirm', '2')
+  expect(erased.code).toBe(8)
+  const [, , , , job = ''] = erased.stdout.split(/\s/)
+  const resumed = await folders.run('resume', job)
+  expect([resumed.code, resumed.stdout]).toEqual([8, erased.stdout])
+})
+
+it('subject verify and purge reject a ticket with several erasures, and take a number', async () => {
+  const folders = freshFolders(cli)
+  for (const count of [1, 2]) {
+    fakeInstance(cli, count)
+    expect(await folders.run('erase', maria, '--ticket', 'DSR-7', '--yes')).toMatchObject({ code: 0 })
+  }
+  for (const command of [
+    ['purge', 'DSR-7', '--yes'],
+    ['verify', 'DSR-7'],
+  ]) {
+    const { code, stdout, stderr } = await folders.run(...command)
+    expect([command[0], code]).toEqual([command[0], 2])
+    expect(stdout + stderr).toContain('name one by its number: 1, 2')
+  }
+  expect(await folders.verify('2')).toEqual({ code: 0, failed: [] })
 })
 
 it('subject erase --file reads the separator line of a spreadsheet and rows without their last cells', async () => {

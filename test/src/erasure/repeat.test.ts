@@ -122,7 +122,11 @@ describe('purges that a backup undid', () => {
     ['deleted', null, `, but the instance holds the data again; to purge it again: ${command} 3`],
     ['purged', null, null],
     [new CliError('forbidden', 4, 'no'), null, `; to purge it again, if that is not done: ${command} 3`],
-    ['live', person, `; to purge it after this again: ${command} DSR-8`],
+    [
+      'live',
+      person,
+      '; to purge it after this again, by the number of its new receipt: consentctl subject receipts --ticket DSR-8',
+    ],
   ])('when the service says %s, names the newest receipt of the records', async (answer, of, said) => {
     const lines: string[] = []
     const call = async (_: unknown, { body }: { body: { ids: string[] } }) => {
@@ -133,5 +137,17 @@ describe('purges that a backup undid', () => {
     const search = { people: [person], newest: new Map([['a', 3]]), undone: [{ receipt: receipt(1), person: of }] }
     await tellPurges(ctx as unknown as Context, search)
     expect(lines).toEqual(said === null ? [] : [`receipt 1 (DSR-7) was purged${said}`])
+  })
+
+  it('when a purge was repeated before, names the command once', async () => {
+    const lines: string[] = []
+    const call = async () => ({ records: [{ id: 'a', state: 'deleted' }] })
+    const ctx = { globals: {}, say: async (line: string) => void lines.push(line), api: { call } }
+    const undone = [3, 2, 1].flatMap(number => [null, person].map(each => ({ receipt: receipt(number), person: each })))
+    await tellPurges(ctx as unknown as Context, { people: [person], newest: new Map([['a', 3]]), undone })
+    expect(lines).toEqual([
+      expect.stringContaining(`receipt 3 (DSR-7) was purged, but the instance holds the data again`),
+      expect.stringMatching(/^receipt 3 .*--ticket DSR-8$/),
+    ])
   })
 })
