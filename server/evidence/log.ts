@@ -91,7 +91,7 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   }
 }
 
-const shortestIntervalMs = 1000
+export const shortestIntervalMs = 1000
 
 /** Does nothing if the newest checkpoint is less than a second old. */
 export async function coverNow(log: Log, accountId: string): Promise<void> {

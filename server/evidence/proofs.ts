@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
 import type { CheckpointQuery, ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
@@ -13,7 +14,16 @@ import {
 import { type SignedCheckpoint, toSide } from '../../src/evidence/signed.ts'
 import { Failure } from '../failure.ts'
 import type { Place } from './backdating.ts'
-import { findCheckpoint, findLastCheckpoint, findLeaf, findRoot, findTimestamp, listSubtrees } from './queries.ts'
+import {
+  findCheckpoint,
+  findLastCheckpoint,
+  findLeaf,
+  findRoot,
+  findTimestamp,
+  type Leaf,
+  listSubtrees,
+  type SubtreeRow,
+} from './queries.ts'
 
 interface Deps {
   readonly sql: Sql
@@ -47,16 +57,32 @@ export async function getInclusion({ sql }: Deps, accountId: string, query: Incl
   const leaf = await findLeaf(sql, accountId, query, size)
   if (!leaf) throw new Failure('not_found', notInTree)
   const stored = size === last?.tree_size ? last.root_hash : await findRoot(sql, accountId, size)
-  const { root, path } = await prove(sql, accountId, leaf, { size, root: stored })
-  return {
-    record_id: leaf.consent_id,
-    version: leaf.version,
-    leaf_index: leaf.leaf_index,
-    leaf_hash: leafHash(leaf.hash).toString('hex'),
-    tree_size: size,
-    root_hash: root.toString('hex'),
-    path,
-  }
+  const [proof] = await proveLeaves(sql, accountId, [leaf], { size, root: stored })
+  return proof as InclusionProof
+}
+
+/** @throws Failure `internal_error` if the log was tampered with */
+export async function proveLeaves(
+  sql: Sql,
+  accountId: string,
+  leaves: readonly Leaf[],
+  side: Side,
+  pause?: Pause,
+): Promise<InclusionProof[]> {
+  const wanted = leaves.map(leaf => ({ ...leaf, side }))
+  const proved = await prove(sql, accountId, wanted, pause)
+  return wanted.map(({ consent_id, version, leaf_index, hash }, index) => {
+    const { root, path } = proved[index] as Proved
+    return {
+      record_id: consent_id,
+      version,
+      leaf_index,
+      leaf_hash: leafHash(hash).toString('hex'),
+      tree_size: side.size,
+      root_hash: root.toString('hex'),
+      path,
+    }
+  })
 }
 
 /**
@@ -72,25 +98,27 @@ export async function proveRecord(
   if (!places.at(-1)?.hash?.equals(head)) throw tampered(accountId)
   const logged = places.filter(({ leaf_index }) => leaf_index !== null)
   if (logged.some((place, index) => place !== places[index])) throw tampered(accountId)
-  let inclusion: ConsentReceipt['inclusion'] = null
-  for (const [index, { hash, leaf_index, size, after, before }] of logged.entries()) {
+  const wanted = logged.map(({ hash, leaf_index, size, after, before }) => {
     if (!hash || leaf_index === null || !after) throw tampered(accountId)
-    if (logged[index + 1]?.size === size) continue // the hash of the next entry covers this one
-    const { path } = await prove(sql, accountId, { leaf_index, hash }, toSide(after.checkpoint))
-    if (index < places.length - 1) continue
-    inclusion = {
-      leaf_index,
-      path,
-      checkpoint: after.text,
-      timestamp: await readTimestamp(sql, accountId, after),
-      previous: before && {
-        checkpoint: before.text,
-        timestamp: await readTimestamp(sql, accountId, before),
-        path: await proveGrowth(sql, accountId, toSide(before.checkpoint), toSide(after.checkpoint)),
-      },
-    }
+    return { hash, leaf_index, size, after, before, side: toSide(after.checkpoint) }
+  })
+  const last = wanted.at(-1)
+  // The hash of the next entry covers one of the same checkpoint.
+  const ends = wanted.filter(({ size }, index) => wanted[index + 1]?.size !== size)
+  const { path } = (await prove(sql, accountId, ends)).at(-1) ?? {}
+  if (!last || !path || wanted.length < places.length) return null
+  const { leaf_index, after, before, side } = last
+  return {
+    leaf_index,
+    path,
+    checkpoint: after.text,
+    timestamp: await readTimestamp(sql, accountId, after),
+    previous: before && {
+      checkpoint: before.text,
+      timestamp: await readTimestamp(sql, accountId, before),
+      path: (await proveGrowths(sql, accountId, [toSide(before.checkpoint)], side))[0] ?? [],
+    },
   }
-  return inclusion
 }
 
 async function readTimestamp(sql: Sql, accountId: string, { checkpoint }: SignedCheckpoint): Promise<string | null> {
@@ -102,16 +130,25 @@ interface Side {
   readonly root: Buffer | undefined
 }
 
+interface Proved {
+  readonly root: Buffer
+  readonly path: string[]
+}
+
 async function prove(
   sql: Sql,
   accountId: string,
-  { leaf_index: index, hash }: { readonly leaf_index: number; readonly hash: Buffer },
-  { size, root: expected }: Side,
-): Promise<{ root: Buffer; path: string[] }> {
-  const path = await hashRanges(sql, accountId, inclusionRanges(index, size))
-  const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
-  if (!root || (expected && !root.equals(expected))) throw tampered(accountId)
-  return { root, path: path.map(node => node.toString('hex')) }
+  leaves: readonly (Pick<Leaf, 'leaf_index' | 'hash'> & { readonly side: Side })[],
+  pause?: Pause,
+): Promise<Proved[]> {
+  const ranges = leaves.map(({ leaf_index, side }) => inclusionRanges(leaf_index, side.size))
+  const paths = await hashPaths(sql, accountId, ranges, pause)
+  return leaves.map(({ leaf_index: index, hash, side: { size, root: expected } }, at) => {
+    const path = paths[at] ?? []
+    const root = rootOfInclusion({ leafHash: leafHash(hash), index, size, path })
+    if (!root || (expected && !root.equals(expected))) throw tampered(accountId)
+    return { root, path: path.map(node => node.toString('hex')) }
+  })
 }
 
 /** @throws Failure `not_found` for sizes that the log does not have; `internal_error` if the log was tampered with */
@@ -128,17 +165,56 @@ export async function getConsistency(
     { size: first, root: one },
     { size: second, root: other },
   ] as const
-  return { first, second, path: await proveGrowth(sql, accountId, ...sides) }
+  const [path = []] = await proveGrowths(sql, accountId, [sides[0]], sides[1])
+  return { first, second, path }
 }
 
-async function proveGrowth(sql: Sql, accountId: string, first: Side, second: Side): Promise<string[]> {
-  const path = await hashRanges(sql, accountId, consistencyRanges(first.size, second.size))
-  if (first.root && second.root && !isConsistent({ first, second, path } as Consistency)) throw tampered(accountId)
-  return path.map(node => node.toString('hex'))
+/**
+ * Returns the path from each of the first sides to the second.
+ * @throws Failure `internal_error` if the log was tampered with
+ */
+export async function proveGrowths(
+  sql: Sql,
+  accountId: string,
+  firsts: readonly Side[],
+  second: Side,
+  pause?: Pause,
+): Promise<string[][]> {
+  const ranges = firsts.map(({ size }) => consistencyRanges(size, second.size))
+  const paths = await hashPaths(sql, accountId, ranges, pause)
+  return firsts.map((first, at) => {
+    const path = paths[at] ?? []
+    if (first.root && second.root && !isConsistent({ first, second, path } as Consistency)) throw tampered(accountId)
+    return path.map(node => node.toString('hex'))
+  })
 }
 
 function tampered(accountId: string): Failure {
   return new Failure('internal_error', `The log of the account ${accountId} does not have the root of its checkpoint.`)
+}
+
+/** Lets other requests run; may throw, to stop the work. */
+export type Pause = () => Promise<unknown>
+
+/** Each may have the leaves of a checkpoint. */
+const rangesPerQuery = 100
+
+/** Reads what paths have in common once. */
+async function hashPaths(
+  sql: Sql,
+  accountId: string,
+  paths: readonly (readonly Range[])[],
+  pause: Pause = setImmediate,
+): Promise<Buffer[][]> {
+  const nameOf = ({ from, to }: Range) => `${from} ${to}`
+  const ranges = [...new Map(paths.flat().map(range => [nameOf(range), range])).values()]
+  const hashes = new Map<string, Buffer>()
+  for (let at = 0; at < ranges.length; at += rangesPerQuery) {
+    const part = ranges.slice(at, at + rangesPerQuery)
+    const found = await hashRanges(sql, accountId, part, pause)
+    for (const [index, range] of part.entries()) hashes.set(nameOf(range), found[index] as Buffer)
+  }
+  return paths.map(path => path.map(range => hashes.get(nameOf(range)) as Buffer))
 }
 
 const hashBytes = 32
@@ -148,21 +224,26 @@ const hashBytes = 32
  * subtree is in every frontier until its right sibling is full. For the others, the newest checkpoint inside has most
  * in its frontier: leaves of one checkpoint are read, for each of up to log2(size) subtrees.
  */
-async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
+async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[], pause: Pause): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
-  const rows = ranges.length === 0 ? [] : await listSubtrees(sql, accountId, bounded)
-  return rows.map(({ tree_size, frontier, leaves }, index) => {
-    const { from, to } = ranges[index] as Range
-    const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
-    const first = countOnes(from) * hashBytes // skips subtrees to the left
-    const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
-    const rest = leaves ?? Buffer.alloc(0)
-    if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)
-      throw tampered(accountId)
-    const tree = new MerkleTree(covered, roots)
-    for (let at = 0; at < rest.length; at += hashBytes) tree.append(rest.subarray(at, at + hashBytes))
-    return tree.root
-  })
+  const roots: Buffer[] = []
+  for (const [index, row] of (await listSubtrees(sql, accountId, bounded)).entries()) {
+    if (row.leaves) await pause()
+    roots.push(hashSubtree(accountId, ranges[index] as Range, row))
+  }
+  return roots
+}
+
+function hashSubtree(accountId: string, { from, to }: Range, { tree_size, frontier, leaves }: SubtreeRow): Buffer {
+  const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
+  const first = countOnes(from) * hashBytes // skips subtrees to the left
+  const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
+  const rest = leaves ?? Buffer.alloc(0)
+  if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)
+    throw tampered(accountId)
+  const tree = new MerkleTree(covered, roots)
+  for (let at = 0; at < rest.length; at += hashBytes) tree.append(rest.subarray(at, at + hashBytes))
+  return tree.root
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
 
 /** Dates statements about keys: a starting machine's clock may be wrong. */
@@ -103,13 +104,25 @@ export async function findTimestamp(sql: Sql, accountId: string, size?: number):
   return row?.token
 }
 
+/** By size of the checkpoint. */
+export async function listTimestamps(
+  sql: Sql,
+  accountId: string,
+  sizes: readonly number[],
+): Promise<ReadonlyMap<number, Buffer>> {
+  const rows = await sql<{ size: number; token: Buffer }[]>`
+    select tree_size::float8 as size, token from timestamp_tokens
+    where account_id = ${accountId} and tree_size = any (${toArrayLiteral(sizes.map(String))}::bigint[])`
+  return new Map(rows.map(({ size, token }) => [size, token]))
+}
+
 export async function findRoot(sql: Sql, accountId: string, size: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ root_hash: Buffer }[]>`
     select root_hash from checkpoints where account_id = ${accountId} and tree_size = ${size}`
   return row?.root_hash
 }
 
-interface Leaf {
+export interface Leaf {
   readonly consent_id: string
   readonly version: number
   readonly leaf_index: number

@@ -25,11 +25,14 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
+  /** End of the request's time (`performance.now()`). */
+  readonly until: number
   /** By row index: a retry recognizes its own records. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.request = request
+    this.until = performance.now() + readTimeLeft(request)
     this.header = name => readHeader(request.raw, name)
     this.setHeader = (name, value) => void reply.header(name, value)
   }

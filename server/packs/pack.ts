@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { createTar } from 'nanotar'
 import type { EvidencePack } from '../../src/contract/documents/evidence-pack.ts'
 import type { History } from '../../src/contract/index.ts'
@@ -11,15 +12,15 @@ import {
   textFile,
 } from '../../src/evidence/pack.ts'
 import { verifyPack } from '../../src/evidence/pack-checks.ts'
-import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
+import { readCheckpoint, type SignedCheckpoint, toSide } from '../../src/evidence/signed.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { issueReceipt } from '../consents/receipt.ts'
 import { getConsent, getHistory } from '../consents/service.ts'
 import { findPlaces, type Place } from '../evidence/backdating.ts'
-import { coverNow, type Log } from '../evidence/log.ts'
-import { getConsistency, getInclusion } from '../evidence/proofs.ts'
-import { findCheckpoint, findLastCheckpoint, findTimestamp } from '../evidence/queries.ts'
+import { coverNow, type Log, shortestIntervalMs } from '../evidence/log.ts'
+import { type Pause, proveGrowths, proveLeaves } from '../evidence/proofs.ts'
+import { findCheckpoint, findLastCheckpoint, type Leaf, listTimestamps } from '../evidence/queries.ts'
 import { listKeys } from '../evidence/signer.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { findPublications } from '../notices/held-queries.ts'
@@ -29,6 +30,9 @@ import { formatReadme } from './readme.ts'
 
 export type Deps = Pick<ConsentDeps, 'reads'> & Log
 
+/** Each may need a proof and two checkpoints. */
+const maxHistory = 500
+
 /** Of entries about the site and the actors: each needs a proof. */
 const maxEntries = 200
 
@@ -36,19 +40,32 @@ const maxEntries = 200
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
- * Returns a tar archive, after verifying it whole. An owner or a key gets a checkpoint with the record.
- * @throws Failure as `issueReceipt`; `unavailable` until a checkpoint has the record; `conflict` if it does not verify
+ * Returns a tar archive, after verifying it whole. An owner or a key gets a checkpoint with the record. Stops at `until`
+ * (`performance.now()`), because an answer that nobody gets would delay others.
+ * @throws Failure as `issueReceipt`; `unavailable` until a checkpoint has the record, or at `until`; `conflict` if it is
+ * too large or does not verify
  */
-export async function issuePack(deps: Deps, caller: Caller, id: string): Promise<Buffer> {
-  let files = await new Collection(deps, caller, id).read()
-  if (!files && caller.role !== 'reader') {
-    await coverNow(deps, caller.accountId)
-    files = await new Collection(deps, caller, id).read()
+export async function issuePack(deps: Deps, caller: Caller, id: string, until: number): Promise<Buffer> {
+  const pause = async () => {
+    await setImmediate()
+    if (performance.now() > until) throw unavailable('The pack was not made in time.')
   }
-  if (!files) throw unavailable(`No checkpoint of the log has all of the record ${id} yet.`)
-  const pack = readPack(files)
+  const collect = () => new Collection(deps, caller, id, pause).read()
+  let collected = await collect()
+  // The second wait is for a checkpoint that was just made without the record.
+  for (const waitMs of caller.role === 'reader' ? [] : [0, shortestIntervalMs]) {
+    if (collected) break
+    await setTimeout(waitMs)
+    await pause()
+    await coverNow(deps, caller.accountId)
+    collected = await collect()
+  }
+  if (!collected) throw unavailable(`No checkpoint of the log has all of the record ${id} yet.`)
+  const { files, isTruncated } = collected
   const created_at = new Date().toISOString()
-  files.set('README.txt', Buffer.from(formatReadme(pack, { createdAt: created_at, keyId: deps.signer.keyId })))
+  const sealing = { createdAt: created_at, keyId: deps.signer.keyId, isTruncated }
+  files.set('README.txt', Buffer.from(formatReadme(readPack(files), sealing)))
+  await pause()
   const list: Omit<EvidencePack, 'key_id'> = {
     type: 'evidence_pack',
     version: 1,
@@ -58,99 +75,107 @@ export async function issuePack(deps: Deps, caller: Caller, id: string): Promise
     files: listFiles(files),
   }
   files.set(listFile, Buffer.from(await deps.signer.sign(list)))
-  const wrong = (await verifyPack(files)).find(({ result }) => result !== 'valid')
+  await pause()
+  const verdicts = await verifyPack(files, { hashed: list.files, pause })
+  const wrong = verdicts.find(({ result }) => result !== 'valid')
   if (wrong)
     throw new Failure(
       'conflict',
       `The record ${id} does not verify: of ${wrong.file}, ${wrong.detail}. It has no pack.`,
     )
   const entries = [...files].map(([name, data]) => ({ name: `${id}/${name}`, data }))
-  return Buffer.from(createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } }))
+  const { buffer } = createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } })
+  return Buffer.from(buffer as ArrayBuffer)
+}
+
+interface Collected {
+  readonly files: Map<string, Buffer>
+  /** Older entries of `administration/` were left out. */
+  readonly isTruncated: boolean
 }
 
 export class Collection {
   readonly #deps: Deps
   readonly #caller: Caller
   readonly #id: string
+  readonly #pause: Pause
   readonly #files = new Map<string, Buffer>()
-  #size = 0
+  /** By the file of the proof. */
+  readonly #leaves = new Map<string, Leaf>()
+  /** Earlier ones, by size. */
+  readonly #checkpoints = new Map<number, SignedCheckpoint>()
 
-  constructor(deps: Deps, caller: Caller, id: string) {
+  constructor(deps: Deps, caller: Caller, id: string, pause: Pause = setImmediate) {
     this.#deps = deps
     this.#caller = caller
     this.#id = id
+    this.#pause = pause
   }
 
   /** Returns null if the record changed meanwhile, or the log does not have all of it yet. */
-  async read(): Promise<Map<string, Buffer> | null> {
+  async read(): Promise<Collected | null> {
     const { sql, signer } = this.#deps
+    const { accountId } = this.#caller
     const readHistory = () => getHistory(this.#deps, this.#caller, this.#id, true)
     const history = await readHistory()
+    if (history.data.length > maxHistory)
+      throw new Failure(
+        'conflict',
+        `The record has more than ${maxHistory} events, too many for a pack; its history has them all.`,
+      )
     this.#addJson('history.json', history)
     const record = await getConsent(this.#deps, this.#caller, this.#id, true)
-    this.#add('record.json', record)
+    this.#add('record.json', Buffer.from(record))
     const { deleted_at, site_id, policy_version } = JSON.parse(record)
+    await this.#pause()
     if (deleted_at === null) await this.addReceipt()
-    const last = await findLastCheckpoint(sql, this.#caller.accountId)
-    const places = await findPlaces(sql, this.#caller.accountId, this.#id, signer.keyId)
+    await this.#pause()
+    const last = await findLastCheckpoint(sql, accountId)
+    const places = await findPlaces(sql, accountId, this.#id, signer.keyId)
     const isCovered = places.every(({ size }) => size !== null && size <= (last?.tree_size ?? 0))
     if (!last || !isCovered || JSON.stringify(await readHistory()) !== JSON.stringify(history)) return null
-    this.#size = last.tree_size
-    this.#add('checkpoint.json', last.document)
-    await this.#addStamp('checkpoint.tsr', last.tree_size)
-    await this.#addPlaces(places)
+    this.#add('checkpoint.json', Buffer.from(last.document))
+    await this.#pause()
+    this.#addPlaces(places)
     if (history.notice_entry) await this.#addNotice(history.notice_entry, { siteId: site_id, version: policy_version })
-    await this.#addAdministration(history, site_id)
+    const isTruncated = await this.#addAdministration(history, site_id, last.tree_size)
+    await this.#addProofs({ size: last.tree_size, root: last.root_hash })
     await this.#addKeys() // last: a key rotated meanwhile signed some files
-    return this.#files
+    return { files: this.#files, isTruncated }
   }
 
   protected async addReceipt(): Promise<void> {
-    this.#add('receipt.json', await issueReceipt(this.#deps, this.#caller, this.#id))
+    this.#add('receipt.json', Buffer.from(await issueReceipt(this.#deps, this.#caller, this.#id)))
   }
 
-  #add(name: string, content: string | Buffer): void {
-    this.#files.set(name, Buffer.from(content as string))
+  #add(name: string, content: Buffer): void {
+    this.#files.set(name, content)
   }
 
   #addJson(name: string, value: object): void {
-    this.#add(name, JSON.stringify(value))
+    this.#add(name, Buffer.from(JSON.stringify(value)))
   }
 
-  async #prove(name: string, record_id: string, version: number): Promise<void> {
-    const query = { record_id, version, tree_size: this.#size }
-    this.#addJson(name, await getInclusion(this.#deps, this.#caller.accountId, query))
-  }
-
-  /** Adds the checkpoints between which the log got each entry; those of one checkpoint share the last one's proof. */
-  async #addPlaces(places: readonly Place[]): Promise<void> {
-    await this.#prove('record-first.inclusion.json', this.#id, 1)
-    await this.#prove('record.inclusion.json', this.#id, places.length)
-    for (const [index, { version, size, after, before }] of places.entries()) {
+  /** Chooses the checkpoints between which the log got each entry; those of one checkpoint share the last one's proof. */
+  #addPlaces(places: readonly Place[]): void {
+    for (const [index, place] of places.entries()) {
+      const { version, size, after, before } = place
+      const leaf = place as Leaf // a checkpoint covers each
+      if (version === 1) this.#leaves.set('record-first.inclusion.json', leaf)
       if (places[index + 1]?.size === size) continue
-      if (version > 1 && version < places.length)
-        await this.#prove(`record-${version}.inclusion.json`, this.#id, version)
-      for (const checkpoint of [after, before]) if (checkpoint) await this.#addCheckpoint(checkpoint)
+      if (version === places.length) this.#leaves.set('record.inclusion.json', leaf)
+      else if (version > 1) this.#leaves.set(`record-${version}.inclusion.json`, leaf)
+      for (const checkpoint of [after, before]) if (checkpoint) this.#addCheckpoint(checkpoint)
     }
   }
 
-  async #addCheckpoint({ checkpoint: { tree_size: first }, text }: SignedCheckpoint): Promise<void> {
-    const file = `checkpoints/${first}.json`
-    if (first >= this.#size || this.#files.has(file)) return
-    this.#add(file, text)
-    const query = { first, second: this.#size }
-    this.#addJson(consistencyOf(file), await getConsistency(this.#deps, this.#caller.accountId, query))
-    await this.#addStamp(file.replace(/json$/, 'tsr'), first)
+  #addCheckpoint(signed: SignedCheckpoint): void {
+    this.#checkpoints.set(signed.checkpoint.tree_size, signed)
   }
 
-  async #addStamp(file: string, size: number): Promise<void> {
-    const stamp = await findTimestamp(this.#deps.sql, this.#caller.accountId, size)
-    if (stamp) this.#add(file, stamp)
-  }
-
-  async #addEntry(file: string, { version, document }: { version: number; document: string }): Promise<void> {
-    this.#add(file, document)
-    await this.#prove(proofOf(file), this.#caller.accountId, version)
+  #addEntry(file: string, document: string, leaf: Leaf): void {
+    this.#add(file, Buffer.from(document))
+    this.#leaves.set(proofOf(file), leaf)
   }
 
   /** The notice of the record, with its texts. */
@@ -158,32 +183,60 @@ export class Collection {
     const { sql } = this.#deps
     const { accountId } = this.#caller
     const [publication] = await findPublications(sql, accountId, [entry])
-    if (!publication) return // verification reports it
-    await this.#addEntry('notice.json', publication)
+    if (!publication || publication.leaf_index === null) return // verification reports it
+    const { document, hash, leaf_index } = publication
+    this.#addEntry('notice.json', document, { consent_id: accountId, version: entry, hash, leaf_index })
     const { texts } = readManifest(this.#files)
     if (texts.reduce((bytes, { size }) => bytes + size, 0) > maxTextBytes)
       throw new Failure('conflict', `The texts of its notice are larger than ${maxTextBytes / 2 ** 20} MiB together.`)
     for (const text of texts) {
+      await this.#pause()
       const found = await findText(sql, { accountId, ...site }, text.language)
-      if (found) this.#add(textFile(text), Buffer.from(found.content))
+      if (found) this.#add(textFile(text), found.content)
     }
     const after = await findCheckpoint(sql, accountId, { record_id: accountId, version: entry })
     const size = after === undefined ? 0 : readCheckpoint(after).checkpoint.previous_size
     const before = await findCheckpoint(sql, accountId, { tree_size: size })
-    for (const text of [after, before]) if (text !== undefined) await this.#addCheckpoint(readCheckpoint(text))
+    for (const text of [after, before]) if (text !== undefined) this.#addCheckpoint(readCheckpoint(text))
   }
 
-  /** The newest entries about the site and the actors. */
-  async #addAdministration({ data, notice_entry }: History, siteId: string): Promise<void> {
+  /** Adds the newest entries about the site and the actors; returns true if there are more. */
+  async #addAdministration({ data, notice_entry }: History, siteId: string, size: number): Promise<boolean> {
     const targets = [...new Set([siteId, ...data.flatMap(({ actor_id }) => actor_id ?? [])])]
-    const bounds = { size: this.#size, limit: maxEntries }
-    for (const row of await listEntriesAbout(this.#deps.sql, this.#caller.accountId, targets, bounds))
-      if (row.version !== notice_entry) await this.#addEntry(`administration/${row.version}.json`, row)
+    const bounds = { size, except: notice_entry ?? 0, limit: maxEntries + 1 }
+    const rows = await listEntriesAbout(this.#deps.sql, this.#caller.accountId, targets, bounds)
+    for (const { document, ...leaf } of rows.slice(0, maxEntries))
+      this.#addEntry(`administration/${leaf.version}.json`, document, leaf)
+    return rows.length > maxEntries
+  }
+
+  /** Of the leaves and earlier checkpoints, in the tree of the last one. */
+  async #addProofs(last: { readonly size: number; readonly root: Buffer }): Promise<void> {
+    const { sql } = this.#deps
+    const { accountId } = this.#caller
+    const proofs = await proveLeaves(sql, accountId, [...this.#leaves.values()], last, this.#pause)
+    for (const [index, file] of [...this.#leaves.keys()].entries()) this.#addJson(file, proofs[index] ?? {})
+    const earlier = [...this.#checkpoints.values()].filter(({ checkpoint }) => checkpoint.tree_size < last.size)
+    const firsts = earlier.map(({ checkpoint }) => toSide(checkpoint))
+    const growths = await proveGrowths(sql, accountId, firsts, last, this.#pause)
+    const stamps = await listTimestamps(sql, accountId, [...firsts.map(({ size }) => size), last.size])
+    const addStamp = (file: string, size: number) => {
+      const stamp = stamps.get(size)
+      if (stamp) this.#add(file, stamp)
+    }
+    for (const [index, { checkpoint, text }] of earlier.entries()) {
+      const { tree_size: first } = checkpoint
+      const file = `checkpoints/${first}.json`
+      this.#add(file, Buffer.from(text))
+      this.#addJson(consistencyOf(file), { first, second: last.size, path: growths[index] })
+      addStamp(file.replace(/json$/, 'tsr'), first)
+    }
+    addStamp('checkpoint.tsr', last.size)
   }
 
   async #addKeys(): Promise<void> {
     const keys = await listKeys(this.#deps.sql, this.#deps.signer.keyId)
     this.#addJson('consent-keys.json', { keys })
-    for (const { kid, pem } of keys) this.#add(`keys/${kid}.pem`, pem)
+    for (const { kid, pem } of keys) this.#add(`keys/${kid}.pem`, Buffer.from(pem))
   }
 }

@@ -8,10 +8,12 @@ interface Sealing {
   readonly createdAt: string
   /** Of `pack.json`. */
   readonly keyId: string
+  /** Older entries of `administration/` were left out. */
+  readonly isTruncated: boolean
 }
 
 /** Lines that begin with four blanks are commands; foreign text cannot begin one. */
-export function formatReadme(pack: Pack, { createdAt, keyId }: Sealing): string {
+export function formatReadme(pack: Pack, { createdAt, keyId, isTruncated }: Sealing): string {
   return [
     'EVIDENCE OF A CONSENT RECORD',
     `This folder is about one record of consent, as the service held it at ${createdAt}.\nIt can be checked without that service and without a network.`,
@@ -22,7 +24,7 @@ export function formatReadme(pack: Pack, { createdAt, keyId }: Sealing): string 
     'EVENTS',
     describeEvents(pack).map(visible).join('\n'),
     'THE FILES: WHAT EACH SHOWS, AND WHAT IT DOES NOT',
-    ...describeFiles(pack).map(
+    ...describeFiles(pack, isTruncated).map(
       ({ name, shows, lacks }) => `  ${name}\n${wrap(`shows: ${shows}`)}\n${wrap(`does not show: ${lacks}`)}`,
     ),
     'HOW TO CHECK IT',

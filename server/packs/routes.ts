@@ -1,11 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { evidence } from '../../src/contract/index.ts'
+import { Admission } from '../admission.ts'
 import { Download, pathId, route } from '../http/route.ts'
 import { type Deps, issuePack } from './pack.ts'
 
+/** A pack takes up to 50 MB, and the time of the event loop. */
+const limits = { running: 1, perTenant: 1, waiting: 4, message: 'This node is making other evidence packs.' }
+
 export function packRoutes(app: FastifyInstance, deps: Deps): void {
-  route(app, evidence, async ({ params }, { caller }) => {
+  const admission = new Admission(limits)
+  route(app, evidence, async ({ params }, { caller, until }) => {
     const id = pathId(params, 'There is no such consent.')
-    return new Download(await issuePack(deps, caller, id), 'application/x-tar', `evidence-${id}.tar`)
+    const pack = await admission.run(caller.accountId, () => issuePack(deps, caller, id, until))
+    return new Download(pack, 'application/x-tar', `evidence-${id}.tar`)
   })
 }

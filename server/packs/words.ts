@@ -84,7 +84,7 @@ interface FileWords {
   readonly lacks: string
 }
 
-const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[] = [
+const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: boolean) => boolean })[] = [
   {
     name: 'receipt.json',
     isIn: ({ receipt }) => receipt !== null,
@@ -161,7 +161,13 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
     shows:
       'who changed settings of the site, and the keys and users that changed the record, when, from what to what; each entry is in the log. Its digest is in "previous" of the next entry.',
     lacks:
-      'entries of other sites, keys and users, those that are newer than checkpoint.json, and older ones than the newest 200, which are not in this folder. Of secrets it has only digests; e-mail addresses of users are in clear.',
+      'entries of other sites, keys and users, and those that are newer than checkpoint.json, which are not in this folder. Of secrets it has only digests; e-mail addresses of users are in clear.',
+  },
+  {
+    name: '(older entries of administration/)',
+    isIn: (_, isTruncated) => isTruncated,
+    shows: 'nothing: the newest 200 of these entries are in this folder, and the service left out older ones.',
+    lacks: 'what the older ones say.',
   },
   {
     name: 'consent-keys.json, keys/',
@@ -185,6 +191,6 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack) => boolean })[]
 ]
 
 /** Only about files in the pack. */
-export function describeFiles(pack: Pack): FileWords[] {
-  return words.filter(({ isIn }) => isIn(pack))
+export function describeFiles(pack: Pack, isTruncated: boolean): FileWords[] {
+  return words.filter(({ isIn }) => isIn(pack, isTruncated))
 }

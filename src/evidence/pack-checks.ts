@@ -28,6 +28,13 @@ import { readSigned, toSide } from './signed.ts'
 import { consentStates } from './state.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
 
+interface PackSources extends Sources {
+  /** The digests of the files, if they are known. */
+  readonly hashed: EvidencePack['files']
+  /** Between checks; may throw, to stop. */
+  readonly pause: () => Promise<unknown>
+}
+
 export interface PackVerdict extends Verdict {
   readonly file: string
 }
@@ -38,7 +45,7 @@ export interface PackVerdict extends Verdict {
  */
 export async function verifyPack(
   files: PackFiles,
-  { findKeys = keysIn(files), newest }: Partial<Sources> = {},
+  { findKeys = keysIn(files), newest, hashed = listFiles(files), pause = async () => {} }: Partial<PackSources> = {},
 ): Promise<PackVerdict[]> {
   const rows: PackVerdict[] = []
   try {
@@ -46,7 +53,7 @@ export async function verifyPack(
     if (list.type !== 'evidence_pack') throw new NotValid('is not the list of an evidence pack', listFile)
     if (list.result === 'not_valid') return [{ file: listFile, ...list }]
     const sealed = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
-    requireListed(files, sealed.files)
+    requireListed(files, sealed.files, hashed)
     const detail = `${list.detail}; all ${sealed.files.length} files that it lists are as they were; later changes are not known`
     rows.push({ file: listFile, ...list, detail })
     const pack = readPack(files)
@@ -56,10 +63,14 @@ export async function verifyPack(
     for (const file of ['checkpoint.json', ...signed]) {
       const sources = file === 'checkpoint.json' ? { findKeys, newest } : { findKeys }
       verdicts.set(file, await verifyDocument(requireFile(files, file), sources))
+      await pause()
     }
     const wrong = [...verdicts].flatMap(([file, verdict]) => (verdict.result === 'valid' ? [] : [{ file, ...verdict }]))
     if (wrong.length > 0) return [...rows, ...wrong]
-    for (const check of packChecks(pack, sealed)) rows.push(run(check, verdicts.get(check.file)))
+    for (const check of packChecks(pack, sealed)) {
+      rows.push(run(check, verdicts.get(check.file)))
+      await pause()
+    }
   } catch (error) {
     rows.push(refusal(error))
   }
@@ -68,10 +79,12 @@ export async function verifyPack(
 
 /** @throws NotValid if the keys of the pack contradict each other */
 function keysIn(files: PackFiles): FindKeys {
+  let byId: ReturnType<typeof readKeySet> | undefined
   return async () => {
     try {
+      byId ??= readKeySet(requireFile(files, 'consent-keys.json').toString())
       return {
-        byId: readKeySet(requireFile(files, 'consent-keys.json').toString()),
+        byId,
         sourceOf: () => 'the one in the pack itself: compare its id with the operator of the service',
         none: 'none of those in the pack itself',
       }
@@ -103,8 +116,8 @@ const dependent: readonly (readonly [name: RegExp, other: string])[] = [
 ]
 
 /** @throws NotValid */
-function requireListed(files: PackFiles, list: EvidencePack['files']): void {
-  const actual = new Map(listFiles(files).map(each => [each.name, each]))
+function requireListed(files: PackFiles, list: EvidencePack['files'], hashed: EvidencePack['files']): void {
+  const actual = new Map(hashed.map(each => [each.name, each]))
   for (const { name, bytes, sha256 } of list) {
     const found = actual.get(name)
     if (!found) throw new NotValid('is missing', name)
@@ -129,7 +142,7 @@ interface PackCheck {
 }
 
 /** All except signed documents. */
-function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'account_id'>): PackCheck[] {
+function packChecks(pack: Pack, listed: EvidencePack): PackCheck[] {
   const { notice, receipt, checkpoint } = pack
   return [
     { file: 'consent-keys.json', type: 'keys', check: () => checkKeys(pack) },
@@ -156,7 +169,7 @@ function packChecks(pack: Pack, listed: Pick<EvidencePack, 'record_id' | 'accoun
     })),
     ...(notice
       ? [
-          { file: 'notice.json', type: 'account_entry', check: () => checkNotice(pack, notice) },
+          { file: 'notice.json', type: 'account_entry', check: () => checkNotice(pack, notice, listed.files) },
           ...notice.manifest.texts.map(text => ({
             file: textFile(text),
             type: 'notice_text',
@@ -421,9 +434,9 @@ function describeStamp({ files }: Pack, name: string): string {
   return '; its time stamp is not verified here: see README.txt'
 }
 
-function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
+function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>, listed: EvidencePack['files']): string {
   const { file, entry, proof, manifest } = notice
-  const { record, noticeEntry, first, files } = pack
+  const { record, noticeEntry, first } = pack
   requireEntry(pack, notice)
   need(file, entry.version === noticeEntry, 'is not the entry that the record names')
   const { site_id, policy_version } = record
@@ -435,19 +448,20 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>): string {
   const bracket = findPackBracket(pack, proof.leaf_index)
   const problem = findDateProblem(entry.at, proof.leaf_index, bracket)
   need(file, problem === null, problem ?? '')
-  requireTexts(files, manifest)
+  requireTexts(listed, manifest)
   return `${describeDate(entry.at, bracket)}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
 /** Rejects texts that the version does not publish. */
-function requireTexts(files: PackFiles, { texts }: NonNullable<Pack['notice']>['manifest']): void {
+function requireTexts(listed: EvidencePack['files'], { texts }: NonNullable<Pack['notice']>['manifest']): void {
   const expected = new Map(texts.map(text => [textFile(text), text]))
   for (const [name, { size, sha256 }] of expected) {
-    const actual = listFiles(new Map([[name, requireFile(files, name)]]))[0]
+    const actual = listed.find(file => file.name === name)
+    need(name, actual !== undefined, 'is missing')
     need(name, actual?.bytes === size && actual.sha256 === sha256, 'is not the text that was published')
   }
-  const others = [...files.keys()].filter(name => name.startsWith('notice/') && !expected.has(name))
-  for (const name of others) need(name, false, 'is no text of the notice')
+  const others = listed.filter(({ name }) => name.startsWith('notice/') && !expected.has(name))
+  for (const { name } of others) need(name, false, 'is no text of the notice')
 }
 
 function checkNoNotice({ noticeEntry, files }: Pack): string {

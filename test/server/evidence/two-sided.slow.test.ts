@@ -145,7 +145,7 @@ describe.skipIf(!hasOpenssl).each([
       run: async (_: string, id: string, load: (ids: string[]) => Promise<unknown[]>) => (await load([id]))[0],
     }
     const caller = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
-    const files = (await new WithoutReceipt({ sql, signer, reads } as never, caller, id).read()) ?? new Map()
+    const files = (await new WithoutReceipt({ sql, signer, reads } as never, caller, id).read())?.files ?? new Map()
     files.set('README.txt', Buffer.from('x'))
     change(files)
     const about = { account_id: owner.accountId, record_id: id, created_at: new Date().toISOString() }

@@ -505,7 +505,7 @@ function packFiles(): Map<string, string> {
       }),
     ],
   ])
-  const sealing = { createdAt: receipt.issued_at, keyId: keyIdOf(serviceKey) }
+  const sealing = { createdAt: receipt.issued_at, keyId: keyIdOf(serviceKey), isTruncated: false }
   return files.set('README.txt', formatReadme(readPack(toBytes(files)), sealing))
 }
 

@@ -23,6 +23,10 @@ create table account_entries (
   primary key (account_id, version)
 );
 
+-- The target's id is the last such text of a document. An evidence pack reads the newest entries about a few targets.
+create index account_entries_by_target on account_entries
+  (account_id, (substring(document from '.*"target": [{]"id": "([0-9a-f-]{36})"')), version);
+
 -- An owner may do everything, a reader only read.
 create table users (
   account_id uuid not null references accounts deferrable initially deferred,
