@@ -53,7 +53,7 @@ export const byId = `${consentsPath}/:id`
 
 /** Answers with this JSON. */
 export function answers(
-  method: 'get' | 'post' | 'put' | 'delete',
+  method: 'get' | 'post' | 'put' | 'delete' | 'patch',
   path: string,
   body: unknown,
   status = 200,

@@ -157,7 +157,11 @@ describe('requests next, show, update, extend and close', () => {
     expect((await requests('close', 'DSR-1', '--outcome', 'done')).code).toBe(2)
     await add('DSR-2', ...late)
     const unexplained = await requests('close', 'DSR-2', '--outcome', 'done', '--yes')
-    expect(unexplained).toMatchObject({ code: 0, stderr: expect.stringMatching(/DSR-2 was due on .*--reason/) })
+    expect(unexplained).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--reason is missing: DSR-2 was due on/),
+    })
+    expect((await requests('list', '-q', '--closed')).stdout).toBe('')
     expect((await requests('close', 'DSR-1', '--outcome', 'refused', '--yes')).code).toBe(2)
     expect(
       (await requests('close', 'DSR-1', '--outcome', 'refused', '--reason', 'unfounded', '--confirm', '1')).code,

@@ -75,7 +75,9 @@ describe('subject find and export --request', () => {
     expect((await subject('find', '--request', 'DSR-99')).code).toBe(3)
     expect((await subject('find', maria, '--request', 'DSR-8')).code).toBe(2)
     expect((await subject('find')).code).toBe(2)
-    await run(['requests', 'close', 'DSR-8', '--outcome', 'done', '--yes'])
+    expect(
+      (await run(['requests', 'close', 'DSR-8', '--outcome', 'withdrawn', '--reason', 'late', '--yes'])).code,
+    ).toBe(0)
     expect(await subject('find', '--request', 'DSR-8')).toMatchObject({
       code: 5,
       stderr: expect.stringContaining('closed'),
