@@ -1,3 +1,4 @@
+import type { Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
@@ -186,4 +187,11 @@ function isFilled({ bytes }: Line): boolean {
 function tooLong(number: number, name: string, { isOpen, terminators }: Scan): CliError {
   const joined = `: a quotation mark is not closed in lines ${number} to ${number + terminators}`
   return dataError(`line ${number} of ${name} is longer than 1 MiB${isOpen ? joined : ''}`)
+}
+
+export async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+  }
 }

@@ -94,7 +94,7 @@ changed, added or deleted since then, nothing is done (exit 10). The plan contai
 --file requests.csv erases several people, one a line, with the columns ticket, received, reason, identifier,
 identifier_2 and so on; a line without identifiers is a request of the register. One plan is shown and confirmed by
 the number of all records; if a person has only near matches it stops with 5, unless that number is 0. Each person
-gets a receipt, and subject resume continues the whole file.
+gets a receipt, and subject resume continues the whole file; until it is finished the same file is refused (exit 2).
 
 --repeat-since is for use after restoring a backup: it erases the people of the receipts since that day again if
 their records are live, like --file, with new receipts that name the repeated ones. A person with a record newer than
@@ -175,8 +175,12 @@ type Asking = Options & { readonly asks: boolean }
 
 async function eraseFile(ctx: Context, file: string, options: Asking): Promise<Output<unknown>> {
   const { readPeople } = await import('./people.ts')
-  const people = await readPeople(ctx, file, options.reason ?? null)
-  return await startErasure(ctx, { people, source: file, given: null, files: null }, options)
+  const { people, sha256 } = await readPeople(ctx, file, options.reason ?? null)
+  await warnOfUnfinished(
+    ctx,
+    people.flatMap(({ subjects }) => subjects),
+  )
+  return await startErasure(ctx, { people, source: file, sha256, given: null, files: null }, options)
 }
 
 /** Only those whose records are live again. */

@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto'
+import { subjectCommand } from '../../cli/messages.ts'
 import { readPerson, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
-import type { SubjectRequest } from '../../erasure/job.ts'
-import { CliError, dataError, exit } from '../../errors/errors.ts'
+import { erasureJobs, type SubjectRequest } from '../../erasure/job.ts'
+import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { type Table, tableOpener } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
-import { type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
+import { hashed, type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
+import { commandForOrigin } from '../../settings/settings.ts'
 import { toSubjectRequest } from './start.ts'
 
 const Ticket = text(1, 100)
@@ -32,24 +35,47 @@ interface Row {
   readonly identifiers: readonly string[]
 }
 
+export interface PeopleFile {
+  readonly people: readonly SubjectRequest[]
+  readonly sha256: string
+}
+
 /**
  * A CSV with one person a line; without identifiers, the line names a request in the register.
- * @throws CliError `invalid_data` (exit 5), before any change, also for a repeated ticket or identifier
+ * @throws CliError `invalid_data` (exit 5), before any change, also for a repeated ticket or identifier; `usage` (exit 2)
+ * if a job of the same file is not finished
  */
-export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<SubjectRequest[]> {
+export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<PeopleFile> {
   const rows: Row[] = []
+  const hash = createHash('sha256')
+  const name = nameOf(file)
   const openTable = tableOpener({ isKnown: name => fieldOf(name) !== null, isShortAllowed: true })
   let table: Table | null = null
-  for await (const line of splitLines(toUtf8(readChunks(ctx.io, file), nameOf(file)), nameOf(file), { quoted: true })) {
+  for await (const line of splitLines(toUtf8(hashed(readChunks(ctx.io, file), hash), name), name, { quoted: true })) {
     if (table) rows.push(toRow(table, line))
     else table = await openTable([line]).then(opened => opened && requireFields(opened, line), rejectLine(line.number))
   }
-  if (rows.length === 0) throw dataError(`${nameOf(file)} has no data rows`)
+  if (rows.length === 0) throw dataError(`${name} has no data rows`)
   requireDistinct(rows)
+  const sha256 = hash.digest('hex')
+  await requireNoJob(ctx, name, sha256)
   const people: SubjectRequest[] = []
   for (const row of rows) people.push(await toRequest(ctx, row, reason))
   requireDistinctPeople(people)
-  return people
+  return { people, sha256 }
+}
+
+/** A second job of the same file would make a second receipt for each person. @throws CliError (usage) */
+async function requireNoJob(ctx: Context, name: string, sha256: string): Promise<void> {
+  const jobs = erasureJobs(ctx)
+  for (const job of await jobs.list()) {
+    const header = await jobs.peekHeader(job).catch(() => null) // damaged, or just finished
+    if (header?.sha256 === sha256 && commandForOrigin(ctx.settings, header, '') === null)
+      throw usageError(
+        `the erasure of ${name} of ${header.started_at} is not finished: nothing was done`,
+        `continue it: ${subjectCommand(ctx, 'resume', job)}`,
+      )
+  }
 }
 
 function requireFields(table: Table, line: Line): Table {

@@ -33,6 +33,8 @@ export interface Order {
   readonly people: readonly SubjectRequest[]
   /** The file, or another origin of several people; null for one person. */
   readonly source: string | null
+  /** Of the file. */
+  readonly sha256?: string
   /** The plan to carry out. */
   readonly given: PlanFile | null
   /** Written before the deletion. */
@@ -61,7 +63,7 @@ interface Planned extends Found {
 /** One plan and one confirmation for all people, and then one job. */
 export async function startErasure(ctx: Context, order: Order, options: StartOptions): Promise<Output<unknown>> {
   const { dryRun, confirm, asks, showSubject = false } = options
-  const { people, source, given, files } = order
+  const { people, source, sha256, given, files } = order
   const key = dryRun ? null : await identify(ctx.api)
   const signer = key && (await openSigner(ctx, undefined, key))
   const plans: Planned[] = []
@@ -82,7 +84,7 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
   const { who, host, profile, instance, account_id } = signer
   const header = {
     version: 1 as const,
-    ...{ job: randomUUID(), profile, base_url: instance, account_id, source, who, host },
+    ...{ job: randomUUID(), profile, base_url: instance, account_id, source, sha256, who, host },
     shows_subject: showSubject,
     started_at: new Date().toISOString(),
   }

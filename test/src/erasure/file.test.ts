@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { useFolder } from '../../support/cli.ts'
-import { answers, consent, expectExit, useCli, uuid } from '../support.ts'
+import { answers, consent, expectExit, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -85,4 +85,28 @@ it('subject erase --file reads the separator line of a spreadsheet and rows with
   writeFileSync(file, `sep=;\r\nticket;identifier;identifier\r\nDSR-1;${maria}\r\n`)
   expect((await folders.run('erase', '--file', file, '--confirm', '3')).code).toBe(0)
   expect(instance.deletions).toHaveLength(3)
+})
+
+it('subject erase --file of a file whose job is not finished names the command that resumes it (exit 2), and sends nothing', async () => {
+  const instance = fakeInstance(cli, 3)
+  instance.records.set(uuid(900), consent({ id: uuid(900), subject_id: 'other' }))
+  const folders = freshFolders(cli)
+  const file = join(folder.path, 'unfinished.csv')
+  const people = `ticket,identifier\nDSR-1,${maria}\nDSR-2,other\n`
+  writeFileSync(file, people)
+  const erase = (...flags: string[]) => folders.run('erase', '--file', file, '--confirm', '4', ...flags)
+  instance.beforeDelete = id => (id === uuid(900) ? fails(503, 'unavailable') : undefined)
+  const stopped = await erase('--max-wait', '0')
+  const resume = /consentctl subject resume [\da-f-]{36}/.exec(stopped.stderr)?.[0] ?? 'no command'
+  expect(stopped.code, stopped.stderr).toBe(8)
+  const sent = cli.sent().length
+  for (const flags of [[], ['--dry-run']]) expectExit(await erase(...flags), 2, 'is not finished', resume)
+  expect(cli.sent()).toHaveLength(sent)
+  instance.beforeDelete = () => undefined
+  writeFileSync(file, `${people}DSR-3,third\n`)
+  expectExit(await folders.run('erase', '--file', file, '--dry-run'), 0, '(DSR-1) is not finished')
+  writeFileSync(file, people)
+  expect((await folders.run('resume', 'last')).code).toBe(0)
+  expect(folders.receipts()).toEqual(['000001.json', '000002.json'])
+  expectExit(await folders.run('erase', '--file', file, '--dry-run'), 0)
 })

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { formatCount } from '../../../cli/messages.ts'
@@ -9,6 +9,7 @@ import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
 import {
   decode,
+  hashed,
   type Line,
   nameOf,
   rawOf,
@@ -166,13 +167,6 @@ function hasText({ bytes }: Line): boolean {
 function rethrowUnreadable(file: string): (error: unknown) => never {
   return error => {
     throw unreadable(file, error)
-  }
-}
-
-async function* hashed(chunks: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    hash.update(chunk)
-    yield chunk
   }
 }
 
