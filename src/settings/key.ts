@@ -1,6 +1,7 @@
-import { createReadStream, type Stats, statSync } from 'node:fs'
+import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { platform, userInfo } from 'node:os'
+import type { Readable } from 'node:stream'
 import { CliError, exit, settingsError } from '../errors/errors.ts'
 import type { Env, Sourced } from './folders.ts'
 import type { Warn } from './store.ts'
@@ -74,7 +75,7 @@ const maxBytes = 64 * 1024
  * Reads a regular file, or a pipe such as `<(…)`. Only warns if others can read or change it: mounted secrets often
  * allow that.
  */
-export async function readKeyFile(path: string, warn: Warn): Promise<string> {
+export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000): Promise<string> {
   const stats = await stat(path).catch(({ code, message }: NodeJS.ErrnoException) => {
     throw unusable(path, code === 'ENOENT' ? 'no such file' : message)
   })
@@ -82,14 +83,29 @@ export async function readKeyFile(path: string, warn: Warn): Promise<string> {
     throw unusable(path, stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
   if (stats.isFile() && isExposed(stats)) warn(`${path} is readable or writable by others; use chmod 600`)
   const chunks: Buffer[] = []
+  let size = 0
+  let timer: NodeJS.Timeout | undefined
   try {
-    for await (const chunk of createReadStream(path, { end: maxBytes })) chunks.push(chunk)
+    const stream = stats.isFile() ? createReadStream(path) : await openPipe(path)
+    timer = setTimeout(() => stream.destroy(new Error(`it did not end in ${timeoutMs / 1000} s`)), timeoutMs)
+    for await (const chunk of stream) {
+      size += chunk.length
+      if (size > maxBytes) throw new Error('it is larger than 64 KiB, too large for a key')
+      chunks.push(chunk)
+    }
   } catch (error) {
     throw unusable(path, (error as Error).message)
+  } finally {
+    clearTimeout(timer)
   }
-  const bytes = Buffer.concat(chunks)
-  if (bytes.length > maxBytes) throw unusable(path, 'it is larger than 64 KiB, too large for a key')
-  return decodeKeyFile(path, bytes)
+  return decodeKeyFile(path, Buffer.concat(chunks))
+}
+
+/** Does not wait for a pipe's writer, which no timeout could end. */
+async function openPipe(path: string): Promise<Readable> {
+  const { Socket } = await import('node:net')
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  return new Socket({ fd, readable: true, writable: false })
 }
 
 /** Group access is allowed: services share secrets that way. */

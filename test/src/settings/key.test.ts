@@ -89,6 +89,12 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     expect(sentKeys()).toEqual([`Bearer ${apiKey}`])
   })
 
+  it.each(['without a writer', 'that never ends'])('a pipe %s has a time limit', async kind => {
+    const pipe = fifo()
+    if (kind === 'that never ends') execFileSync('sh', ['-c', 'sleep 1 > "$0" &', pipe], { stdio: 'ignore' })
+    await expect(readKeyFile(pipe, () => {}, 100)).rejects.toThrow(refused('did not end in 0.1 s'))
+  })
+
   it('together with CONSENTCTL_API_KEY ends with 2: one of them is wrong', async () => {
     const both = { CONSENTCTL_API_KEY: apiKey, CONSENTCTL_API_KEY_FILE: keyFile(apiKey) }
     expectUnsent(cli, await list(both), 'both set')
