@@ -197,14 +197,14 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => void
   const preference = preferenceName(field)
   if (preference !== undefined) {
     return (cell, where, _, preferences) => {
-      const value = named(cell) ?? typed(cell, where)
+      const value = decided(named, cell, where) ?? typed(cell, where)
       if (value === cell && commonWords(cell) !== undefined) keep(cell)
       preferences[preference] = value
     }
   }
   if (field === 'accepted') {
     return (cell, where, fields) => {
-      const value = named(cell) ?? commonWords(cell)
+      const value = decided(named, cell, where) ?? commonWords(cell)
       if (value === undefined) throw notAWord(cell, where)
       fields[field] = value
     }
@@ -212,6 +212,13 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => void
   return (cell, where, fields) => {
     fields[field] = converters[field]?.(cell, where) ?? cell
   }
+}
+
+/** Undefined if not named. @throws CliError invalid_data for an undecided word: it may look like a yes */
+function decided(named: WordReader, word: string, where: string): boolean | undefined {
+  const value = named(word)
+  if (value !== null) return value
+  throw dataError(`${where}: the map leaves "${word}" undecided`, 'make it "yes" or "no" in the map')
 }
 
 function notAWord(word: string, where: string) {

@@ -10,7 +10,7 @@ import { readObject } from '../fields.ts'
 export const ColumnMap = z.strictObject({
   /** By field; null for one without a column. Null without a map: columns are named like fields. */
   fields: z.record(z.string(), z.string().nullable()).nullable(),
-  /** In addition to the common words; null is undecided. */
+  /** In addition to the common words. A line with an undecided (null) word is rejected. */
   values: z.record(z.string(), z.enum(['yes', 'no'], 'must be yes or no').nullable()).default({}),
 })
 export type ColumnMap = z.output<typeof ColumnMap>
@@ -124,14 +124,17 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** Undefined for other words. */
-export type WordReader = (word: string) => boolean | undefined
+/** Null for an undecided word, undefined for others. */
+export type WordReader = (word: string) => boolean | null | undefined
 
 /** Ignores case and surrounding blanks. @throws UsageError for a word with both meanings */
 export function namedWords(words: readonly (readonly [word: string, meaning: 'yes' | 'no' | null])[]): WordReader {
-  const named = new Map<string, boolean>()
+  const named = new Map<string, boolean | null>()
   for (const [word, meaning] of words) {
-    if (meaning === null) continue
+    if (meaning === null) {
+      named.set(fold(word), named.get(fold(word)) ?? null)
+      continue
+    }
     const isYes = meaning === 'yes'
     if (named.get(fold(word)) === !isYes) throw usageError(`"${word}" is given both as a yes and as a no`)
     named.set(fold(word), isYes)
@@ -141,7 +144,7 @@ export function namedWords(words: readonly (readonly [word: string, meaning: 'ye
 
 let common: ReadonlyMap<string, boolean> | undefined
 
-export const commonWords: WordReader = word => {
+export function commonWords(word: string): boolean | undefined {
   common ??= new Map([
     ...commonYes.split(' ').map(each => [each, true] as const),
     ...commonNo.split(' ').map(each => [each, false] as const),

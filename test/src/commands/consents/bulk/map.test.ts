@@ -89,6 +89,18 @@ describe('create --file --map', () => {
     expect(cli.sent()).toEqual([])
   })
 
+  it.each(['accepted', 'pref.news'])('when the map leaves a word of %s undecided, rejects its line', async field => {
+    const sent = keeping()
+    const file = write('who;answer\nw1;Yes\nw2;nope\n')
+    const fields = { subject_id: 'who', [field]: 'answer' }
+    const map = write(JSON.stringify({ fields, values: { yes: null, nope: 'no' } }), 'json')
+    const undecided = await importFile(file, '--map', map)
+    expectExit(undecided, 5, 'line 2: answer: the map leaves "Yes" undecided')
+    expect(fieldsOf(sent)).toEqual([])
+    const decided = await importFile(file, '--map', map, '--true', 'yes')
+    expect(decided, decided.stderr).toMatchObject({ code: 0 })
+  })
+
   it('is for CSV and TSV', async () => {
     expectExit(await importFile(write('{}', 'ndjson'), '--map', 'accepted=a'), 2, '--format csv')
   })
