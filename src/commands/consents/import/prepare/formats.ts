@@ -32,11 +32,11 @@ export async function loadMap(io: Io, format: FormatName, path: string | undefin
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
   if (format === 'csv' && path !== undefined) requireSystem(own, path)
-  return parseMap(extend(base, inFull(own)), path, format)
+  return parseMap(extend(base, inFull(own, base)), path, format)
 }
 
 /** `fields` may also name the columns of the answer and of preferences (`pref.NAME`), whose words are in `values`. */
-function inFull({ fields, ...map }: Fields): Fields {
+function inFull({ fields, ...map }: Fields, base: Fields): Fields {
   if (!isTable(fields)) return fields === undefined ? map : { fields, ...map }
   const given = Object.entries(fields).filter(([, source]) => source !== null)
   const preferences = given.flatMap(([field, path]) => {
@@ -46,7 +46,7 @@ function inFull({ fields, ...map }: Fields): Fields {
   const { accepted, ...others } = Object.fromEntries(given.filter(([field]) => preferenceName(field) === undefined))
   const tableOf = (name: string): Fields => (isTable(map[name]) ? map[name] : {})
   const answer = { ...tableOf('accepted'), path: accepted }
-  const purposes = [...((map['purposes'] as unknown[] | undefined) ?? []), ...preferences]
+  const purposes = [...((map['purposes'] ?? base['purposes'] ?? []) as unknown[]), ...preferences]
   const names = { ...Object.fromEntries(preferences.map(({ name }) => [name, name])), ...tableOf('names') }
   return {
     ...map,

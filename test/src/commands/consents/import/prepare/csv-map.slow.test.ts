@@ -1,11 +1,23 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { loadMap } from '../../../../../../src/commands/consents/import/prepare/formats.ts'
+import type { Io } from '../../../../../../src/io/io.ts'
 import { run } from '../../../../../support/cli.ts'
 import { expectExit } from '../../../../support.ts'
 import { usePreparation, wholeAnswers } from './support.ts'
 
 const { write, state } = usePreparation()
+
+it('when a map for a format of its own names a preference, keeps the purposes of the format', async () => {
+  const io = { host: { stdin: process.stdin } } as unknown as Io
+  const { purposes } = await loadMap(io, 'klaro', undefined)
+  const named = write('{"fields":{"pref.news":"newsletter"}}', 'news.json')
+  const news = { from: 'field', path: 'newsletter', name: 'news' }
+  expect((await loadMap(io, 'klaro', named)).purposes).toEqual([...purposes, news])
+  const replaced = write(JSON.stringify({ fields: { 'pref.news': 'newsletter' }, purposes: [] }), 'none.json')
+  expect((await loadMap(io, 'klaro', replaced)).purposes).toEqual([news])
+})
 
 describe('import --from csv --map-init', () => {
   it('writes a map that only lacks the decisions', async () => {
