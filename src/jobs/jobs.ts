@@ -168,8 +168,14 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     create: async (header, input) => {
       await explained(makeFolder(kind.folder).then(() => removeStale(kind.folder)))
       await removeLeftOver(kind.folder)
-      if (input !== undefined) await explained(move(input, inputOf(header.job).path))
-      return await start(header, [])
+      if (input === undefined) return await start(header, [])
+      const { path } = inputOf(header.job)
+      await explained(move(input, path))
+      const held = await start(header, [])
+      if (await stat(path).catch(() => null)) return held
+      await held.close(true)
+      const message = 'the job took over a minute to make, and another consentctl removed its input'
+      throw new CliError('busy', exit.temporary, message, { hint: 'nothing was sent: run the command again' })
     },
     resume: async job => {
       await removeAbandoned(kind.folder, host)

@@ -108,6 +108,20 @@ describe('an input of its own', () => {
     vi.restoreAllMocks()
     expect(existsSync(orphan)).toBe(false)
   })
+
+  it('when another process removed it before the job was made, makes no job', async () => {
+    const folder = newFolder()
+    const job = randomUUID()
+    const suspended = {
+      get pid() {
+        rmSync(join(folder, `${job}.input`), { force: true })
+        return process.pid
+      },
+      kill: process.kill,
+    }
+    expect(await codeOf(countingJobs(folder, suspended).create({ job, note: '' }, input(folder)))).toBe('busy')
+    expect(readdirSync(folder)).toEqual([])
+  })
 })
 
 describe('find', () => {
