@@ -29,6 +29,13 @@ export const badBodies: Row[] = [
   ['chunks, then none', parts => parts.post([parts.coding, 'Transfer-Encoding: identity'], parts.chunked())],
   ['a tab before the colon of its length', parts => parts.post(['Content-Length\t: 2'], parts.body)],
   ['a space before the colon of its coding', parts => parts.post(['Transfer-Encoding : chunked'], parts.chunked())],
+  [
+    'a request after the end of a coding with a space before its colon',
+    parts => {
+      const smuggled = `0\r\n\r\n${parts.get('limit=1')}`
+      return parts.post([`Content-Length: ${smuggled.length}`, 'Transfer-Encoding : chunked'], smuggled)
+    },
+  ],
   ['chunks that nobody announces', parts => parts.post(['Content_Length: 2'], parts.chunked())],
   ['a length too short', parts => parts.post([`Content-Length: ${parts.body.length - 1}`], parts.body)],
   ['a length far too large', parts => parts.post(['Content-Length: 9007199254740993'], parts.body)],
