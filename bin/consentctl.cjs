@@ -38,7 +38,6 @@ function printVersion() {
   }
 }
 
-/** Returns the version and the commit, which the build wrote. */
 function describeBuild() {
   return readFileSync(join(__dirname, '../dist/version'))
 }

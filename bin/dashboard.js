@@ -50,7 +50,6 @@ function contractFacts(folder) {
   }
 }
 
-/** Returns undefined for a value that is not plain data. */
 function toFact(value) {
   if (['string', 'number', 'boolean'].includes(typeof value)) return value
   if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? value : undefined

@@ -33,7 +33,6 @@ if (!existsSync(digestFile) || readFileSync(digestFile, 'utf8') !== digest) {
   if (!existsSync(versionFile) || readFileSync(versionFile, 'utf8') !== line) writeFileSync(versionFile, line)
 }
 
-/** Returns 0 for a missing file. */
 function changedAt(file) {
   return statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What a build is made of. */
 export const inputs = ['bin', 'src', 'server', 'package.json', 'package-lock.json']
 
 /** An image is built without the repository: CONSENTCTL_COMMIT names its commit. */
@@ -22,7 +21,6 @@ function commitOf() {
   return commit && git('status', '--porcelain', '--', ...inputs) ? `${commit}, modified` : commit
 }
 
-/** Returns null if git fails or is not installed. */
 function git(...args) {
   const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
   return status === 0 ? stdout.trim() : null

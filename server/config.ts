@@ -187,7 +187,6 @@ function toConfig(set: z.output<typeof Environment>, defaultFolder: string) {
     /** Ed25519, public if the command signs; null for the key in the database. */
     signingKey,
     earlierSigningKeys,
-    /** Shell command that signs for public keys. */
     signingCommand: set.SIGNING_COMMAND,
     /** Null for never. */
     purgeAfterDays: set.PURGE_AFTER_DAYS,

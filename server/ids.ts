@@ -30,12 +30,12 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Returns the smallest id of a Unix time in ms, at least 0. */
+/** Of a Unix time in ms, at least 0. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }
 
-/** Returns the largest id of a Unix time in ms; before 1970, one below all ids. */
+/** Before 1970, returns one below all ids. */
 export function lastIdAt(millisecond: number): string {
   return millisecond < 0 ? idAt(0, '0') : idAt(millisecond, 'f')
 }

@@ -100,7 +100,6 @@ export async function updateQuota(
 
 export type UserRow = Row<UserInfo>
 
-/** Returns false if the e-mail has a user. */
 export async function insertUser(
   sql: Sql,
   {

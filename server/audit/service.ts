@@ -13,7 +13,6 @@ export interface AuditDeps {
 const defaultLimit = 50
 const entriesPerRead = 500
 
-/** Limit of entries that a page examines. */
 const maxExamined = 2000
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */

@@ -59,7 +59,6 @@ function manifest(sql: Sql, ofTexts: Fragment): Fragment {
     'requires_renewal', n.requires_renewal, 'effective_from', ${instant(sql, sql`n.effective_from`)})`
 }
 
-/** Texts of a row `n` of notices. */
 export function noticeTexts(sql: Sql, accountId: string): Fragment {
   return texts(sql, accountId, sql`encode(t.sha256, 'hex')`)
 }

@@ -33,7 +33,6 @@ export async function signSession(
   return { token, expiresAt: new Date((now + lifetimeSeconds) * 1000) }
 }
 
-/** Returns null for an expired or foreign token. */
 export async function readSession(secret: Uint8Array, token: string, now: Date): Promise<SessionClaims | null> {
   try {
     const { payload } = await jwtVerify(token, secret, {

@@ -32,7 +32,7 @@ export function encodeConsentToken(scope: TokenScope, { id, version }: RecordVer
   return prefix + Buffer.concat([head, mac(scope, head)]).toString('base64url')
 }
 
-/** Returns null for a token that was altered, is of another account or site, or has expired. */
+/** Returns null for an altered, foreign or expired token. */
 export function decodeConsentToken(scope: TokenScope, token: string, now: Date): RecordVersion | null {
   const bytes = Buffer.from(token.slice(prefix.length), 'base64url')
   const head = bytes.subarray(0, headSize)

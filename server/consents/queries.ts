@@ -282,7 +282,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
     .reduce((runs, next) => sql`${runs} union all ${next}`)
 }
 
-/** Returns one row with the first `limit` live accepted records that expire in (`from`, `to`], soonest first. */
+/** Returns one row, soonest first; excludes `from`, includes `to`. */
 export function findExpiring(
   sql: Sql,
   accountId: string,

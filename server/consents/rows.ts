@@ -15,7 +15,6 @@ export interface PageJson {
 }
 
 export interface ExpiryPageJson extends PageJson {
-  /** Null if the page is not full. */
   last_at: Date | null
 }
 
@@ -98,7 +97,6 @@ export interface ActionEntry {
   readonly action: Action
   readonly actor: Actor
   readonly link: BatchLink
-  /** True for `Sec-GPC: 1`. */
   readonly gpc?: boolean
   readonly erased?: boolean
 }

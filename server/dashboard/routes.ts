@@ -36,7 +36,7 @@ export function rootRoute(app: FastifyInstance, { hasPage }: { readonly hasPage:
   })
 }
 
-/** Serves the files of the page. Unknown ones get the error that `reject` throws, as any unknown route. */
+/** Unknown files get the error that `reject` throws, as any unknown route. */
 export function dashboardRoutes(
   app: FastifyInstance,
   { reject }: { readonly reject: (request: FastifyRequest) => Promise<never> },

@@ -43,7 +43,6 @@ const weakLockTimeoutMs = 1500
 const lockPauseMs = 2000
 
 interface Waiting {
-  /** Called with null at the end of the wait. */
   readonly onWait?: ((what: string | null) => void) | undefined
   readonly signal?: AbortSignal | undefined
   readonly known?: readonly Migration[]

@@ -14,7 +14,6 @@ export interface Database {
   readonly sql: Sql
   /** A separate pool, except on the embedded database: the public flow must not block the private API. */
   readonly publicSql: Sql
-  /** A separate pool, except on the embedded database. */
   readonly monitorSql: Sql
   readonly replicas: Replicas | undefined
   close(): Promise<void>

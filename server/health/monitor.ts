@@ -16,7 +16,7 @@ const clockWarningMs = 2000
 
 const warningIntervalMs = 60_000
 
-/** Checks each second if the database takes writes, and its time. Keeps its state while the database is down. */
+/** Keeps its state while the database is down. */
 export class Monitor implements NodeState {
   readonly #sql: Sql
   readonly #logger: Pick<Logger, 'info' | 'warn'>
@@ -185,7 +185,6 @@ export interface NodeState {
   now(): Date
   /** Returns a reason, or null. */
   databaseProblem(): string | null
-  /** Returns a reason, or null. */
   clockProblem(): string | null
 }
 

@@ -43,7 +43,6 @@ const drainTimeoutMs = 5500
 /** Time for requests already sent to arrive. */
 const gracePeriodMs = 300
 
-/** Waits for requests in flight, then closes all connections. */
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)

@@ -28,7 +28,7 @@ export function clientAddress({ ip }: FastifyRequest): string | null {
   return isIP(address) === 0 ? null : address
 }
 
-/** Returns the rate limiter's key: the address, or its /64 for IPv6, else the proxy's address. */
+/** The address, or its /64 for IPv6, else the proxy's address. */
 export function networkKey(request: FastifyRequest): string {
   const address = ipaddr.process(clientAddress(request) ?? request.socket.remoteAddress ?? '::')
   if (address.kind() === 'ipv4') return address.toString()

@@ -27,7 +27,6 @@ interface ApiOperation {
   readonly responses: Readonly<Record<string, ApiResponse>>
 }
 
-/** The parts of the document that the page shows. */
 export interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly tags: readonly { readonly name: string; readonly description: string }[]
@@ -46,7 +45,6 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; border-top: 1px solid #8884 }
 `
 
-/** Content-Security-Policy of the page. */
 export const pagePolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
@@ -113,7 +111,6 @@ function table(rows: readonly (readonly string[])[]): string {
   return `<table>${cells.join('\n')}</table>`
 }
 
-/** Renders the paragraphs of the descriptions' Markdown. */
 function prose(markdown: string): string {
   return markdown === '' ? '' : inline(markdown).replace(/^|\n\n/g, '<p>')
 }

@@ -231,7 +231,7 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
   }
 }
 
-/** Makes one pass. The next run retries records that fail or are locked. */
+/** The next run retries records that fail or are locked. */
 async function purgeAccount(
   sql: Sql,
   accountId: string,

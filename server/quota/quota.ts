@@ -4,12 +4,12 @@ import { readOnly } from '../failure.ts'
 import { type KnownLimit, Lease, remember } from './lease.ts'
 import { findLimit } from './queries.ts'
 
-/** Returns the first day of the month in UTC, `2026-11-01`. */
+/** In UTC: `2026-11-01`. */
 export function monthOf(instant: Date): string {
   return `${instant.toISOString().slice(0, 7)}-01`
 }
 
-/** Returns the start of the next month, in seconds since 1970. */
+/** Seconds since 1970. */
 export function resetOf(instant: Date): number {
   return Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + 1, 1) / 1000
 }

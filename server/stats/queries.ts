@@ -74,7 +74,7 @@ export async function countLeaves(
   return row?.is_moved === true
 }
 
-/** Counts entries ahead of the log. Returns false if another statement has counted since. */
+/** Counts entries ahead of the log. */
 export async function countRecords(
   sql: Sql,
   accountId: string,
@@ -146,7 +146,6 @@ function stored(sql: Sql, accountId: string): Fragment {
 
 export interface GroupRow {
   readonly is_total: boolean
-  /** True for the sum of the other groups. */
   readonly is_rest: boolean
   readonly site_id: string
   /** First day of a period, policy version, country or '', or key of a preference. */

@@ -6,9 +6,7 @@ export interface Question {
   readonly subjectId: string
   readonly purpose: string
   readonly siteId: string | undefined
-  /** True to ignore imported answers. */
   readonly onlyWitnessed: boolean
-  /** Null for the current state, regardless of the nodes' clocks. */
   readonly at: { readonly instant: Date; readonly lastId: string } | null
   readonly now: Date
 }

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** Returns an error message unless the file holds PEM certificates. */
 export function findCertificateProblem(file: string): string | null {
   try {
     const pems = readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)

@@ -33,7 +33,6 @@ export function addConfirmFlags(command: Command, noun: string): Command {
 interface Confirmation {
   /** Imperative: `delete`, `erase`, `revoke`. */
   readonly action: string
-  /** True if stdin is the input. */
   readonly stdinInUse?: boolean
   readonly isUncounted?: boolean
 }

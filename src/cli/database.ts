@@ -11,7 +11,6 @@ export function addDatabaseFlags(command: Command): Command {
     .option('--data-dir <folder>', 'the folder of the embedded database (CONSENTCTL_DATA_DIR)')
 }
 
-/** Reports slow waits: a spinner on a terminal, else a line. */
 export function serverHost(ctx: Context): ServerHost {
   let stop: (() => void) | undefined
   const start = async (what: string) => {

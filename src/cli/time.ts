@@ -6,7 +6,7 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 const startOfDay = 'T00:00:00.000Z'
 const endOfDay = 'T23:59:59.999Z'
 
-/** Converts a lower bound to RFC 3339: an instant, a day or minute (its start in UTC), or an age such as 7d. */
+/** An instant, a day or minute (its start in UTC), or an age such as 7d. */
 export function startInstant(text: string, now: Date): string {
   return toInstant(text, startOfDay, length => now.getTime() - length)
 }

@@ -7,7 +7,6 @@ import type { Headers, Received } from './http.ts'
 export interface Connection {
   /** Without a slash at the end. */
   readonly baseUrl: string
-  /** Null if a user signs in with a session. */
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
   /** `shown` omits credentials; `source` is the variable that names the proxy. */

@@ -90,7 +90,6 @@ function stopSignal({ host }: Context) {
   }
 }
 
-/** Commands to try next. */
 async function welcome(ctx: Context, server: RunningServer, folder: string): Promise<string> {
   const { out } = ctx.io
   if (!server.isEmpty) {

@@ -128,12 +128,11 @@ export interface AccountRow {
 export interface QuotaOrder {
   /** Id, or e-mail of a user. */
   readonly account: string
-  /** Null is unlimited. */
   readonly monthlyQuota: number | null
 }
 
 export interface UserDraft {
-  /** Id, or e-mail of a user; default: the only account. */
+  /** Default: the only account. */
   readonly account?: string | undefined
   readonly email: string
   readonly role: Role

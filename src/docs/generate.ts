@@ -7,7 +7,6 @@ import { completionFile } from './completion/scripts.ts'
 import { type CommandInfo, flatten } from './describe.ts'
 import { manPages } from './man.ts'
 
-/** A row for each group, and for each command that is in none. */
 function commandTable(tree: CommandInfo): string {
   const rows = flatten(tree)
     .filter(({ path, commands }) => path !== '' && (commands.length > 0 || !path.includes(' ')))

@@ -76,7 +76,6 @@ export interface At {
   readonly includeDeleted: boolean
 }
 
-/** The past record, or the reason for its absence. */
 export type Moment =
   | { readonly row: ConsentRow; readonly word: NonNullable<ConsentRow['word']>; readonly notes: readonly string[] }
   | { readonly absent: 'not yet' | 'deleted' | 'unknown'; readonly why: string }
@@ -142,7 +141,6 @@ function stateOf({ accepted, preferences, policy_version, created_at }: AuditEnt
   return { accepted, preferences, policy_version, updated_at: created_at }
 }
 
-/** The present state, if unchanged since. */
 function unchanged(record: Consent | null, at: At): State | null {
   if (!record) return null
   const { accepted, preferences, policy_version, created_at, updated_at, deleted_at } = record

@@ -8,7 +8,7 @@ import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { ImportReceipt } from '../contract/documents/import-receipt.ts'
 import { sameJson } from './canonical.ts'
 
-/** Compares a document's fields with each other. Completes "it is signed, but contradicts …"; null if all agrees. */
+/** Completes "it is signed, but contradicts …"; null if all agrees. */
 export function findContradiction(document: { readonly type: string }): string | null {
   return finders[document.type]?.(document as never) ?? null
 }

@@ -113,7 +113,7 @@ async function requireContent(bytes: Buffer, document: Claimed['document'], sour
   return requireOrigin(receipt) + (await requireInclusion(receipt, sources))
 }
 
-/** The receipt must agree with its purge certificates. Returns a suffix for the detail. */
+/** The receipt must agree with its purge certificates. */
 function requirePurge(receipt: ErasureReceipt): string {
   const seen = receipt.purge ? describePurge(deletedIds(receipt), receipt.purge.certificates) : null
   const isStated = PurgeReceiptStatement.safeParse(receipt.statement).success
@@ -122,7 +122,7 @@ function requirePurge(receipt: ErasureReceipt): string {
   return receipt.purge ? `; it is the receipt of a purge, and says: ${seen}` : ''
 }
 
-/** The receipt must not contradict itself about an import. Returns a suffix for the detail. */
+/** The receipt must not contradict itself about an import. */
 function requireOrigin({ events, origin }: ConsentReceipt): string {
   const imported = events.filter(({ given_at }) => given_at !== null)
   const isFirst = imported.every((event, index) => event === events[index])
@@ -137,7 +137,7 @@ function requireOrigin({ events, origin }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies place in the log and date. Returns a suffix for the detail. */
+/** Verifies place in the log and date. */
 async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
   const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'
@@ -187,7 +187,7 @@ function requireCheckpoint(
   return signed
 }
 
-/** With `newest`, the log must extend the checkpoint. Returns a suffix for the detail. */
+/** With `newest`, the log must extend the checkpoint. */
 async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']): Promise<string> {
   if (!newest) return ''
   const log = await newest()

@@ -1,7 +1,6 @@
 /** `partly`: for some of the purposes. */
 export type ConsentState = 'given' | 'partly' | 'withdrawn' | 'refused'
 
-/** State of a record after an event. */
 interface Answer {
   readonly accepted: boolean | null
   readonly preferences: Readonly<Record<string, unknown>> | null

@@ -1,4 +1,3 @@
-/** What the verification of a signed document, or of a file of a pack, found. */
 export interface Verdict {
   readonly type: string | null
   readonly result: 'valid' | 'not_valid'

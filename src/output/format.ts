@@ -49,7 +49,6 @@ export interface Renderer<Row> {
   begin(): string
   rows(rows: readonly Row[]): string
   end(): string
-  /** Columns with values that are not shown. */
   leftOut?(): string[]
 }
 

@@ -37,7 +37,6 @@ export function requireConfigFolder({ folder }: Pick<Configuration, 'folder'>): 
   throw settingsError('no home folder for the configuration', 'set CONSENTCTL_CONFIG_DIR')
 }
 
-/** True if a flag or a variable names the profile. */
 export function isExplicit({ source }: Sourced): boolean {
   return source === '--profile' || source === 'CONSENTCTL_PROFILE'
 }

@@ -29,7 +29,7 @@ interface Question {
   readonly onlyWitnessed: boolean
 }
 
-/** Such as `no: maria@example.com has withdrawn marketing (record …, last answer 2026-11-20 18:45Z)`. */
+/** Such as `no: maria@example.com has withdrawn marketing (…)`. */
 export function describeCheck(answer: CheckAnswer, question: Question): string {
   const { allowed } = answer
   const word = allowed === null ? 'unknown' : allowed ? 'yes' : 'no'

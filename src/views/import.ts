@@ -9,7 +9,6 @@ export interface ImportedRow {
   readonly read: number
   readonly left_out: number
   readonly refused_rows: number
-  /** Records created. */
   readonly made: number
   readonly known: number
   readonly refused: number

@@ -85,8 +85,8 @@ export function restart(): void {
 const otherTabs = new BroadcastChannel('consentctl session')
 
 /**
- * Reads the session again when another tab changes it, when the page becomes visible (the session may have ended while the
- * machine slept), and when Back restores the page from the browser's cache. Returns a function that stops this.
+ * Reads the session again when another tab changes it, when the page becomes visible (the session may have ended while
+ * the machine slept), and when Back restores the page.
  */
 export function followSession(): () => void {
   const read = () => readSession().catch(() => {})

@@ -7,7 +7,7 @@ export interface Store<T> {
   readonly use: () => T
 }
 
-/** Keeps a value outside of components, for as long as the page is open. */
+/** Keeps a value while the page is open. */
 export function newStore<T>(first: T): Store<T> {
   let value = first
   const listeners = new Set<(value: T) => void>()

@@ -20,8 +20,8 @@ const describe = (endpoint: Endpoint, input: Input) => callOf({ baseUrl, key: nu
 const unsupported = () => Promise.reject(new Error('the page does not need this'))
 
 /**
- * Sends requests with `fetch` and the session's cookie. Retries reads but no changes: the user sees the error and decides.
- * Calls `onUnauthorized` for each 401 except that of a sign-in.
+ * Retries reads but no changes: the user sees the error and decides. Calls `onUnauthorized` for each 401 except that of
+ * a sign-in.
  */
 export function openFetch(onUnauthorized: () => void): Transport {
   async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {

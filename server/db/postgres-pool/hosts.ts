@@ -10,7 +10,6 @@ export type Open = (options: { readonly onclose: () => void; readonly prepare: b
 
 const connectTimeoutMs = 5000
 
-/** Hosts of a database, one of which is the primary. */
 export class Hosts {
   readonly #opens: [Open, ...Open[]]
   readonly #isReplica: boolean

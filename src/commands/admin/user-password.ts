@@ -14,7 +14,6 @@ const Options = z.strictObject({
   passwordStdin: z.literal(true).optional(),
 })
 
-/** Shows a generated password only. */
 const viewOf = (isGenerated: boolean): View<NewPassword> => ({
   id: user => user.email,
   columns: [

@@ -23,7 +23,6 @@ const columns: readonly Column<UserInfo>[] = [
 
 const userView: View<UserInfo> = { id: user => user.email, columns }
 
-/** Shows a generated password only. */
 const newUserView = (isGenerated: boolean): View<NewUser> => ({
   id: user => user.email,
   columns: [...columns, field('password', { whole: true, once: isGenerated, rank: 3 })],

@@ -13,7 +13,6 @@ import { readNewest } from '../verify/log.ts'
 
 type Verified = Pick<VerificationRow, 'result' | 'detail'>
 
-/** Proof that a history is in the log. */
 export interface Anchor {
   /** Completes "the history is …". */
   readonly basis: string

@@ -60,7 +60,6 @@ const concurrency = 8
 
 interface PageAt {
   readonly records: readonly ConsentRow[]
-  /** Null on the last page. */
   readonly next: string | null
   readonly unknown: number
 }

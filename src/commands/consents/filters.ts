@@ -43,7 +43,6 @@ function optionOf(flag: FilterFlag): keyof FilterShape {
   return flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof FilterShape
 }
 
-/** Two flags that cannot be combined. */
 export function findConflict(values: FlagValues): readonly [FilterFlag, FilterFlag] | undefined {
   for (const { flag, negation } of filters)
     if (negation && values.has(flag) && values.has(negation)) return [flag, negation]

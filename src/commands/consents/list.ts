@@ -130,7 +130,6 @@ function requireAtOptions({ subject, consentId, maxRequests }: ListOptions): voi
 
 interface Page {
   readonly records: readonly ConsentRow[]
-  /** Null on the last page. */
   readonly next: string | null
   readonly unknown?: number
 }

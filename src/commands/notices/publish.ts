@@ -192,7 +192,6 @@ async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same
   return one(noticeView, completed, { mutates: true })
 }
 
-/** True if publishing sets the site's policy version. */
 function canRaise(site: Site, { policy_version, effective_from }: Notice): boolean {
   return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
 }

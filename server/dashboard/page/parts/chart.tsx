@@ -15,7 +15,7 @@ interface ChartProps {
 
 const sizeOf = ({ yes, no }: Bar) => (yes ?? 0) + (no ?? 0)
 
-/** Draws vertical bars; its units are a bar and the bars' number. Screen readers skip it: the table beside it has the same numbers. */
+/** Its units are a bar and the bars' number. Screen readers skip it: the table beside it has the same numbers. */
 export function Chart({ bars, names }: ChartProps) {
   const top = Math.max(1, ...bars.map(sizeOf))
   const slots = Math.max(12, bars.length) // so that a few bars are not as wide as the page

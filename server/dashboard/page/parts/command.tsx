@@ -7,7 +7,7 @@ interface CommandProps {
   readonly label?: string
 }
 
-/** Shows the equivalent command, quoted for a POSIX shell. */
+/** Quoted for a POSIX shell. */
 export function Command({ words, label = 'The same in a terminal' }: CommandProps) {
   const text = ['consentctl', ...words].map(quote).join(' ')
   const shown = visible(text)
@@ -46,10 +46,7 @@ export function Copy({ text, label }: { readonly text: string; readonly label: s
 
 type Value = string | boolean | null | undefined
 
-/**
- * Returns `--name value` for each text and each item of a list, `--name` for true, and nothing for an empty value. A value that
- * starts with a hyphen is written as `--name=value`.
- */
+/** Returns nothing for an empty value. A value that starts with a hyphen is written as `--name=value`. */
 export function options(values: Readonly<Record<string, Value | readonly string[]>>): string[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const all: readonly Value[] = Array.isArray(value) ? value : [value as Value]

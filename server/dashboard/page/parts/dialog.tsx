@@ -52,7 +52,6 @@ export function Dialog({ title, onClose, isOpaque, children }: DialogProps) {
 interface FormDialogProps extends Omit<FormProps, 'onCancel'> {
   readonly title: string
   readonly onClose: () => void
-  /** The equivalent command; empty if there is none. */
   readonly command?: readonly string[]
 }
 

@@ -85,7 +85,6 @@ export function rejectionOf(error: unknown, field: string | undefined): string |
   return isRejection(error) && field ? rejectionsIn(error).find(({ name }) => name === field)?.text : undefined
 }
 
-/** Names fields by their labels on the page. */
 function inWords(error: ApiError): string {
   const parts = rejectionsIn(error).map(({ name, text }) => (name ? `${labelOf(name)}: ${text}` : text))
   return [...new Set(parts)].join('; ')

@@ -8,7 +8,7 @@ interface SecretProps {
   readonly onHidden: () => void
 }
 
-/** A secret that the service shows once. The page drops it when hidden, so that it cannot be found there later. */
+/** The page drops it when hidden, so that it cannot be found there later. */
 export function Secret({ label, value, onHidden }: SecretProps) {
   const box = useRef<HTMLDivElement>(null)
   const drop = useRef(onHidden)

@@ -71,8 +71,8 @@ function toNumber(text: string): number {
 }
 
 /**
- * Returns the fields that differ from `base`, the site as the page showed it. Origins are merged into those of `present`, so
- * that another user's changes stay.
+ * `base` is the site as the page showed it. Origins are merged into those of `present`, so that another user's changes
+ * stay.
  */
 export function changeOf(fields: SiteFields, base: Site, present: Site): SettingsChange {
   const wanted = settingsOf(fields)
@@ -99,7 +99,6 @@ export function neededNotice(change: SettingsChange, present: Site): number | un
   return isStrict && isNew ? version : undefined
 }
 
-/** Returns a sentence for each thing that the change can lose or break. */
 export function risksOf(change: SettingsChange, base: Site, present: Site, isNoticeMissing: boolean): string[] {
   const { retention_days: days, allowed_origins } = change
   const risks: string[] = []
@@ -126,7 +125,6 @@ export function never(days: number | null): string {
   return days === null ? 'never' : `after ${days} days`
 }
 
-/** Returns the arguments of `consentctl sites`. */
 export function updateCommand(fields: SiteFields, base: Site): string[] {
   const change = changeOf(fields, base, base)
   if (Object.keys(change).length === 0) return ['list']

@@ -6,7 +6,6 @@ import { client } from '../session.ts'
 import { Select } from './form.tsx'
 import { Id, Text } from './text.tsx'
 
-/** Reads the account's sites, sorted by name. */
 export function useSites(): Loaded<readonly Site[]> {
   return useCall(async () => {
     const { data } = await client.call(api.sites.list, {})

@@ -8,7 +8,6 @@ export type Columns<Row> = Readonly<Record<string, (row: Row) => ComponentChildr
 
 export interface TableProps<Row> {
   readonly label: string
-  /** Shows the label as a heading. */
   readonly isTitled?: boolean
   readonly note?: string
   readonly columns: Columns<Row>
@@ -22,7 +21,6 @@ export interface TableProps<Row> {
 /** More rows take seconds to lay out. */
 const rowsAtOnce = 100
 
-/** A table that scrolls sideways if it is too wide, and shows more rows on request. */
 export function Table<Row>({ rows, empty, isTitled, note, isFromEnd, ...table }: TableProps<Row>) {
   const [most, setMost] = useState(rowsAtOnce)
   if (rows.length === 0 && !empty) return null

@@ -56,7 +56,6 @@ const actionOptions = [['', 'any'], ...auditActions.map(action => [action, words
 
 interface FilterFormProps {
   readonly onApply: (filters: Filters) => void
-  /** The list's error, which names rejected filters. */
   readonly error: unknown
 }
 
@@ -113,7 +112,6 @@ async function readNames(): Promise<Names> {
   return new Map(lists.flatMap(({ data }) => data.map(({ id, name }) => [id, name] as const)))
 }
 
-/** Names the target by the entry's own name or e-mail, else by its id and present name. */
 function targetOf({ target, after, before }: AccountEntry, names: Names): string {
   const { kind, id, policy_version: version } = target
   const { name, email } = { ...before, ...after } as {

@@ -22,7 +22,7 @@ interface Patch {
   readonly lines: readonly string[] | null
 }
 
-/** Shows the same as `consentctl notices diff`: changed details, then the changed lines of each text. */
+/** Shows the same as `consentctl notices diff`. */
 export function NoticeDifference({ site, version, older }: DifferenceProps) {
   const found = useCall(async () => {
     const get = (each: string) => client.call(api.notices.get, { params: { id: site, version: each } })

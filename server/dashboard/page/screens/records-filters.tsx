@@ -10,7 +10,7 @@ import { Mistake } from '../parts/problem.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
 import { linkTo } from '../router.ts'
 
-/** Values of the form; empty means any. Times are UTC days, both included; booleans `true` or `false`. */
+/** Empty means any. Times are UTC days, both included. */
 export const noFilters = {
   ...(Object.fromEntries(filters.map(({ name }) => [name, ''])) as Record<FilterName, string>),
   /** `expired`, or the time until the end, such as `30d`. Disables all other filters but the site. */
@@ -51,7 +51,6 @@ interface FilterFormProps {
   readonly error: unknown
 }
 
-/** The filters of `consentctl list`, and a field that opens a record by its id. */
 export function FilterForm({ filters: shown, onFilters, error }: FilterFormProps) {
   const sites = useSites().value ?? []
   const [draft, setDraft] = useState(shown)

@@ -14,7 +14,6 @@ import { client } from '../session.ts'
 import { Record } from './record.tsx'
 import { commandOf, FilterForm, type Filters, noFilters, queryOf } from './records-filters.tsx'
 
-/** `#/records` is the list, `#/records/ID` a record. */
 export function Records({ params: [id] }: { readonly params: readonly string[] }) {
   return id ? <Record id={id} key={id} /> : <List />
 }
@@ -87,7 +86,7 @@ function columnsOf({ end, imported }: Filters, sites: readonly Site[]): Columns<
   }
 }
 
-/** The longest text of a cell, in characters. */
+/** In characters. */
 const briefLength = 200
 
 function Brief({ of }: { readonly of: Consent['preferences'] }) {

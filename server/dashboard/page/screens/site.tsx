@@ -167,7 +167,7 @@ interface TokenProps {
   readonly onToken: (token: string | null) => void
 }
 
-/** Issues a token, shown once. Earlier ones stay valid for the overlap. */
+/** Earlier tokens stay valid for the overlap. */
 function Token({ id, token, onToken }: TokenProps) {
   const [hours, setHours] = useState('24')
   const [isAsked, setAsked] = useState(false)

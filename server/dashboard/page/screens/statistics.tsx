@@ -87,7 +87,6 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
   )
 }
 
-/** Uses the wording of `consentctl stats`. */
 function describe({ total, groups, complete, uncounted, as_of }: Stats): string {
   const all =
     total.records === null
@@ -138,7 +137,7 @@ function isPeriod(by: By): by is Period {
   return (periods as readonly string[]).includes(by)
 }
 
-/** Returns a bar for each period from the first to the last, also for those without a record. */
+/** Includes periods without a record. */
 function overTime(by: Period, groups: readonly StatsGroup[]): Bar[] {
   const named = groups.flatMap(({ group, accepted, refused }) =>
     group ? [{ label: group, yes: accepted, no: refused }] : [],

@@ -16,7 +16,7 @@ import { client, useMayChange } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
 
-/** All data that the account holds on a person. Purged records are missing, because they name no person. */
+/** Purged records are missing, because they name no person. */
 interface Held {
   /** Live and deleted. */
   readonly records: readonly Consent[]
@@ -61,7 +61,7 @@ interface HeldViewProps {
   readonly find: (subjects: readonly string[]) => void
 }
 
-/** Shows all data held on a person. The caller mounts it anew for each search, so that it never mixes two persons. */
+/** The caller mounts it anew for each search, so that it never mixes two persons. */
 export function HeldView({ subjects, find }: HeldViewProps) {
   const [count, setCount] = useState(0)
   const held = useCall(() => readHeld(subjects, setCount), [])

@@ -11,7 +11,7 @@ import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
 import type { QuestionProps } from './removal.tsx'
 
-/** Changes acceptance and preferences. Merges the edits into the record as it is when they are sent. */
+/** Merges the edits into the record as it is when they are sent. */
 export function Change({ record, onDone, onClose }: QuestionProps) {
   const shown = record.preferences ?? {}
   const names = Object.keys(shown)
@@ -130,7 +130,6 @@ function requireNames(edits: readonly Edit[]): void {
   }
 }
 
-/** Returns the edits that differ from the shown values. */
 function changed(shown: Values, edits: readonly Edit[]): Edit[] {
   return edits.filter(
     ({ name, text }) => name !== '' && text !== (Object.hasOwn(shown, name) ? toSource(shown[name]) : ''),
@@ -145,7 +144,7 @@ function merge(now: Values, edits: readonly Edit[]): Values {
   return Object.fromEntries([...kept, ...set])
 }
 
-/** Returns the arguments of `update`, or none if no command makes the change. A removal must repeat the preferences that stay. */
+/** Returns none if no command makes the change. A removal must repeat the preferences that stay. */
 function commandOf(id: string, shown: Values, accepted: boolean | undefined, edits: readonly Edit[]): string[] {
   const isRemoval = edits.some(({ text }) => text === '')
   const kept = isRemoval ? Object.entries(shown).map(([name, value]) => ({ name, text: toSource(value) })) : []
