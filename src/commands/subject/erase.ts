@@ -26,6 +26,7 @@ import { openOutFile } from '../../io/new-file.ts'
 import { findOperator, requireSameInstance } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { erasureView, personView } from '../../views/subject.ts'
+import { tellUnplanned } from './near.ts'
 import { explainQuota } from './run.ts'
 import { rehearse, startErasure, toSubjectRequest, warnOfNear } from './start.ts'
 
@@ -248,7 +249,9 @@ async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Pro
     await warnOfNear(ctx, { ...asked, isLine: false })
     await file.write(makePlan(asked, by, records).text)
     await file.commit()
-    const output = await rehearse(ctx, { source: null }, [{ asked, targets: toTargets(asked.subjects, records) }])
+    const targets = toTargets(asked.subjects, records)
+    await tellUnplanned(ctx, { ...asked, isLine: false }, targets)
+    const output = await rehearse(ctx, { source: null }, [{ asked, targets }])
     const command = subjectCommand(ctx, 'erase', '--apply', path, '--confirm', String(records.length))
     await ctx.say(`wrote ${path}; to carry it out: ${command}`)
     return output

@@ -20,7 +20,7 @@ import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundViewWith } from '../../views/subject.ts'
-import { formatNear, tellNearMatches } from './near.ts'
+import { formatNear, tellNearMatches, tellUnfound } from './near.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
@@ -53,10 +53,13 @@ Examples:
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
         const { operands, allProfiles, like = false } = options
-        const search = { subjects: (await readPerson(ctx, operands, options)).subjects, like }
-        if (!allProfiles) return many(viewOf(options), held(ctx, search))
-        const { pages, exit } = searchAll(ctx, listProfiles(ctx), search)
-        return many(viewOf(options), pages, { exit })
+        const { subjects } = await readPerson(ctx, operands, options)
+        const search = { subjects, like, found: new Set<string | null>() }
+        const { pages, exit } = allProfiles
+          ? searchAll(ctx, listProfiles(ctx), search)
+          : { pages: held(ctx, search), exit: undefined }
+        const footer = () => tellUnfound(ctx, subjects, search.found)
+        return many(viewOf(options), pages, { footer, ...(exit && { exit }) })
       }),
     )
 }
@@ -67,9 +70,11 @@ const viewOf = ({ allProfiles, like }: z.output<typeof Options>) =>
 interface Search {
   readonly subjects: readonly string[]
   readonly like: boolean
+  /** Identifiers with a record, in any instance. */
+  readonly found: Set<string | null>
 }
 
-async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<readonly FoundRow[]> {
+async function* held(ctx: Context, { subjects, like, found }: Search): AsyncGenerator<readonly FoundRow[]> {
   const near = like ? await requireNearMatches(ctx, subjects) : []
   const unlisted = like ? null : await countNearMatches(ctx.api, subjects)
   const deleted = await showsDeleted(ctx.api)
@@ -78,7 +83,8 @@ async function* held(ctx: Context, { subjects, like }: Search): AsyncGenerator<r
   const given = new Set<string | null>(subjects)
   const all = [...subjects, ...near.map(({ subject_id }) => subject_id)]
   for await (const page of recordsOf(ctx.api, all, { deleted })) {
-    for (const { site_id, deleted_at } of page) {
+    for (const { site_id, subject_id, deleted_at } of page) {
+      found.add(subject_id)
       counts.set(site_id, (counts.get(site_id) ?? 0) + 1)
       if (deleted_at !== null) deletedCount += 1
     }

@@ -1,7 +1,7 @@
 import { commandLike, quoteForShell } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
-import type { NearMatch } from '../../erasure/records.ts'
+import type { NearMatch, Target } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
@@ -34,6 +34,30 @@ export async function tellLeftOut(
 ): Promise<void> {
   if (length > 0)
     await warn(`only records with exactly the given identifiers are ${done}, and none of ${formatNear(length)}`)
+}
+
+/** Names the identifiers of a person that found nothing: they may be mistyped. One alone shows in the count of records. */
+export async function tellUnfound(
+  { warn }: Pick<Context, 'warn'>,
+  subjects: readonly string[],
+  found: ReadonlySet<string | null | undefined>,
+  what = 'record',
+): Promise<void> {
+  const unfound = subjects.filter(subject => !found.has(subject))
+  if (subjects.length === 1 || unfound.length === 0) return
+  const more = unfound.length > longestList ? ` and ${unfound.length - longestList} more` : ''
+  const names = unfound.slice(0, longestList).map(quoteForShell).join(', ')
+  await warn(`no ${what} of ${names}${more} was found: check the spelling`)
+}
+
+/** The same of an erasure, whose plan has live records only. */
+export async function tellUnplanned(
+  { warn }: Pick<Context, 'warn'>,
+  { subjects, ticket, isLine }: Pick<Asked, 'subjects' | 'ticket' | 'isLine'>,
+  targets: Iterable<Target>,
+): Promise<void> {
+  const found = new Set([...targets].map(({ subject }) => subjects[subject]))
+  await tellUnfound({ warn: text => warn(isLine ? `${ticket}: ${text}` : text) }, subjects, found, 'live record')
 }
 
 /** For advice on including a near match. */

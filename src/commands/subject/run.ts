@@ -14,6 +14,7 @@ import { report } from '../../errors/report.ts'
 import type { Signer } from '../../receipts/signer.ts'
 import { sha256 } from '../../receipts/store.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
+import { tellUnplanned } from './near.ts'
 
 interface Progress {
   readonly failures: Exit[]
@@ -127,6 +128,7 @@ async function* erasePerson(
   const failed = await registerReceipt(ctx, state, progress.stored)
   if (!failed) await recordDone(job, state)
   progress.exit = await tellReceipt(ctx, progress.stored)
+  await tellUnplanned(ctx, { ...state.order, isLine: !isOfOne(job) }, state.targets.values())
   if (failed && isMade && progress.exit === exit.done) progress.exit = exitOf(failed.error)
   await tellRegistration(job, state, failed)
 }

@@ -26,7 +26,7 @@ import { identify, openSigner, requireScope, type Signer } from '../../receipts/
 import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
-import { type Asked, adviceToInclude, rejectOnlyNear, tellLeftOut, tellNearMatches } from './near.ts'
+import { type Asked, adviceToInclude, rejectOnlyNear, tellLeftOut, tellNearMatches, tellUnplanned } from './near.ts'
 import { formatPeople, quotaError, runJob } from './run.ts'
 
 export interface Order {
@@ -69,7 +69,9 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
   const plans: Planned[] = []
   for (const asked of people) {
     const near = await warnOfNear(ctx, { ...asked, isLine: source !== null })
-    plans.push({ asked, near, ...(await findRecords(ctx, asked, order)) })
+    const found = await findRecords(ctx, asked, order)
+    await tellUnplanned(ctx, { ...asked, isLine: source !== null }, found.targets)
+    plans.push({ asked, near, ...found })
   }
   const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
   if (!key || !signer) return await rehearse(ctx, order, plans)

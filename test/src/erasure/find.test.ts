@@ -33,7 +33,10 @@ describe('subject find', () => {
 
   it('searches for every identifier of a person, and shows each record once', async () => {
     fakeInstance(cli, 2)
-    const { stdout } = await freshFolders(cli).run('find', maria, '--also', 'nobody', '--also', maria, '-o', 'id')
+    const args = ['find', maria, '--also', 'nobody', '--also', maria, '-o', 'id']
+    const { stdout, stderr } = await freshFolders(cli).run(...args)
+    expect(stderr).toContain('no record of nobody was found: check the spelling')
+    expect(stderr).not.toContain(`no record of ${maria}`)
     expect(stdout.trim().split('\n')).toHaveLength(2)
     expect(cli.sent().filter(({ path }) => path.endsWith('consents'))).toHaveLength(2)
   })

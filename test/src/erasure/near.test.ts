@@ -1,8 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { rejectOnlyNear } from '../../../src/commands/subject/near.ts'
-import { consent, expectExit, expectNoStdout, useCli, uuid } from '../support.ts'
+import { consent, expectExit, expectNoStdout, fails, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -150,5 +151,47 @@ describe('subject erase', () => {
     fakeInstance(cli, 1)
     expect((await folders.run(...erase, '--yes')).code).toBe(0)
     expect(await lastReceipt(folders)).toMatchObject({ near_matches: null })
+  })
+})
+
+describe('an identifier without records, beside one with records', () => {
+  const unfound = 'no live record of typo@x was found: check the spelling\n'
+  const count = (stderr: string) => stderr.split(unfound).length - 1
+
+  it.each([
+    ['the plan', ['--dry-run'], 1],
+    ['the plan and the output', ['--confirm', '2'], 2],
+  ])('is named by subject erase in %s', async (_, flags, times) => {
+    fakeInstance(cli, 2)
+    const erased = await folders.run('erase', maria, '--also', 'typo@x', '--ticket', 'T', ...flags)
+    expect([erased.code, count(erased.stderr)]).toEqual([0, times])
+  })
+
+  it('is named before the prompt, in a written plan, and by subject resume', async () => {
+    const instance = fakeInstance(cli, 2)
+    const args = ['erase', maria, '--also', 'typo@x', '--ticket', 'T']
+    const tty = { stdin: true, stderr: true }
+    const env = { ...cli.env(), ...folders.env }
+    const declined = await cli.run(['subject', ...args], { env, tty, stdin: 'no\n' })
+    expect([declined.code, count(declined.stderr.split('Type 2')[0] ?? '')]).toEqual([9, 1])
+    mkdirSync(folders.state, { recursive: true })
+    const planned = await folders.run(...args, '--plan-out', join(folders.state, 'plan.json'))
+    expect([planned.code, count(planned.stderr)]).toEqual([0, 1])
+    instance.beforeDelete = () => fails(503, 'unavailable')
+    expect((await folders.run(...args, '--yes', '--max-wait', '0')).code).not.toBe(0)
+    instance.beforeDelete = () => undefined
+    const resumed = await folders.run('resume', 'last')
+    expect([resumed.code, count(resumed.stderr)]).toEqual([0, 1])
+  })
+
+  it('is named with the ticket of its line by subject erase --file', async () => {
+    fakeInstance(cli, 2)
+    mkdirSync(folders.state, { recursive: true })
+    const file = join(folders.state, 'requests.csv')
+    writeFileSync(file, `ticket,identifier,identifier_2\nDSR-1,${maria},typo@x\nDSR-2,nobody,\n`)
+    const { code, stderr } = await folders.run('erase', '--file', file, '--confirm', '2')
+    expect([code, count(stderr)]).toEqual([0, 2])
+    expect(stderr).toContain(`DSR-1: ${unfound}`)
+    expect(stderr).not.toContain('of nobody')
   })
 })
