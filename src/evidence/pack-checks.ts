@@ -54,7 +54,8 @@ export async function verifyPack(
     if (list.result === 'not_valid') return [{ file: listFile, ...list }]
     const sealed = readSigned(requireFile(files, listFile)).document as unknown as EvidencePack
     requireListed(files, sealed.files, hashed)
-    const detail = `${list.detail}; all ${sealed.files.length} files that it lists are as they were; later changes are not known`
+    const whose = `of the record ${sealed.record_id} of the account ${sealed.account_id}`
+    const detail = `${list.detail}; ${whose}; all ${sealed.files.length} files that it lists are as they were; later changes are not known`
     rows.push({ file: listFile, ...list, detail })
     const pack = readPack(files)
     const verdicts = new Map<string, Verdict>()

@@ -6,8 +6,10 @@ import type { Context } from '../../context.ts'
 import { evidence as endpoint } from '../../contract/receipt.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
-import type { PackFiles } from '../../evidence/pack.ts'
+import { type PackFiles, readPack } from '../../evidence/pack.ts'
 import { verifyPack } from '../../evidence/pack-checks.ts'
+import { identify } from '../../receipts/signer.ts'
+import { instanceKeys } from '../verify/keys.ts'
 import { readPackArchive } from '../verify/pack-files.ts'
 import { openTarget } from './target.ts'
 
@@ -49,8 +51,10 @@ Examples:
         const target = await openTarget(path)
         let records = 0
         try {
+          const { account_id: account } = await identify(ctx.api)
           for await (const each of id === undefined ? idsOf(ctx, subject ?? '') : [id]) {
-            await target.add(id === undefined ? `${each}/` : '', await getPack(ctx, each))
+            const files = await getPack(ctx, { id: each, account, subject })
+            await target.add(id === undefined ? `${each}/` : '', files)
             records += 1
           }
           if (records === 0) throw noRecord(ctx)
@@ -63,22 +67,43 @@ Examples:
     )
 }
 
-/** @throws CliError `not_offered`, or `not_valid` (exit 5) */
-async function getPack(ctx: Context, id: string): Promise<PackFiles> {
+interface Wanted {
+  readonly id: string
+  /** Null if the instance does not say. */
+  readonly account: string | null
+  readonly subject: string | undefined
+}
+
+/**
+ * Verifies with the published keys, which are read after the pack: one may be rotated meanwhile.
+ * @throws CliError `not_offered`, or `not_valid` (exit 5)
+ */
+async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
+  const { id } = wanted
   const instance = instanceLabel(ctx)
   const bytes = await callOptional(ctx.api, endpoint, () => ctx.api.bytes(endpoint, { params: { id } }), {
     message: `${instance} makes no evidence packs`,
     hint: 'consentctl history ID -o json shows what it knows of a record',
   })
   const files = readPackArchive(bytes, `the response of ${instance}`)
-  const wrong = (await verifyPack(files)).find(({ result }) => result !== 'valid')
-  if (!wrong) return files
-  throw new CliError(
-    'not_valid',
-    exit.rejected,
-    `${instance} does not prove the record ${id}: of ${wrong.file}, ${wrong.detail}`,
-    { hint: 'tell the operator: consentctl admin verify names what was changed' },
-  )
+  const wrong = (await verifyPack(files, { findKeys: instanceKeys(ctx) })).find(({ result }) => result !== 'valid')
+  const problem = wrong ? `of ${wrong.file}, ${wrong.detail}` : findOther(files, wanted)
+  if (problem === null) return files
+  throw new CliError('not_valid', exit.rejected, `${instance} does not prove the record ${id}: ${problem}`, {
+    hint: wrong
+      ? 'tell the operator: consentctl admin verify names what was changed'
+      : 'a proxy may have answered with a stored response: ask without it',
+  })
+}
+
+/** Returns what an archive that verifies is of instead. */
+function findOther(files: PackFiles, { id, account, subject }: Wanted): string | null {
+  const { record, checkpoint } = readPack(files)
+  if (record.id !== id.toLowerCase()) return `the archive is of the record ${record.id}`
+  if (account !== null && checkpoint.account_id !== account)
+    return `the archive is of the account ${checkpoint.account_id}, and the key of ${account}`
+  if (subject !== undefined && record.subject_id !== subject) return 'the archive is of another data subject'
+  return null
 }
 
 async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string> {

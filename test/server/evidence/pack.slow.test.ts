@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { createHash, type KeyObject } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findSecret } from '../../../server/db/secrets.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
@@ -268,22 +268,91 @@ describe('consentctl evidence', () => {
     expect([status, text]).toEqual([409, expect.stringContaining('larger than 16 MiB')])
   })
 
-  it('when an instance answers with something else than a pack, writes nothing', async () => {
-    const server = createServer(async (request, response) => {
-      if (request.url?.endsWith('/evidence'))
-        return void response.setHeader('content-type', 'application/x-tar').end('not a pack')
-      const answer = await fetch(service.url + request.url)
-      response.setHeader('content-type', answer.headers.get('content-type') ?? '').end(await answer.text())
-    })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const path = join(folder.path, 'other')
-    const { code, stderr } = await cli(['evidence', owner.siteId, '--out', path, '--base-url', baseUrl])
-    server.close()
-    expect([code, stderr]).toEqual([5, expect.stringContaining('is not an archive of an evidence pack')])
+  it.each<[what: string, answer: () => Promise<Answers>, problem: string]>([
+    [
+      'something else than a pack',
+      async () => ({ '/evidence': Buffer.from('not a pack') }),
+      'is not an archive of an evidence pack',
+    ],
+    [
+      'the pack of another record',
+      async () => ({ '/evidence': await archiveOf(owner) }),
+      'the archive is of the record ',
+    ],
+    [
+      'another account',
+      async () => ({
+        '/caller': Buffer.from(JSON.stringify({ account_id: owner.siteId, kind: 'user', id: owner.userId })),
+      }),
+      `the archive is of the account `,
+    ],
+    [
+      'the keys of a stranger',
+      async () => ({ '/consent-keys.json': Buffer.from(JSON.stringify(keySetOf(stranger))) }),
+      'none of those published by ',
+    ],
+  ])('when a proxy answers with %s, writes nothing', async (_what, answer, problem) => {
+    const { id } = await owner.create()
+    await cover()
+    const baseUrl = await proxy(await answer())
+    const { code, stderr } = await cli(['evidence', id, '--out', join(folder.path, 'other'), '--base-url', baseUrl])
+    expect([code, stderr]).toEqual([5, expect.stringContaining(problem)])
     expect(readdirSync(folder.path).filter(name => name.startsWith('other'))).toEqual([])
   })
+
+  it('when a proxy answers with the records of another subject, writes nothing', async () => {
+    const { id } = await owner.create({ subject_id: 'one' })
+    await cover()
+    const { text } = await service.call('GET', `/api/v1/consents?subject_id=one`, { key: owner.key })
+    const baseUrl = await proxy({ 'subject_id=two': Buffer.from(text.replaceAll('"one"', '"two"')) })
+    const args = ['evidence', '--subject', 'two', '--out', join(folder.path, 'two'), '--base-url', baseUrl]
+    const { code, stderr } = await cli(args)
+    expect([code, stderr]).toEqual([5, expect.stringContaining(`${id}: the archive is of another data subject`)])
+    expect(readdirSync(folder.path).filter(name => name.startsWith('two'))).toEqual([])
+  })
+
+  it('states the record and the account when the pack is verified', async () => {
+    const { id } = await owner.create()
+    await cover()
+    const { rows } = await verify(await write('named', id))
+    expect(rows[0].detail).toContain(`of the record ${id} of the account ${owner.accountId}; all `)
+  })
 })
+
+type Answers = Readonly<Record<string, Buffer>>
+
+const proxies: Server[] = []
+afterAll(() => {
+  for (const server of proxies) server.close()
+})
+
+/** Answers with these bodies where a URL contains the name, else as the service. */
+async function proxy(answers: Answers): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const { url = '' } = request
+    const { authorization = '' } = request.headers
+    const answer = await fetch(service.url + url, { headers: { authorization } })
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    const changed = Object.entries(answers).find(([name]) => url.includes(name))?.[1]
+    response
+      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+      .end(changed ?? bytes)
+  })
+  proxies.push(server)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** The pack of a new record. */
+async function archiveOf({ create, key }: Importer): Promise<Buffer> {
+  const { id } = await create()
+  await cover()
+  const answer = await fetch(`${service.url}/api/v1/consents/${id}/evidence`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  expect(answer.status).toBe(200)
+  return Buffer.from(await answer.arrayBuffer())
+}
 
 describe('an evidence pack', () => {
   const made: string[] = []
