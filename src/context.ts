@@ -45,7 +45,6 @@ export interface Context {
   readonly loadServer: () => Promise<ServerModule>
   /** Injected: commands cannot import the program. */
   readonly describeCommands: () => Promise<CommandInfo>
-  /** True once a request was to be sent. */
   readonly isConnected: boolean
   /** If nothing is thrown. */
   exit: Exit

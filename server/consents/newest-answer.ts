@@ -17,9 +17,8 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
  * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless
  * an imported answer was given after its last creation or update. An imported record counts as witnessed if an update
  * here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use the aliases
- * `c`, `h` and `i`. Two index lookups; the first skips newer imported records, with a lookup in the history of each
- * that has several entries. Site and id are compared as a row: otherwise a generic plan prefers the index without the
- * site. For a past instant, imported records with a later answer are read too.
+ * `c`, `h` and `i`. Site and id are compared as a row: otherwise a generic plan prefers the index without the
+ * site.
  */
 export function newestAnswer(
   sql: Sql,

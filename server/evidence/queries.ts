@@ -173,7 +173,6 @@ export interface SubtreeRow {
   /** Size of the newest checkpoint inside the subtree. */
   readonly tree_size: number | null
   readonly frontier: Buffer | null
-  /** Concatenated hashes of the entries after that checkpoint. */
   readonly leaves: Buffer | null
 }
 

@@ -18,7 +18,6 @@ export interface LeaseRequest {
 export interface UsageRow {
   /** Null is unlimited. */
   monthly_quota: number | null
-  /** Units spent or held. */
   used: number
   /** Units held and not settled. */
   held: number

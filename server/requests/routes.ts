@@ -5,7 +5,6 @@ import * as service from './service.ts'
 
 const unknown = 'There is no such request.'
 
-/** A repeated change finds its own result. */
 const options = { isIdempotent: () => true }
 
 export function requestRoutes(app: FastifyInstance, deps: service.RequestDeps & service.RequestListDeps): void {

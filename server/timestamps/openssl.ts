@@ -68,7 +68,6 @@ export type Subject = { readonly query: Buffer } | { readonly digest: Buffer }
 interface Verification {
   /** PEM file of the authority's trusted root certificates. */
   readonly caFile: string
-  /** When the certificates must be valid: now, or at the time of the timestamp. */
   readonly valid: 'now' | 'then'
   readonly signal?: AbortSignal
 }

@@ -30,7 +30,6 @@ export interface Stored {
   readonly id: string
   /** Read from the last page, which has the last entry. */
   record: StoredRecord | null
-  /** Read from the first page. */
   readonly isPurged: boolean
   /** Oldest first. Verified ones lose their preferences: a history may exceed memory. */
   readonly entries: ChainEntry[]

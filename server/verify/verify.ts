@@ -21,7 +21,6 @@ export interface Scope {
   readonly tsaCa?: string | undefined
 }
 
-/** Verifies account by account, in constant memory. */
 export async function* verifyAll(
   work: Work,
   { account, kept, records, anchor = null, tsaCa }: Scope,

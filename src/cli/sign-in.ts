@@ -61,7 +61,6 @@ async function askForPassword(ctx: Context, email: string): Promise<string> {
   return await promptHidden(ctx.io, `Password of ${visible(email)} on ${instanceLabel(ctx)} (not shown): `)
 }
 
-/** Repeatable or comma-separated. `KeyDraft` validates the values. */
 export function addScopeFlag(command: Command): Command {
   return command.option(
     '--scope <scopes>',

@@ -130,7 +130,6 @@ interface Attempt {
 interface Limits {
   /** Milliseconds for a call with its response; restarted for each streamed line. */
   readonly total: number | null
-  /** Left by earlier attempts. */
   readonly left?: number | null
   readonly closing: AbortSignal
 }

@@ -13,7 +13,6 @@ export interface Connection {
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
   /** PEM; null for Node's own. */
   readonly ca: readonly string[] | null
-  /** Milliseconds; null for the defaults. */
   readonly timeout: number | null
   /** Seconds. */
   readonly maxWait: number

@@ -50,7 +50,6 @@ function requireCallError(error: unknown): CallError {
   throw error
 }
 
-/** Null for no retry. */
 export function backoffSeconds(
   error: CallError,
   attempt: number,

@@ -147,7 +147,6 @@ function programName({ host: { argv } }: Context): string {
   }
 }
 
-/** Sets the variable in another terminal. */
 function folderVariable({ host: { env } }: Context): string {
   const folder = env['CONSENTCTL_CONFIG_DIR']
   return folder ? `export CONSENTCTL_CONFIG_DIR=${quoteForShell(folder)}\n  ` : ''

@@ -185,7 +185,6 @@ export interface PurgeOrder {
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
   /** Does not stop the purge. */
   readonly onProblem: (problem: string) => Promise<void>
-  /** Stops the purge after the current batch. */
   readonly signal: AbortSignal
 }
 
@@ -210,7 +209,6 @@ export interface ServerHost {
   readonly onEmbedded?: (what: string) => void
   /** True to write no line of the log before `showLog`. */
   readonly holdsLog?: boolean
-  /** Ends the migration of `serve`, which then rejects with its reason. */
   readonly signal?: AbortSignal
 }
 

@@ -50,7 +50,6 @@ export async function readOperand(path: string): Promise<Buffer> {
   })
 }
 
-/** Newest first; an error for each unreadable one. */
 export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredReceipt | CliError> {
   for (const number of (await listNumbers(store)).reverse())
     yield await loadReceipt(receiptPath(store, number)).catch((error: unknown) => {

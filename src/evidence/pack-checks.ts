@@ -257,7 +257,6 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   return 'the person, the site and the notice are those of the hash in its history'
 }
 
-/** The entries' hashes cover the facts. */
 function requireSameFacts(record: Pack['record'], history: Pack['history']): void {
   const file = 'record.json'
   const imported = history.findLast(({ action }) => action === 'imported')
@@ -453,7 +452,6 @@ function checkNotice(pack: Pack, notice: NonNullable<Pack['notice']>, listed: Ev
   return `${describeDate(entry.at, bracket)}; it is leaf ${proof.leaf_index}, before the record, whose first entry is leaf ${first.leaf_index}`
 }
 
-/** Rejects texts that the version does not publish. */
 function requireTexts(listed: EvidencePack['files'], { texts }: NonNullable<Pack['notice']>['manifest']): void {
   const expected = new Map(texts.map(text => [textFile(text), text]))
   for (const [name, { size, sha256 }] of expected) {

@@ -82,7 +82,6 @@ export type NoticeManifest = z.output<typeof Manifest>
 
 export interface ProvedEntry {
   readonly file: string
-  /** Of the entry's bytes. */
   readonly hash: Buffer
   readonly entry: AccountEntry
   readonly proof: InclusionProof

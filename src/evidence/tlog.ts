@@ -6,7 +6,6 @@ import { publicBytes } from './keys.ts'
 /** Ed25519. */
 const signatureType = Buffer.of(1)
 
-/** The signed part of a checkpoint. */
 export function noteText(origin: string, { size, root }: { readonly size: number; readonly root: Buffer }): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`
 }

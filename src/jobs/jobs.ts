@@ -37,7 +37,7 @@ export interface JobKind<Header extends JobHeader> {
 /**
  * A run of a job is a file, numbered from 1, with the entries that it wrote. The file is the job's lock, too: it is
  * made with its owner in it, under a name that only one process can take, and the owner of the highest number holds the
- * job. Nobody else writes to it, also not a process that was taken for dead.
+ * job.
  */
 export interface Jobs<Header, Entry> {
   /**

@@ -155,7 +155,6 @@ function findErrorPosition(message: string, text: string): number {
   return start + (dots ? 10 : Math.max(0, around.indexOf(/token '(.)'/su.exec(message)?.[1] ?? '')))
 }
 
-/** The first profile becomes the default. */
 export async function saveProfile(
   folder: string,
   name: string,

@@ -4,7 +4,6 @@ import { CliError, exit, usageError } from '../../errors/errors.ts'
 import type { PackFiles } from '../../evidence/pack.ts'
 import { openOutFile, partOf, syncFolder } from '../../io/new-file.ts'
 
-/** Gets its name when complete. */
 export interface Target {
   /** `prefix`: '', or a folder name with a slash. */
   add(prefix: string, files: PackFiles): Promise<void>

@@ -117,7 +117,6 @@ const isOfOne = ({ file, repeatSince }: Options) => (file ?? repeatSince) === un
 
 const common = ['yes', 'confirm', 'dryRun', 'showSubject'] as const
 
-/** The options of each way to name the people. */
 const entrances = {
   operands: [
     ...common,

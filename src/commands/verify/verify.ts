@@ -141,7 +141,6 @@ function describeInside(path: string): string {
 }
 
 interface Source {
-  /** A document, printed alone. */
   readonly isSingle: boolean
   readonly hasOwnKeys: boolean
   pages(): AsyncGenerator<readonly VerdictRow[]>

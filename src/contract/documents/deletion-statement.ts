@@ -17,7 +17,6 @@ export function deletedIds({
 }
 
 interface ErasureSeen {
-  /** Live, before the deletion. */
   readonly found: number
   readonly live: number
   /** Null if not shown. */

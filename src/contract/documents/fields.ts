@@ -6,7 +6,6 @@ export const DeletionStatement = z
     /^logically deleted; (personal data to be purged after \d+ days?|personal data is kept until it is purged by hand|whether and when personal data is purged is not known)$/,
   )
 
-/** Of the receipt of a purge. */
 export const PurgeReceiptStatement = z
   .string()
   .regex(

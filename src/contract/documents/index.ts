@@ -15,7 +15,6 @@ export interface DocumentKind {
   readonly schema: z.ZodObject
   /** Field with the time of signing; that of a `purge` counts instead. */
   readonly issuedAt: string
-  /** Owner of the key. */
   readonly signer: 'service' | 'profile'
 }
 

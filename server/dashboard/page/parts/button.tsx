@@ -1,6 +1,5 @@
 interface ButtonProps {
   readonly text: string
-  /** Its accessible name, if not the text. */
   readonly label?: string | undefined
   readonly kind?: 'primary' | 'small' | undefined
   /** Uses `aria-disabled`, because a disabled button would lose the focus. */

@@ -121,7 +121,6 @@ function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
-/** Returns an empty text for hidden groups and those without answers. */
 function rateOf({ true: yes, false: no, accepted, refused }: StatsGroup): string {
   const given = yes ?? accepted ?? 0
   const all = given + (no ?? refused ?? 0)

@@ -30,7 +30,6 @@ export type AnswerEvent = readonly [
   at: number,
   sequence: number,
   part: number,
-  /** In the part, from 1. */
   line: number,
   version: number,
   /** Null if derived. */
