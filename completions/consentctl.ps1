@@ -9,7 +9,7 @@ create|--refused||the subject refused
 create|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
 create|--preferences|none|all preferences as a JSON object, from a file or standard input
 create|--consent-id|none|your own label for the record
-create|--policy-version|none|policy version (the site’s current one)
+create|--policy-version|none|policy version (default: the site’s current one)
 create|--ip-address|none|IP address of the subject; stored, but never shown again
 create|--user-agent|none|user agent of the subject’s browser
 create|--notice-locale|none|language of the notice that was shown, such as de
@@ -141,7 +141,7 @@ subject export|--request|@tickets|take the identifiers from this request of the 
 subject erase|--also|none|another identifier of the same person; repeatable
 subject erase|--request|@tickets|take the identifiers from this request of the register
 subject erase|--ticket|none|the request that this answers; required without --request
-subject erase|--reason|none|a reason for the receipt
+subject erase|--reason|none|reason to state in the receipt
 subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date
 subject erase|--export-first|files|export the records to a new file before deleting them
 subject erase|--plan-out|files|write the plan to a new file and stop
@@ -208,7 +208,7 @@ requests close|--yes||skip the confirmation prompt
 requests close|-y||skip the confirmation prompt
 requests close|--confirm|none|skip the prompt, but only if exactly n requests match
 requests close|<|@tickets|
-requests report|--from|none|first day of receipt, such as 2026-01-01 (January 1 of this year)
+requests report|--from|none|first day of receipt, such as 2026-03-01 (default: January 1 of this year)
 requests report|--to|none|last day of receipt (today)
 requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)
 evidence|--subject|none|all records of a data subject, each in a folder named by its id
@@ -284,15 +284,15 @@ notices show|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile
 notices show|--password-stdin||read the password from standard input instead of prompting
 notices publish|--site|@sites|name or id of the site (the profile’s site)
 notices publish|--file|files|a text: .txt, .md, .html or .pdf; repeatable
-notices publish|--lang|none|language of a file not named like policy.de.md; once for each file
+notices publish|--lang|none|language of a file whose name does not show it (policy.de.md does); repeat for each file
 notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable
 notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable
 notices publish|--controller|none|name and contact details of the data controller
 notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as the version before)
 notices publish|--renewal||invalidate consents to earlier versions
 notices publish|--no-renewal||keep consents to earlier versions valid (the default)
-notices publish|--effective-from|none|when it takes effect (at once)
-notices publish|--policy-version|none|the policy version (the next one)
+notices publish|--effective-from|none|when it takes effect (default: at once)
+notices publish|--policy-version|none|the policy version (default: the next one)
 notices publish|--draft||upload everything without publishing
 notices publish|--yes||skip the confirmation prompt
 notices publish|-y||skip the confirmation prompt

@@ -53,7 +53,7 @@ function correct(state: RequestState, change: RequestChange, { hmacs }: ChangeCo
 function extend(state: RequestState, row: RequestState, reason: string, { at, holidays }: ChangeContext): void {
   if (row.extension_reason === reason) return
   if (row.extended_at !== null)
-    throw new Failure('conflict', 'The period was already extended, which is possible once.')
+    throw new Failure('conflict', 'The period was already extended, which can be done only once.')
   const first = dueAfter(state.received_on, 1, holidays)
   if (at.toISOString().slice(0, 10) > first)
     throw new Failure('conflict', `The period could be extended until ${first} (GDPR Art. 12(3)), which has passed.`)

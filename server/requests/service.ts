@@ -144,7 +144,7 @@ export async function changeRequest(
     const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...diff(row, state) })
     if (written) return toJson<DataSubjectRequest>(written)
   }
-  throw unavailable('Too many concurrent callers change this request.')
+  throw unavailable('Too many callers are changing this request at once.')
 }
 
 /** Allows tomorrow in UTC, which has begun in some time zones. */

@@ -9,7 +9,7 @@ import { usageError } from '../errors/errors.ts'
 
 export function help(command: Command, ctx: Context): void {
   command
-    .argument('[words...]', `a command, or one of options, ${topicNames.join(', ')}`)
+    .argument('[words...]', `a command, or a topic: options, ${topicNames.join(', ')}`)
     .addHelpText(
       'after',
       `

@@ -157,7 +157,7 @@ function readKeys(files: PackFiles): Pack['keys'] {
 /** Only the type and version of its fields. */
 function readReceipt(files: PackFiles): ConsentReceipt {
   const { document } = attempt('receipt.json', () => readSigned(requireFile(files, 'receipt.json')))
-  if (document.type !== 'consent_receipt') throw new NotValid('is no consent receipt', 'receipt.json')
+  if (document.type !== 'consent_receipt') throw new NotValid('is not a consent receipt', 'receipt.json')
   return document as unknown as ConsentReceipt
 }
 

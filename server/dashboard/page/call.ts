@@ -47,7 +47,7 @@ export function useRequireShown(): () => void {
     [],
   )
   return () => {
-    if (!isShown.current) throw new Error('The screen was left.')
+    if (!isShown.current) throw new Error('You left this screen before the request finished.')
   }
 }
 

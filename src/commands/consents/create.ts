@@ -63,7 +63,7 @@ export function create(command: Command, ctx: Context): void {
     .option('--subject <id>', 'identifier of the data subject')
   const flags = acceptanceFlags(first)
     .option('--consent-id <label>', 'your own label for the record')
-    .option('--policy-version <n>', 'policy version (the site’s current one)')
+    .option('--policy-version <n>', 'policy version (default: the site’s current one)')
     .option('--ip-address <address>', 'IP address of the subject; stored, but never shown again')
     .option('--user-agent <text>', 'user agent of the subject’s browser')
     .option('--notice-locale <tag>', 'language of the notice that was shown, such as de')

@@ -42,15 +42,19 @@ export function publish(command: Command, ctx: Context): void {
     addDryRunFlag(
       addSiteFlag(command)
         .requiredOption('--file <path>', 'a text: .txt, .md, .html or .pdf; repeatable', collect)
-        .option('--lang <tag>', 'language of a file not named like policy.de.md; once for each file', collect)
+        .option(
+          '--lang <tag>',
+          'language of a file whose name does not show it (policy.de.md does); repeat for each file',
+          collect,
+        )
         .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)
         .option('--purpose-iri <key=iri>', 'IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable', collect)
         .option('--controller <text>', 'name and contact details of the data controller')
         .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y, or none (as the version before)')
         .option('--renewal', 'invalidate consents to earlier versions')
         .option('--no-renewal', 'keep consents to earlier versions valid (the default)')
-        .option('--effective-from <time>', 'when it takes effect (at once)')
-        .option('--policy-version <n>', 'the policy version (the next one)')
+        .option('--effective-from <time>', 'when it takes effect (default: at once)')
+        .option('--policy-version <n>', 'the policy version (default: the next one)')
         .option('--draft', 'upload everything without publishing')
         .option('-y, --yes', 'skip the confirmation prompt'),
     ),

@@ -22,7 +22,7 @@ const Options = z.strictObject({
 
 export function report(command: Command, ctx: Context): void {
   command
-    .option('--from <date>', 'first day of receipt, such as 2026-01-01 (January 1 of this year)')
+    .option('--from <date>', 'first day of receipt, such as 2026-03-01 (default: January 1 of this year)')
     .option('--to <date>', 'last day of receipt (today)')
     .option('--format <md|csv>', 'md: Markdown; csv: a line for each request (a page on a terminal)')
     .addHelpText(

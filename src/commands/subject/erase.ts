@@ -55,7 +55,7 @@ const mostIdentifiers = 20
 export function erase(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .option('--ticket <text>', 'the request that this answers; required without --request')
-    .option('--reason <text>', 'a reason for the receipt')
+    .option('--reason <text>', 'reason to state in the receipt')
     .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
     .option('--export-first <file>', 'export the records to a new file before deleting them')
     .option('--plan-out <file>', 'write the plan to a new file and stop')

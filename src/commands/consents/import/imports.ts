@@ -129,7 +129,7 @@ export function howOfReplayed(id: string, mayBeOwn: boolean, beganAt: number): H
 /** Unix time in ms of a UUIDv7 (RFC 9562 section 5.7). @throws Error for another id */
 function timeOf(id: string): number {
   const [, high, low] = /^([\da-f]{8})-([\da-f]{4})-7/i.exec(id) ?? []
-  if (!high) throw new Error(`the id ${id} does not say when the record was made: nothing is signed`)
+  if (!high) throw new Error(`the id ${id} contains no creation time, so nothing was signed`)
   return Number.parseInt(`${high}${low}`, 16)
 }
 

@@ -76,7 +76,7 @@ interface Getters {
 export function openInterpreter(map: ImportMap, options: Options, decisions: Decisions) {
   const { fields, time } = map
   if (options.policyVersion === undefined && fields.policy_version === undefined)
-    throw usageError('the file has no policy version of the answers', 'use --policy-version N')
+    throw usageError('the file does not say to which policy version the answers belong', 'use --policy-version N')
   if (options.policyVersion !== undefined && fields.policy_version !== undefined)
     throw usageError(
       'the files say which policy version was answered: --policy-version would hide it',

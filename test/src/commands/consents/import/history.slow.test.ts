@@ -302,7 +302,7 @@ it('import › exit 7 › of a replay whose id has no time, so that nothing is s
   const record = { id: '6f1c2e9a-1111-4222-8333-444455556666' }
   importing(({ origin }) => (origin.id === 'person-1' ? { status: 201, consent: record, replayed: true } : made()))
   const ran = await run(people(2), ...flags(), '--yes', '--json')
-  expectNoStdout(ran, 7, 'does not say when the record was made', 'import --resume')
+  expectNoStdout(ran, 7, 'contains no creation time', 'import --resume')
 })
 
 it('import › exit 5 › of values that nothing decides, which --map-init writes into a map to edit', async () => {
