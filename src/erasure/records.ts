@@ -66,7 +66,6 @@ export function showsDeleted(
   return api.supports(endpoint, { in: 'query', name: 'include_deleted' })
 }
 
-/** In one call, without quota. */
 export function erasesSubjects(api: Pick<Client, 'supports'>): Promise<boolean> {
   return api.supports(subjectEndpoints.erase, { in: 'body', name: 'ids' })
 }

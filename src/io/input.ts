@@ -12,7 +12,6 @@ export interface Line {
   readonly number: number
   /** Without the line terminator. */
   readonly bytes: Buffer
-  /** Follows `bytes` in memory. */
   readonly end: number
 }
 

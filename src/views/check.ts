@@ -76,7 +76,6 @@ function factsOf(answer: CheckAnswer): string[] {
   ]
 }
 
-/** Such as `as told by acme, imported 2026-11-23 09:00Z`. */
 function provenanceOf({ origin, witnessed, record, at }: CheckAnswer): string[] {
   if (origin === null || record === null) return []
   const imported = `imported ${minute(record.created_at)}`

@@ -106,7 +106,6 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
   }
 }
 
-/** In the order in which turns were taken. */
 function inTurn(pass: (results: readonly Result[]) => void) {
   const settled = new Map<number, readonly Result[]>()
   let [taken, passed] = [0, 0]
