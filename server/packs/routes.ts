@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { evidence } from '../../src/contract/index.ts'
 import { Admission } from '../admission.ts'
+import { getConsent } from '../consents/service.ts'
 import { Download, pathId, route } from '../http/route.ts'
 import { type Deps, issuePack } from './pack.ts'
 
@@ -11,6 +12,7 @@ export function packRoutes(app: FastifyInstance, deps: Deps): void {
   const admission = new Admission(limits)
   route(app, evidence, async ({ params }, { caller, until }) => {
     const id = pathId(params, 'There is no such consent.')
+    await getConsent(deps, caller, id, true) // under load, too, a record that is unknown here has one answer
     const pack = await admission.run(caller.accountId, () => issuePack(deps, caller, id, until))
     return new Download(pack, 'application/x-tar', `evidence-${id}.tar`)
   })

@@ -15,5 +15,5 @@ it.each([
 })
 
 it('is unknown for a record whose id has no time, when an answer was lost', () => {
-  expect(() => howOfReplayed('5f2c8a54-0000-4000-8000-000000000000', true, beganAt)).toThrow('nothing is signed')
+  expect(() => howOfReplayed('5f2c8a54-0000-4000-8000-000000000000', true, beganAt)).toThrow('nothing was signed')
 })
