@@ -121,7 +121,12 @@ function newReader({ started_at }: ErasureHeader) {
 export async function resumeJob(ctx: Context, job: string): Promise<ErasureJob> {
   const held = await erasureJobs(ctx).resume(job)
   const reader = newReader(held.header)
-  for (const run of held.earlierRuns) for await (const entry of run()) reader.read(entry)
+  try {
+    for (const run of held.earlierRuns) for await (const entry of run()) reader.read(entry)
+  } catch (error) {
+    await held.close(false)
+    throw error
+  }
   if (reader.isPlanned()) return { ctx, held, ...reader }
   await held.close(true)
   throw new CliError('not_begun', exit.temporary, `the job ${job} was killed before anything was deleted`, {

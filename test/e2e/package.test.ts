@@ -42,7 +42,10 @@ it('package.json names every manual page while npm packs it, and none after', ()
   expect(pages('list')).toHaveLength(readdirSync(join(installed, 'dist', 'man')).length)
   expect(pages('clear')).toBeUndefined()
   expect(readFileSync(join(installed, 'package.json'), 'utf8')).toBe(readFileSync(join(root, 'package.json'), 'utf8'))
-  expect(packageJson.scripts).toMatchObject({ prepack: 'node bin/pages.js list', postpack: 'node bin/pages.js clear' })
+  expect(packageJson.scripts).toMatchObject({
+    prepack: 'node bin/setup.js && node bin/pages.js list',
+    postpack: 'node bin/pages.js clear',
+  })
 })
 
 describe('--version', () => {
