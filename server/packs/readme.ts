@@ -32,7 +32,7 @@ export function formatReadme(pack: Pack, { createdAt, keyId, isTruncated }: Seal
 got from the operator of the service early, and not with this folder. Without --keys the keys of this folder are
 used, which anyone could have put here who could make all of it.`,
     `By hand: in a shell in this folder, with sha256sum and openssl (3.0 or newer). The first commands verify signatures;
-the one with awk compares every file with its digest in pack.json, which is signed; each of the last ones prints a
+the one with awk compares each file that is listed in pack.json, which is signed (any other file was added); each of the last ones prints a
 line if it is so, and nothing if it is not.`,
     commands(pack, keyId)
       .map(line => `    ${line}`)

@@ -12,7 +12,7 @@ export function packRoutes(app: FastifyInstance, deps: Deps): void {
   const admission = new Admission(limits)
   route(app, evidence, async ({ params }, { caller, until }) => {
     const id = pathId(params, 'There is no such consent.')
-    await getConsent(deps, caller, id, true) // under load, too, a record that is unknown here has one answer
+    await getConsent(deps, caller, id, true) // an unknown record is a 404 also while the queue is full
     const pack = await admission.run(caller.accountId, () => issuePack(deps, caller, id, until))
     return new Download(pack, 'application/x-tar', `evidence-${id}.tar`)
   })

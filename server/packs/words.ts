@@ -3,9 +3,13 @@ import { describeDate, findBracket } from '../../src/evidence/dates.ts'
 import type { Pack } from '../../src/evidence/pack.ts'
 import { consentStates } from '../../src/evidence/state.ts'
 
+function isPurged({ history }: Pick<Pack, 'history'>): boolean {
+  return history.some(({ action }) => action === 'purged')
+}
+
 /** A purged record's purposes, and so its state, are unknown. */
 export function describeAnswers(history: Pack['history']): string[] {
-  const states = history.some(({ action }) => action === 'purged') ? [] : consentStates(history)
+  const states = isPurged({ history }) ? [] : consentStates(history)
   return history.map(({ accepted }, index) => {
     const state = states[index]
     if (state) return `consent ${state === 'partly' ? 'partly given' : state}`
@@ -99,11 +103,18 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: bo
   },
   {
     name: 'record.json, history.json',
-    isIn: () => true,
+    isIn: pack => !isPurged(pack),
     shows:
       'each change with its time, chained by hashes. The first hash covers the person, the site, the place, the address and the notice of record.json.',
     lacks:
       'who a key or a site belongs to in the world. Times are of the clock of the service. Later changes, such as a withdrawal, are not in this folder.',
+  },
+  {
+    name: 'record.json, history.json',
+    isIn: isPurged,
+    shows:
+      'each change with its time, chained by hashes. The hash of the purge covers what the purge left in record.json.',
+    lacks: 'the person and the purposes, which were purged, and who a key or a site belongs to in the world.',
   },
   {
     name: '(imported)',

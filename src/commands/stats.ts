@@ -76,13 +76,14 @@ async function describe(
 ): Promise<void> {
   if (by !== undefined && ctx.io.out.isTerminal && total.records !== null)
     await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
-  if (by === undefined && total.hidden !== null) await ctx.say('hidden: fewer than ten persons; --exact shows all')
+  const few = complete ? 'fewer than ten persons' : 'fewer than ten persons counted so far'
+  if (by === undefined && total.hidden !== null) await ctx.say(`hidden: ${few}; --exact shows all`)
   const namesOf = (why: string) => groups.filter(row => row.hidden === why).map(row => row.site_name ?? nameOf(row, by))
   const small = namesOf('small').join(', ')
   const others = namesOf('remainder').join(', ')
   if (small) {
     const rest = others && `, and ${others}, because a total would reveal a small group`
-    await ctx.say(`hidden: ${small} (fewer than ten persons)${rest}; --exact shows all`)
+    await ctx.say(`hidden: ${small} (${few})${rest}; --exact shows all`)
   }
   if (truncated) await ctx.warn('only the largest groups are listed: the last row is the sum of all others')
   if (!complete) {

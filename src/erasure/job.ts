@@ -34,7 +34,6 @@ const ErasureHeader = z.object({
   account_id: z.string().nullable(),
   /** The file, or another origin of several people; null for one person. */
   source: z.string().nullable(),
-  /** Of the file. */
   sha256: z.string().optional(),
   who: z.string(),
   host: z.string(),

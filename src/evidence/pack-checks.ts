@@ -254,7 +254,9 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   const hash = hashRecord(identity, Buffer.from(anchor.salt ?? '', 'hex')).toString('hex')
   need(file, hash === anchor.record_hash, 'is not what the hash in its history covers')
   requireSameFacts(record, history)
-  return 'the person, the site and the notice are those of the hash in its history'
+  return anchor.action === 'purged'
+    ? 'what the purge left of it is that of the hash of the purge'
+    : 'the person, the site and the notice are those of the hash in its history'
 }
 
 function requireSameFacts(record: Pack['record'], history: Pack['history']): void {

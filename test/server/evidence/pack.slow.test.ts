@@ -202,6 +202,9 @@ describe('consentctl evidence', () => {
     if (!isSkipped) expect(verifyInPython(afterPurge).status).toBe(0)
     const { subject_id: none, origin } = JSON.parse(String(read(afterPurge[1] ?? '').get('record.json')))
     expect([none, origin]).toEqual([null, { system: hostile, id: null, evidence: null }])
+    expect((await cli(['verify', afterPurge[0] ?? ''])).stdout).not.toContain('the person, the site')
+    expect(String(read(afterPurge[0] ?? '').get('README.txt'))).not.toMatch(/covers\s+the\s+person/)
+    expect((await cli(['verify', before])).stdout).toContain('the person, the site')
     const [cut, link] = [join(folder.path, 'cut.tar'), join(folder.path, 'link')]
     writeFileSync(cut, readFileSync(archive).subarray(0, 513))
     expect(await cli(['verify', cut])).toMatchObject({ code: 5, stderr: expect.stringContaining('was cut off') })

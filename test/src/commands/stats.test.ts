@@ -79,6 +79,15 @@ describe('stats', () => {
     )
   })
 
+  it.each([
+    [true, 'hidden: fewer than ten persons; --exact shows all'],
+    [false, 'hidden: fewer than ten persons counted so far; --exact shows all'],
+  ])('when complete is %s, says of a hidden total only what was counted', async (complete, sentence) => {
+    const total = { ...found.total, hidden: 'small', records: null, persons: null }
+    cli.instance.use(answers('get', path, { ...found, total, complete, as_of: null }))
+    expect((await cli.run(['stats'], screen)).stderr).toContain(sentence)
+  })
+
   it('says until when records are counted', async () => {
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: '2026-01-31T09:30:00.000Z' }))
     const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])

@@ -88,13 +88,14 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
 }
 
 function describe({ total, groups, complete, uncounted, as_of }: Stats): string {
+  const few = complete ? 'fewer than ten persons' : 'fewer than ten persons counted so far'
   const all =
     total.records === null
-      ? 'In all fewer than ten persons.'
+      ? `In all ${few}.`
       : `In all ${formatCount(total.records, 'record')} of ${formatCount(total.persons ?? 0, 'person')}.`
   const [small = 0, more = 0] = ['small', 'remainder'].map(why => groups.filter(row => row.hidden === why).length)
   const others = more ? `, and ${formatNumber(more)} more because their totals would reveal small groups` : ''
-  const hidden = small ? ` ${formatCount(small, 'group')} hidden: fewer than ten persons${others}.` : ''
+  const hidden = small ? ` ${formatCount(small, 'group')} hidden: ${few}${others}.` : ''
   const until = as_of === null ? '' : `Counted until ${formatTime(as_of)}; `
   const state = complete ? 'Everything is counted.' : `${until}${formatCount(uncounted ?? 0, 'event')} not counted yet.`
   return `${all}${hidden} ${state}`
