@@ -153,6 +153,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
       await go(page, '#/statistics')
       await page.getByLabel('Grouping').selectOption('preference')
       await page.getByLabel('Exact').check()
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
       await page.locator('table bdi').first().waitFor()
       await expectVisible(page)
       for (const id of ids.slice(0, isWhole ? ids.length : 3)) {

@@ -6,7 +6,7 @@ import { Button } from './button.tsx'
 import { Mistake, Problem, rejectionOf } from './problem.tsx'
 
 /** An API error: each field below shows the part that is about it. */
-export const FieldErrors = createContext<unknown>(undefined)
+const FieldErrors = createContext<unknown>(undefined)
 
 export interface FormProps {
   readonly action: Action

@@ -14,31 +14,26 @@ export interface TableProps<Row> {
   readonly rows: readonly Row[]
   /** Shown if there are no rows; without it, nothing is. */
   readonly empty?: string | undefined
-  /** True to show the last rows, and earlier ones on request. */
-  readonly isFromEnd?: boolean
 }
 
 /** More rows take seconds to lay out. */
 const rowsAtOnce = 100
 
-export function Table<Row>({ rows, empty, isTitled, note, isFromEnd, ...table }: TableProps<Row>) {
+export function Table<Row>({ rows, empty, isTitled, note, ...table }: TableProps<Row>) {
   const [most, setMost] = useState(rowsAtOnce)
   if (rows.length === 0 && !empty) return null
   const left = rows.length - most
-  const more = left > 0 && (
-    <p class="buttons">
-      <Button text={`Show ${Math.min(left, rowsAtOnce)} more`} onClick={() => setMost(most + rowsAtOnce)} />
-      <Button text={`Show all ${formatNumber(rows.length)}`} onClick={() => setMost(rows.length)} />
-    </p>
-  )
   return (
     <>
       {isTitled && <h2>{table.label}</h2>}
       {note && <p>{note}</p>}
-      {isFromEnd && more}
-      {rows.length === 0 && <p class="empty">{empty}</p>}
-      {rows.length > 0 && <Rows {...table} rows={isFromEnd ? rows.slice(-most) : rows.slice(0, most)} />}
-      {!isFromEnd && more}
+      {rows.length === 0 ? <p class="empty">{empty}</p> : <Rows {...table} rows={rows.slice(0, most)} />}
+      {left > 0 && (
+        <p class="buttons">
+          <Button text={`Show ${Math.min(left, rowsAtOnce)} more`} onClick={() => setMost(most + rowsAtOnce)} />
+          <Button text={`Show all ${formatNumber(rows.length)}`} onClick={() => setMost(rows.length)} />
+        </p>
+      )}
     </>
   )
 }

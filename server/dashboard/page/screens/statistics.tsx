@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
-import { useCall } from '../call.ts'
+import { useAction, useCall } from '../call.ts'
 import { type Bar, Chart } from '../parts/chart.tsx'
 import { options } from '../parts/command.tsx'
-import { Check, Field, FieldErrors, fieldsOf, Select } from '../parts/form.tsx'
+import { Check, Field, Form, fieldsOf, Select } from '../parts/form.tsx'
 import { type Period, periods, periodsBetween } from '../parts/periods.ts'
 import { Problem } from '../parts/problem.tsx'
-import { Screen, Show } from '../parts/screen.tsx'
+import { Screen } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
 import { formatCount, formatNumber, formatTime, Id, Text } from '../parts/text.tsx'
@@ -17,48 +17,37 @@ type By = NonNullable<StatsQuery['by']>
 
 const groupingOptions = [['', 'In all'] as const, ...groupings.map(by => [by, `By ${by}`] as const)]
 
+const noFilters = { site: '', from: '', to: '', by: 'month' as By | '', exact: false }
+
 export function Statistics() {
-  const sites = useSites()
-  const [fields, setFields] = useState({ site: '', from: '', to: '', by: 'month' as By | '', exact: false })
-  const field = fieldsOf(fields, setFields)
-  const { site, exact } = fields
-  const by = fields.by || undefined
-  const [from, to] = [fields.from, fields.to].map(day => (isTyped(day) ? day : undefined))
-  const query = { site_id: site || undefined, from, to, by, exact: exact || undefined }
-  const asked = JSON.stringify(query)
-  const found = useCall(async () => ({ asked, by, answer: await client.call(api.stats.get, { query }) }), [asked])
+  const sites = useSites().value ?? []
+  const [draft, setDraft] = useState(noFilters)
+  const [filters, setFilters] = useState(noFilters)
+  const field = fieldsOf(draft, setDraft)
+  const applying = useAction(async () => setFilters({ ...draft }))
+  const { value, error, isLoading, reload } = useCall(() => readStatistics(filters), [filters])
   return (
-    <Screen title="Statistics" command={['stats', ...options({ site, from, to, by, exact })]}>
-      <div class="filters">
-        <SiteSelect sites={sites.value ?? []} none="All sites" {...field('site')} />
-        <FieldErrors.Provider value={found.error}>
-          <Field label="From (UTC day)" hint={hintOf(fields.from)} type="date" {...field('from')} />
-          <Field label="To (UTC day)" hint={hintOf(fields.to)} type="date" {...field('to')} />
-        </FieldErrors.Provider>
-        <Select label="Grouping" options={groupingOptions} {...field('by')} />
-      </div>
-      <Problem error={sites.error} retry={sites.reload} />
-      <Check label="Exact: show groups of fewer than ten persons too" {...field('exact')} />
-      <Show of={found}>
-        {value =>
-          (value.asked === asked || found.error === undefined) && (
-            <div class={value.asked === asked ? undefined : 'stale'} aria-busy={value.asked !== asked}>
-              <Answer by={value.by} answer={value.answer} />
-            </div>
-          )
-        }
-      </Show>
+    <Screen title="Statistics" command={['stats', ...options(filters)]}>
+      <Form action={applying} error={error} submit="Show">
+        <div class="filters">
+          <SiteSelect sites={sites} none="All sites" {...field('site')} />
+          <Field label="From (UTC day)" type="date" {...field('from')} />
+          <Field label="To (UTC day)" type="date" {...field('to')} />
+          <Select label="Grouping" options={groupingOptions} {...field('by')} />
+        </div>
+        <Check label="Exact: show groups of fewer than ten persons too" {...field('exact')} />
+      </Form>
+      <Problem error={error} retry={reload} />
+      {isLoading && <p role="status">Loading …</p>}
+      {value && !isLoading && !error && <Answer {...value} />}
     </Screen>
   )
 }
 
-/** Ignores years before 1900: the input reports 0002-01-31 while the user types 2026. */
-function isTyped(day: string): boolean {
-  return /^(19|[2-9]\d)\d\d-/.test(day)
-}
-
-function hintOf(day: string): string | undefined {
-  return day === '' || isTyped(day) ? undefined : 'Not applied: the year must be 1900 or later, of four digits.'
+async function readStatistics({ site, from, to, by, exact }: typeof noFilters) {
+  const filters = { site_id: site || undefined, from: from || undefined, to: to || undefined }
+  const query = { ...filters, by: by || undefined, exact: exact || undefined }
+  return { by: query.by, answer: await client.call(api.stats.get, { query }) }
 }
 
 function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: Stats }) {
@@ -75,7 +64,11 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
       {by && groups.length > 0 && (
         <>
           {isPeriod(by) && <Chart bars={overTime(by, groups)} names={['accepted', 'refused']} />}
-          <Table label={`Records by ${by}`} columns={columnsOf(by)} rows={groups} isFromEnd={isPeriod(by)} />
+          <Table
+            label={`Records by ${by}`}
+            columns={columnsOf(by)}
+            rows={isPeriod(by) ? [...groups].reverse() : groups}
+          />
         </>
       )}
       <p class="hint">
