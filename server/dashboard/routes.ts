@@ -2,9 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { description } from '../../src/contract/description.ts'
 import { health } from '../../src/contract/health.ts'
 import { sendFile } from '../http/static-file.ts'
-import type { readPageFiles } from './files.ts'
-
-type PageFiles = Awaited<ReturnType<typeof readPageFiles>>
+import type { PageFiles } from './files.ts'
 
 /** Read at the first request of a browser, so that an unused dashboard takes no memory. */
 let reading: Promise<PageFiles> | undefined

@@ -17,7 +17,7 @@ export function App() {
   const reading = useAction(readSession)
   useEffect(() => {
     reading.run()
-    return followSession()
+    followSession()
   }, [])
   if (!session) {
     return (

@@ -88,16 +88,9 @@ const otherTabs = new BroadcastChannel('consentctl session')
  * Reads the session again when another tab changes it, when the page becomes visible (the session may have ended while
  * the machine slept), and when Back restores the page.
  */
-export function followSession(): () => void {
+export function followSession(): void {
   const read = () => readSession().catch(() => {})
-  const look = () => document.visibilityState === 'visible' && read()
-  const comeBack = ({ persisted }: PageTransitionEvent) => persisted && read()
-  document.addEventListener('visibilitychange', look)
-  addEventListener('pageshow', comeBack)
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && read())
+  addEventListener('pageshow', ({ persisted }) => persisted && read())
   otherTabs.addEventListener('message', read)
-  return () => {
-    document.removeEventListener('visibilitychange', look)
-    removeEventListener('pageshow', comeBack)
-    otherTabs.removeEventListener('message', read)
-  }
 }

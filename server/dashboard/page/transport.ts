@@ -15,8 +15,6 @@ const maxWaitSeconds = 2
 /** No retry starts later than this after the first attempt. */
 const maxRetryMs = 10_000
 
-const describe = (endpoint: Endpoint, input: Input) => callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
-
 const unsupported = () => Promise.reject(new Error('the page does not need this'))
 
 /**
@@ -24,9 +22,8 @@ const unsupported = () => Promise.reject(new Error('the page does not need this'
  * a sign-in.
  */
 export function openFetch(onUnauthorized: () => void): Transport {
-  async function deliver(endpoint: Endpoint, input: Input): Promise<unknown> {
-    const call = describe(endpoint, input)
-    const { response, bytes } = await attempt(call, endpoint, input)
+  async function deliver(call: Call, endpoint: Endpoint, input: Input): Promise<unknown> {
+    const { response, bytes } = await attempt(call, input)
     const { status, headers } = response
     const head = headOf(response)
     input.onResponse?.({ ...head, at: numberOrNull(Date.parse(headers.get('date') ?? '')) })
@@ -41,11 +38,11 @@ export function openFetch(onUnauthorized: () => void): Transport {
     throw toError(call, head, body, text)
   }
   const send = (endpoint: Endpoint, input: Input) => {
-    const start = performance.now()
-    const { isRead } = describe(endpoint, input)
-    return withRetries(() => deliver(endpoint, input), {
-      maxWait: isRead ? maxWaitSeconds : -1,
-      mayRepeat: async () => isRead === true && performance.now() - start < maxRetryMs,
+    const call = callOf({ baseUrl, key: null, proxy: null }, endpoint, input)
+    return withRetries(() => deliver(call, endpoint, input), {
+      maxWait: call.isRead ? maxWaitSeconds : -1,
+      deadline: performance.now() + maxRetryMs,
+      mayRepeat: async () => call.isRead === true,
       pause: seconds => new Promise(resolve => setTimeout(resolve, seconds * 1000)),
       onWait: () => {},
       onLost: input.onLost,
@@ -54,13 +51,12 @@ export function openFetch(onUnauthorized: () => void): Transport {
   return { send, createRows: unsupported, probe: unsupported, supports: async () => true, close: () => {} }
 }
 
-async function attempt(call: Call, { method }: Endpoint, input: Input) {
-  const body = input.upload?.bytes ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
+async function attempt(call: Call, input: Input) {
   try {
     const response = await fetch(call.url, {
-      method,
+      method: call.method,
       headers: { accept: 'application/json', ...ownHeaders(input) },
-      ...(body !== undefined && { body: body as BodyInit }),
+      ...(input.body !== undefined && { body: JSON.stringify(input.body) }),
       cache: 'no-store',
       credentials: 'same-origin',
       redirect: 'error',

@@ -16,16 +16,12 @@ export function Secret({ label, value, onHidden }: SecretProps) {
   useLayoutEffect(() => box.current?.focus(), [label])
   useEffect(() => {
     if (value === null) return
-    const leave = () => {
-      if (document.visibilityState === 'hidden') drop.current()
-    }
-    const go = () => drop.current()
-    document.addEventListener('visibilitychange', leave)
-    addEventListener('pagehide', go)
-    return () => {
-      document.removeEventListener('visibilitychange', leave)
-      removeEventListener('pagehide', go)
-    }
+    const unmount = new AbortController()
+    const { signal } = unmount
+    const onChange = () => document.visibilityState === 'hidden' && drop.current()
+    document.addEventListener('visibilitychange', onChange, { signal })
+    addEventListener('pagehide', () => drop.current(), { signal })
+    return () => unmount.abort()
   }, [value === null])
   return (
     <div class="secret" ref={box} tabIndex={-1} role="group" aria-label={label}>
