@@ -37,20 +37,6 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
-/** Returns a function that throws after the component has unmounted, to stop a long action between its steps. */
-export function useRequireShown(): () => void {
-  const isShown = useRef(true)
-  useEffect(
-    () => () => {
-      isShown.current = false
-    },
-    [],
-  )
-  return () => {
-    if (!isShown.current) throw new Error('You left this screen before the request finished.')
-  }
-}
-
 export interface Action {
   /** Does nothing while the action runs. */
   readonly run: () => void

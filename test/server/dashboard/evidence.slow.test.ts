@@ -81,7 +81,8 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     await page.getByRole('alert').getByText(refused.message).waitFor()
     await dashboard.expectAccessible()
     await page.unroute('**/evidence')
-    expect((await dashboard.download(() => button().click())).name).toBe(`evidence-${id}.tar`)
+    const retry = page.getByRole('button', { name: 'Try again' })
+    expect((await dashboard.download(() => retry.click())).name).toBe(`evidence-${id}.tar`)
   })
 })
 

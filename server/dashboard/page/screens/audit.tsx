@@ -6,7 +6,7 @@ import { useAction, useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { download } from '../parts/file.ts'
+import { download } from '../parts/download.tsx'
 import { Field, Form, fieldsOf, Select } from '../parts/form.tsx'
 import { PagedTable, usePages } from '../parts/paged-table.tsx'
 import { Screen } from '../parts/screen.tsx'
@@ -15,10 +15,12 @@ import { formatNumber, Text, Time } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
 const noFilters = { actor: '', action: '', target: '', from: '', to: '' }
-type Filters = typeof noFilters
 
 export function Audit() {
+  const [draft, setDraft] = useState(noFilters)
   const [filters, setFilters] = useState(noFilters)
+  const field = fieldsOf(draft, setDraft)
+  const applying = useAction(async () => setFilters({ ...draft }))
   const [open, setOpen] = useState<AccountEntry | null>(null)
   const pages = usePages(cursor => client.call(api.audit.list, { query: { ...queryOf(filters), ...cursor } }), filters)
   const { value: names = noNames } = useCall(readNames, [])
@@ -28,7 +30,15 @@ export function Audit() {
         Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
         an account.
       </p>
-      <FilterForm onApply={setFilters} error={pages.page.error} />
+      <Form action={applying} error={pages.page.error} submit="Show">
+        <div class="filters">
+          <Field label="By" hint="E-mail, key, admin, system" {...field('actor')} />
+          <Select label="Change" options={actionOptions} {...field('action')} />
+          <Field label="Of" hint="Id, or kind such as site" {...field('target')} />
+          <Field label="From" hint="UTC day" type="date" {...field('from')} />
+          <Field label="To" hint="UTC day, included" type="date" {...field('to')} />
+        </div>
+      </Form>
       <PagedTable
         label="Changes of settings, newest first"
         columns={columnsWith(setOpen, names)}
@@ -42,7 +52,7 @@ export function Audit() {
 }
 
 /** Takes `from` and `to` as whole days in UTC. */
-function queryOf({ actor, action, target, from, to }: Filters) {
+function queryOf({ actor, action, target, from, to }: typeof noFilters) {
   return {
     ...(actor && { actor }),
     ...(action && { action: action as AuditAction }),
@@ -53,28 +63,6 @@ function queryOf({ actor, action, target, from, to }: Filters) {
 }
 
 const actionOptions = [['', 'any'], ...auditActions.map(action => [action, wordsOf(action)] as const)] as const
-
-interface FilterFormProps {
-  readonly onApply: (filters: Filters) => void
-  readonly error: unknown
-}
-
-function FilterForm({ onApply, error }: FilterFormProps) {
-  const [draft, setDraft] = useState(noFilters)
-  const field = fieldsOf(draft, setDraft)
-  const action = useAction(async () => onApply(draft))
-  return (
-    <Form action={action} error={error} submit="Show">
-      <div class="filters">
-        <Field label="By" hint="E-mail, key, admin, system" {...field('actor')} />
-        <Select label="Change" options={actionOptions} {...field('action')} />
-        <Field label="Of" hint="Id, or kind such as site" {...field('target')} />
-        <Field label="From" hint="UTC day" type="date" {...field('from')} />
-        <Field label="To" hint="UTC day, included" type="date" {...field('to')} />
-      </div>
-    </Form>
-  )
-}
 
 const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): Columns<AccountEntry> => ({
   Entry: entry => (

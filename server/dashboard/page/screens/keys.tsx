@@ -70,25 +70,18 @@ export function Keys() {
 }
 
 /** Compares the expiry with this machine's clock. */
-function stateOf({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
-  if (revoked_at !== null) return 'revoked'
-  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
-}
-
-function State({ of }: { readonly of: ApiKey }) {
-  const state = stateOf(of)
-  return (
-    <>
-      <Tag tone={state === 'active' ? 'good' : 'bad'}>{state}</Tag>
-      {of.revoked_at && <br />}
-      {of.revoked_at && <Time at={of.revoked_at} />}
-    </>
-  )
+function State({ of: { revoked_at, expires_at } }: { readonly of: ApiKey }) {
+  if (revoked_at !== null)
+    return (
+      <>
+        <Tag tone="bad">revoked</Tag> <Time at={revoked_at} />
+      </>
+    )
+  const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now()
+  return isExpired ? <Tag tone="bad">expired</Tag> : <Tag tone="good">active</Tag>
 }
 
 const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(hint)}`)
-
-const none = <span class="none">no user</span>
 
 /** `onRevoke` is undefined for a reader. */
 const columnsWith = (onRevoke: ((key: ApiKey) => void) | undefined): Columns<ApiKey> => {
@@ -101,7 +94,7 @@ const columnsWith = (onRevoke: ((key: ApiKey) => void) | undefined): Columns<Api
     Key: key => <code>{hintOf(key)}</code>,
     State: key => <State of={key} />,
     Scopes: ({ scopes }) => visible(scopes.join(', ')),
-    'Made by': ({ created_by }) => (created_by === null ? none : <Text of={created_by} />),
+    'Made by': ({ created_by }) => (created_by === null ? <span class="none">no user</span> : <Text of={created_by} />),
     'Last used (UTC)': ({ last_used_on }) => last_used_on ?? <span class="none">never</span>,
     Expires: ({ expires_at }) => <Time at={expires_at} />,
     ...(onRevoke && { Change: change }),

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice, NoticeText } from '../../../../src/contract/notices.ts'
 import { visible } from '../../../../src/output/safe.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
-import { download, sha256Hex } from '../parts/file.ts'
-import { Mistake, Problem } from '../parts/problem.tsx'
+import { DownloadButton } from '../parts/download.tsx'
+import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { formatNumber, Link, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
@@ -15,7 +15,9 @@ import { client } from '../session.ts'
 async function readBytes({ site_id: id, policy_version }: Notice, text: NoticeText): Promise<Uint8Array> {
   const params = { id, version: String(policy_version), language: text.language }
   const bytes = new Uint8Array(await client.bytes(api.notices.getText, { params }))
-  if ((await sha256Hex(bytes)) === text.sha256) return bytes
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  const hex = Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('')
+  if (hex === text.sha256) return bytes
   throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
 }
 
@@ -33,16 +35,16 @@ const extensions: Record<string, string> = {
 
 /** Saves the exact bytes, with a media type that no browser executes. */
 export function Download({ notice, text }: { readonly notice: Notice; readonly text: NoticeText }) {
-  const action = useAction(async () => {
-    const extension = extensions[text.media_type] ?? 'bin'
-    const name = `notice-${notice.policy_version}-${text.language.replace(/[^\w-]/g, '')}.${extension}`
-    download(await readBytes(notice, text), name, 'application/octet-stream')
-  })
+  const extension = extensions[text.media_type] ?? 'bin'
   return (
-    <>
-      <Button text="Download" label={`Download ${visible(text.language)}`} kind="small" onClick={action.run} />
-      <Problem error={action.error} />
-    </>
+    <DownloadButton
+      text="Download"
+      label={`Download ${visible(text.language)}`}
+      kind="small"
+      name={`notice-${notice.policy_version}-${text.language.replace(/[^\w-]/g, '')}.${extension}`}
+      type="application/octet-stream"
+      read={() => readBytes(notice, text)}
+    />
   )
 }
 

@@ -18,8 +18,14 @@ interface NoticeProps {
 }
 
 export function NoticeScreen({ site, version }: NoticeProps) {
-  const found = useCall(() => client.call(api.notices.get, { params: { id: site, version } }), [])
-  const language = found.value?.texts[0]?.language
+  const found = useCall(async () => {
+    const [notice, all] = await Promise.all([
+      client.call(api.notices.get, { params: { id: site, version } }),
+      client.call(api.notices.list, { params: { id: site } }),
+    ])
+    return { notice, versions: all.data.map(each => String(each.policy_version)) }
+  }, [])
+  const language = found.value?.notice.texts[0]?.language
   const command = language
     ? ['notices', 'show', version, ...options({ site, lang: language })]
     : ['notices', 'list', ...options({ site })]
@@ -30,12 +36,12 @@ export function NoticeScreen({ site, version }: NoticeProps) {
       links={<Link to={['notices', site]}>All notices of the site</Link>}
     >
       <Show of={found}>
-        {notice => (
+        {({ notice, versions }) => (
           <>
             <NoticeDetails of={notice} />
             <Table label="Texts" isTitled columns={textColumns(notice)} rows={notice.texts} empty="No texts yet." />
             <Table label="Purposes" isTitled columns={purposeColumns} rows={notice.purposes} empty="No purposes." />
-            <Compare site={site} version={version} />
+            <Compare site={site} version={version} others={versions.filter(each => each !== version)} />
             <h2>Who agreed to it</h2>
             <p>
               <Link to={['notices', site, version, 'who']}>List who agreed to this version and to nothing newer</Link>
@@ -95,10 +101,8 @@ const purposeColumns: Columns<NoticePurpose> = {
   IRI: ({ iri }) => <Text of={iri} />,
 }
 
-function Compare({ site, version }: NoticeProps) {
-  const found = useCall(() => client.call(api.notices.list, { params: { id: site } }), [])
-  const others = (found.value?.data ?? []).map(each => String(each.policy_version)).filter(each => each !== version)
-  if (found.value && others.length === 0) return null
+function Compare({ site, version, others }: NoticeProps & { readonly others: readonly string[] }) {
+  if (others.length === 0) return null
   const options = others.map(each => [each, `version ${each}`] as const)
   const open = (other: string) => {
     if (other) location.hash = linkTo('notices', site, version, 'since', other)
@@ -106,11 +110,7 @@ function Compare({ site, version }: NoticeProps) {
   return (
     <>
       <h2>Compare</h2>
-      <Show of={found}>
-        {() => (
-          <Select label="What differs from" value="" onValue={open} options={[['', 'Choose a version'], ...options]} />
-        )}
-      </Show>
+      <Select label="What differs from" value="" onValue={open} options={[['', 'Choose a version'], ...options]} />
     </>
   )
 }

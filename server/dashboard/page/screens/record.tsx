@@ -1,16 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { Command, options } from '../parts/command.tsx'
-import { download } from '../parts/file.ts'
-import { Problem } from '../parts/problem.tsx'
+import { DownloadButton } from '../parts/download.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Link, Tag, Time } from '../parts/text.tsx'
 import { client, useMayChange } from '../session.ts'
 import { Change } from './record/change.tsx'
 import { RecordDetails } from './record/details.tsx'
-import { EvidencePack } from './record/evidence.tsx'
 import { type Facts, readFacts } from './record/facts.ts'
 import { StateAt } from './record/moment.tsx'
 import { Delete, Restore } from './record/removal.tsx'
@@ -36,9 +34,9 @@ export function Record({ id }: { readonly id: string }) {
             <Actions facts={value} onChanged={facts.reload} />
             <RecordDetails of={value} />
             <h2>History</h2>
-            <Timeline entries={value.history.data} onMoment={show} />
+            <Timeline facts={value} onMoment={show} />
             <Command words={['history', id]} />
-            <StateAt facts={value} at={at} onMoment={show} />
+            <StateAt facts={value} at={at} />
             <EvidencePack id={id} />
           </>
         )}
@@ -47,17 +45,36 @@ export function Record({ id }: { readonly id: string }) {
   )
 }
 
-function purgedAt({ history }: Facts): string | undefined {
-  return history.data.find(({ action }) => action === 'purged')?.created_at
+function EvidencePack({ id }: { readonly id: string }) {
+  const name = `evidence-${id}.tar`
+  return (
+    <>
+      <h2>Evidence pack</h2>
+      <p>
+        An archive that proves this record without the service, with what is stored of the person in clear: the record,
+        its history and receipt, the notice, if there is one, and proofs that the log has them. The service verifies it,
+        and signs the list of its files.
+      </p>
+      <div class="buttons">
+        <DownloadButton
+          text="Download the evidence pack"
+          name={name}
+          type="application/x-tar"
+          read={() => client.bytes(api.consents.evidence, { params: { id } })}
+          note={`Downloaded. To check it: consentctl verify ${name}`}
+        />
+      </div>
+      <Command words={['evidence', id, '--out', name]} />
+    </>
+  )
 }
 
-function State({ facts }: { readonly facts: Facts }) {
-  const { deleted_at } = facts.record
-  const purged = purgedAt(facts)
-  if (purged)
+function State({ facts: { record, purgedAt } }: { readonly facts: Facts }) {
+  const { deleted_at } = record
+  if (purgedAt)
     return (
       <p>
-        <Tag tone="bad">purged</Tag> <Time at={purged} />: its preferences, and whose it was, are gone. Its history
+        <Tag tone="bad">purged</Tag> <Time at={purgedAt} />: its preferences, and whose it was, are gone. Its history
         still proves what was done.
       </p>
     )
@@ -82,13 +99,6 @@ function Actions({ facts, onChanged }: ActionsProps) {
   const mayChange = useMayChange()
   const [question, setQuestion] = useState<Question | null>(null)
   const [done, setDone] = useState('')
-  const receipt = useAction(async () => {
-    const text = await client.text(api.consents.receipt, { params: { id } })
-    download(text, `receipt-${id}.json`)
-    setDone(
-      `Keep every byte of the receipt: a changed line end invalidates it. To check it: consentctl verify receipt-${id}.json`,
-    )
-  })
   const status = useRef<HTMLParagraphElement>(null)
   useEffect(() => {
     if (done) status.current?.focus() // the button that had the focus may be gone
@@ -111,19 +121,23 @@ function Actions({ facts, onChanged }: ActionsProps) {
       <p ref={status} role="status" tabIndex={-1}>
         {done}
       </p>
-      <p class="buttons">
-        {isLive && <Button text="Download the receipt" isOff={receipt.isRunning} onClick={receipt.run} />}
+      <div class="buttons">
+        {isLive && (
+          <DownloadButton
+            text="Download the receipt"
+            name={`receipt-${id}.json`}
+            read={() => client.text(api.consents.receipt, { params: { id } })}
+            note={`Keep every byte of the receipt: a changed line end invalidates it. To check it: consentctl verify receipt-${id}.json`}
+          />
+        )}
         {mayChange && isLive && (
           <>
             <Button text="Change …" onClick={() => ask('change')} />
             <Button text="Delete …" onClick={() => ask('delete')} />
           </>
         )}
-        {mayChange && !isLive && purgedAt(facts) === undefined && (
-          <Button text="Restore …" onClick={() => ask('restore')} />
-        )}
-      </p>
-      <Problem error={receipt.error} retry={receipt.run} />
+        {mayChange && !isLive && !facts.purgedAt && <Button text="Restore …" onClick={() => ask('restore')} />}
+      </div>
       {question === 'change' && <Change record={facts.record} onDone={finish} onClose={close} />}
       {question === 'delete' && <Delete record={facts.record} onDone={finish} onClose={close} />}
       {question === 'restore' && <Restore record={facts.record} onDone={finish} onClose={close} />}

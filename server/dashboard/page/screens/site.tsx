@@ -63,7 +63,7 @@ export function SiteScreen({ id }: { readonly id: string }) {
       <Show of={found}>
         {site => (
           <>
-            <Facts site={site} isWhole={!mayChange} />
+            <Facts site={site} />
             {mayChange && (
               <>
                 <h2>Settings</h2>
@@ -87,17 +87,16 @@ export function SiteScreen({ id }: { readonly id: string }) {
   )
 }
 
-/** `isWhole` adds the settings, for readers, who get no form. */
-function Facts({ site, isWhole }: { readonly site: Site; readonly isWhole: boolean }) {
+function Facts({ site }: { readonly site: Site }) {
   return (
     <Details
       of={{
         Name: <Text of={site.name} />,
         Id: <Id of={site.id} />,
-        'Policy version': isWhole && site.policy_version,
-        'Allowed origins': isWhole && <Text of={site.allowed_origins.join(' ')} />,
-        'Deletes unchanged records': isWhole && never(site.retention_days),
-        'Strict notices': isWhole && (site.strict_notices ? 'yes' : 'no'),
+        'Policy version': String(site.policy_version),
+        'Allowed origins': <Text of={site.allowed_origins.join(' ')} />,
+        'Deletes unchanged records': never(site.retention_days),
+        'Strict notices': site.strict_notices ? 'yes' : 'no',
         Created: <Time at={site.created_at} />,
         Updated: <Time at={site.updated_at} />,
       }}

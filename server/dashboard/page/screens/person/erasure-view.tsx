@@ -26,8 +26,8 @@ interface ErasureViewProps {
 }
 
 export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
-  const { phase, state, certificates, outcome, error, purging } = erasure
-  const { subjects, ticket, reason, received_at, due_at } = state.order
+  const { phase, state, certificates, outcome, purging } = erasure
+  const { subjects, ticket, reason, request, started_at } = state.order
   const close = () => {
     if (!mayLeave()) return
     closeErasure()
@@ -37,18 +37,21 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
     <>
       <Heading step={phase}>{outcome ? 'The erasure' : 'Erasing'}</Heading>
       <div role="status" class={outcome ? 'outcome' : undefined}>
-        {outcome ? <Sentences outcome={outcome} due={due_at} /> : <Progress erasure={erasure} />}
+        {outcome ? <Sentences outcome={outcome} due={request?.due_on} /> : <Progress erasure={erasure} />}
       </div>
-      {phase === 'stopped' && <Stopped erasure={erasure} error={error} close={close} />}
+      {phase === 'stopped' && <Stopped erasure={erasure} close={close} />}
       <Details
         of={{
-          Identifiers: <Texts of={subjects} />,
+          Identifiers: subjects.map(each => (
+            <div key={each}>
+              <Text of={each} />
+            </div>
+          )),
           Ticket: <Text of={ticket} />,
           Reason: <Text of={reason} />,
-          Received: received_at ?? 'not given',
-          'Due (GDPR Art. 12(3))': due_at ?? 'not known',
-          Started: <Time at={state.order.started_at} />,
-          'Clock of this machine': state.clockOffset !== null && describeOffset(state.clockOffset),
+          Received: request?.received_on,
+          'Due (GDPR Art. 12(3))': request?.due_on,
+          Started: <Time at={started_at} />,
           Finished: outcome && <Time at={outcome.finished_at} />,
           'Verified then': outcome && describeVerification(outcome.verification),
         }}
@@ -67,22 +70,6 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
         </p>
       )}
     </>
-  )
-}
-
-function describeOffset(seconds: number): string {
-  return `${formatNumber(Math.abs(seconds))} s ${seconds > 0 ? 'ahead of' : 'behind'} the service`
-}
-
-function Texts({ of }: { readonly of: readonly string[] }) {
-  return (
-    <ul>
-      {of.map(each => (
-        <li key={each}>
-          <Text of={each} />
-        </li>
-      ))}
-    </ul>
   )
 }
 
@@ -105,12 +92,11 @@ function Progress({ erasure: { phase, state } }: { readonly erasure: Erasure }) 
 
 interface StoppedProps {
   readonly erasure: Erasure
-  readonly error: unknown
   readonly close: () => void
 }
 
 /** Warns that records without an outcome may be deleted: the response to a call may have been lost. */
-function Stopped({ erasure: { state }, error, close }: StoppedProps) {
+function Stopped({ erasure: { state, error }, close }: StoppedProps) {
   const rest = restOf(state)
   const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length
   return (
@@ -130,8 +116,8 @@ function Stopped({ erasure: { state }, error, close }: StoppedProps) {
 }
 
 /** Uses the sentences of an erasure receipt; text between `**` is emphasized. */
-function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | null }) {
-  const isLate = due !== null && due < outcome.finished_at.slice(0, 10)
+function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | undefined }) {
+  const isLate = due !== undefined && due < outcome.finished_at.slice(0, 10)
   return (
     <>
       <p>

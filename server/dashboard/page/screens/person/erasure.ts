@@ -1,5 +1,6 @@
 import { ApiError } from '../../../../../src/client/errors.ts'
 import type { ErasureReceipt } from '../../../../../src/contract/documents/erasure-receipt.ts'
+import type { DataSubjectRequest } from '../../../../../src/contract/index.ts'
 import { erasedRecordsLimit } from '../../../../../src/contract/subjects.ts'
 import { deleteRest, markErased, verifyErased } from '../../../../../src/erasure/deletion.ts'
 import type { Ask } from '../../../../../src/erasure/purge-calls.ts'
@@ -14,17 +15,14 @@ import {
   toOutcome,
 } from '../../../../../src/erasure/state.ts'
 import { warnOfLoss } from '../../leaving.ts'
-import { download } from '../../parts/file.ts'
+import { download } from '../../parts/download.tsx'
 import { client } from '../../session.ts'
 import { newStore } from '../../store.ts'
 
 export interface Order extends ErasureOrder {
-  /** A day, YYYY-MM-DD; null if not given. */
-  readonly received_at: string | null
-  readonly due_at: string | null
   readonly account_id: string
-  /** The ticket of a request of the register with exactly these identifiers; null if there is none. */
-  readonly request: string | null
+  /** The request of the register that the erasure answers; null if there is none. */
+  readonly request: DataSubjectRequest | null
 }
 
 /** A document signed by the service, unchanged. */
@@ -106,13 +104,13 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
   const { subjects, account_id } = state.order
   const run = { api: client, state, record: async (event: ErasureEvent) => apply(state, event) }
   for await (const deletions of deleteRest(run, () => false)) {
-    change({ certificates: withTexts(state.certificates, 'erasure') })
+    addCertificates(state.certificates, 'erasure')
     for (const { error } of deletions) if (error !== null) throw error
   }
   change({ phase: 'verifying' })
   await markErased(client, state, (certificate, isLost) => {
     if (isLost) state.lostAnswers += 1
-    if (certificate !== null) change({ certificates: withTexts([certificate], 'erasure') })
+    if (certificate !== null) addCertificates([certificate], 'erasure')
   })
   const verified = await verifyErased(client, subjects)
   const outcome = {
@@ -132,7 +130,7 @@ export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
     for (let start = 0; start < ids.length; start += erasedRecordsLimit) {
       const { certificate } = await ask(ids.slice(start, start + erasedRecordsLimit))
       if (certificate === null) continue
-      change({ certificates: withTexts([certificate], 'purge') })
+      addCertificates([certificate], 'purge')
       for (const { id } of JSON.parse(certificate).records) if (ids.includes(id)) named.add(id)
       show(true)
     }
@@ -142,20 +140,12 @@ export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
   }
 }
 
-function withTexts(texts: readonly string[], kind: string): readonly SignedText[] {
+function addCertificates(texts: readonly string[], kind: 'erasure' | 'purge'): void {
   const known = current.get()?.certificates ?? []
-  const added = texts.filter(text => known.every(each => each.text !== text))
-  const first = known.length + 1
-  return [
-    ...known,
-    ...added.map((text, index) => ({ name: nameOf(text, kind, first + index), text, isDownloaded: false })),
-  ]
-}
-
-/** Uses the certificate's id, so that file names are unique. */
-function nameOf(text: string, kind: string, number: number): string {
-  const [, id = number] = /"certificate_id":\s*"([\da-f-]{36})"/.exec(text) ?? []
-  return `${kind}-certificate-${id}.json`
+  const added = texts
+    .filter(text => known.every(each => each.text !== text))
+    .map(text => ({ name: `${kind}-certificate-${JSON.parse(text).certificate_id}.json`, text, isDownloaded: false }))
+  change({ certificates: [...known, ...added] })
 }
 
 /** Browsers drop downloads that follow each other without a pause. */

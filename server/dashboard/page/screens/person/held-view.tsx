@@ -3,11 +3,10 @@ import { api } from '../../../../../src/contract/api.ts'
 import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
 import { exportTexts } from '../../../../../src/erasure/export-text.ts'
 import { countBySite, findNearMatches, type NearMatch, recordsOf } from '../../../../../src/erasure/records.ts'
-import { useAction, useCall, useRequireShown } from '../../call.ts'
+import { useCall } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
-import { download } from '../../parts/file.ts'
+import { DownloadButton } from '../../parts/download.tsx'
 import { Consented } from '../../parts/preferences.tsx'
-import { Problem } from '../../parts/problem.tsx'
 import { Heading, Show } from '../../parts/screen.tsx'
 import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Table } from '../../parts/table.tsx'
@@ -146,7 +145,6 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
           subjects={subjects}
           live={live}
           deleted={records.length - live.length}
-          near={near.length}
           request={answered}
         />
       ) : (
@@ -185,27 +183,21 @@ function describeHeld(records: readonly Consent[]): string {
 /** Downloads the file that `subject export` writes, without its signed manifest. */
 function Export({ subjects }: { readonly subjects: readonly string[] }) {
   const [count, setCount] = useState(0)
-  const requireShown = useRequireShown() // the user may have searched for another person
-  const exporting = useAction(async () => {
-    setCount(0)
-    const text = await readExport(subjects, read => {
-      requireShown()
-      setCount(read)
+  const read = (requireShown: () => void) =>
+    readExport(subjects, done => {
+      requireShown() // the user may have searched for another person
+      setCount(done)
     })
-    requireShown()
-    download(text, 'person.json')
-  })
   return (
     <>
-      <p class="buttons">
-        <Button text="Export everything" isOff={exporting.isRunning} onClick={exporting.run} />
-        {exporting.isRunning && <span role="status">{formatCount(count, 'record')} read …</span>}
-      </p>
+      <div class="buttons">
+        <DownloadButton text="Export everything" name="person.json" read={read} />
+        {count > 0 && <span role="status">{formatCount(count, 'record')} read</span>}
+      </div>
       <p class="hint">
         All records with their histories, as one JSON document. It is not signed: consentctl subject export writes the
         same, with a signed manifest.
       </p>
-      <Problem error={exporting.error} />
     </>
   )
 }

@@ -1,5 +1,4 @@
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
-import type { History } from '../../../../../src/contract/consents.ts'
 import { consentStates } from '../../../../../src/evidence/state.ts'
 import { Preferences, stateWords } from '../../parts/preferences.tsx'
 import { useSites } from '../../parts/sites.tsx'
@@ -16,7 +15,7 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
       of={{
         Id: <Id of={record.id} />,
         Subject: <Text of={record.subject_id} />,
-        Consent: stateOf(history),
+        Consent: stateOf(facts),
         Preferences: <Preferences of={record.preferences} />,
         Label: <Text of={record.consent_id} />,
         Site: (
@@ -44,9 +43,9 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
 }
 
 /** A purge removes the purposes. */
-function stateOf({ data }: History): string {
-  const state = consentStates(data).at(-1)
-  return !state || data.at(-1)?.action === 'purged' ? 'not known' : stateWords[state]
+function stateOf({ history, purgedAt }: Facts): string {
+  const state = consentStates(history.data).at(-1)
+  return !state || purgedAt ? 'not known' : stateWords[state]
 }
 
 function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {

@@ -9,6 +9,7 @@ import { client } from '../../session.ts'
 export interface Facts {
   readonly record: Consent
   readonly history: History
+  readonly purgedAt: string | undefined
   /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
   /** The person's record that counts now, and its end. Null if deleted, refused, or without a subject, a site or a preference. */
@@ -23,7 +24,8 @@ export async function readFacts(id: string): Promise<Facts> {
   ])
   if (!record || !history) throw new Mistake(`This account has no record with the id ${id}. ${missingAdvice}`)
   const [notice, check] = await Promise.all([readNotice(record, history), readCheck(record)])
-  return { record, history, notice, check }
+  const purgedAt = history.data.find(({ action }) => action === 'purged')?.created_at
+  return { record, history, purgedAt, notice, check }
 }
 
 const missingAdvice = 'Deleted and purged records are found here, too: look if the address is complete.'

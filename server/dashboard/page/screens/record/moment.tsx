@@ -1,64 +1,34 @@
-import { useState } from 'preact/hooks'
 import { parseInstant } from '../../../../../src/contract/instant.ts'
-import { type Moment, momentOf } from '../../../../../src/domain/moment.ts'
+import { momentOf } from '../../../../../src/domain/moment.ts'
 import { visible } from '../../../../../src/output/safe.ts'
-import { useAction } from '../../call.ts'
-import { Field, Form } from '../../parts/form.tsx'
 import { Consented, Preferences } from '../../parts/preferences.tsx'
-import { Mistake } from '../../parts/problem.tsx'
 import { Details } from '../../parts/table.tsx'
 import { formatTime, Time } from '../../parts/text.tsx'
 import type { Facts } from './facts.ts'
 
 interface MomentProps {
   readonly facts: Facts
-  /** RFC 3339. */
+  /** RFC 3339; null until an entry of the history is chosen. */
   readonly at: string | null
-  readonly onMoment: (at: string) => void
 }
 
-export function StateAt({ facts, at, onMoment }: MomentProps) {
-  const [text, setText] = useState('')
-  const action = useAction(async () => onMoment(pastMinute(text, Date.now())))
+export function StateAt({ facts, at }: MomentProps) {
   return (
     <section aria-labelledby="moment">
       <h2 id="moment" tabIndex={-1}>
         At a moment
       </h2>
-      <Form action={action} submit="Show the record then">
-        <Field
-          label="Time (UTC)"
-          hint="A minute includes its last millisecond."
-          type="datetime-local"
-          value={text}
-          onValue={setText}
-        />
-      </Form>
-      {at !== null && <Shown facts={facts} at={at} />}
+      <div class="moment" role="status">
+        {at === null ? <p class="hint">Choose an entry of the history.</p> : <Shown facts={facts} at={at} />}
+      </div>
     </section>
   )
 }
 
 function Shown({ facts: { record, history }, at }: { readonly facts: Facts; readonly at: string }) {
   const moment = momentOf(record.id, record, history.data, { instant: parseInstant(at) ?? 0, includeDeleted: true })
-  return (
-    <div class="moment" role="status">
-      {'row' in moment ? (
-        <Row moment={moment} at={at} />
-      ) : (
-        <p>{`No record at ${formatTime(at)}: ${visible(moment.why)}`}</p>
-      )}
-    </div>
-  )
-}
-
-function Row({
-  moment: { row, word, notes },
-  at,
-}: {
-  readonly moment: Extract<Moment, { row: unknown }>
-  readonly at: string
-}) {
+  if (!('row' in moment)) return <p>{`No record at ${formatTime(at)}: ${visible(moment.why)}`}</p>
+  const { row, word, notes } = moment
   return (
     <>
       <p>
@@ -82,15 +52,4 @@ function Row({
       />
     </>
   )
-}
-
-/**
- * Returns the last millisecond of a `datetime-local` minute in UTC, or `now` within the present minute. @throws Mistake for a
- * future time
- */
-function pastMinute(text: string, now: number): string {
-  const start = parseInstant(`${text}:00Z`)
-  if (start === null) throw new Mistake('Enter a date and a time.')
-  if (start > now) throw new Mistake('That is in the future.')
-  return new Date(Math.min(start + 59_999, now)).toISOString()
 }

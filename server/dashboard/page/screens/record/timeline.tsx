@@ -5,18 +5,19 @@ import { changesOf } from '../../../../../src/views/changes.ts'
 import { Button } from '../../parts/button.tsx'
 import { stateWords } from '../../parts/preferences.tsx'
 import { Id, Tag, Text, Time } from '../../parts/text.tsx'
+import type { Facts } from './facts.ts'
 
 type Entry = History['data'][number]
 
 interface TimelineProps {
-  readonly entries: readonly Entry[]
+  readonly facts: Facts
   /** `at`: RFC 3339. */
   readonly onMoment: (at: string) => void
 }
 
-export function Timeline({ entries, onMoment }: TimelineProps) {
-  const isPurged = entries.some(({ action }) => action === 'purged')
-  const consents = isPurged ? [] : consentStates(entries).map(state => stateWords[state])
+export function Timeline({ facts: { history, purgedAt }, onMoment }: TimelineProps) {
+  const entries = history.data
+  const consents = purgedAt ? [] : consentStates(entries).map(state => stateWords[state])
   return (
     <ol class="timeline">
       {entries.map((entry, index) => (
