@@ -3,7 +3,7 @@ import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { useAction } from '../call.ts'
 import { options } from '../parts/command.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Form } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { createCommand, never, newSiteFields, SiteFieldInputs, settingsOf } from '../parts/site-settings.tsx'
@@ -21,12 +21,9 @@ export function Sites({ params: [id] }: { readonly params: readonly string[] }) 
   return id === 'new' ? <NewSite /> : <SiteScreen id={id} key={id} />
 }
 
-const fewSites = 10
-
 function SiteList() {
   const sites = useSites()
   const mayChange = useMayChange()
-  const [part, setPart] = useState('')
   const create = mayChange && (
     <a class="button" href={linkTo('sites', 'new')}>
       New site
@@ -34,19 +31,7 @@ function SiteList() {
   )
   return (
     <Screen title="Sites" command={['sites', 'list']} actions={create}>
-      <Show of={sites}>
-        {all => (
-          <>
-            {all.length > fewSites && <Field label="Part of a name" value={part} onValue={setPart} />}
-            <Table
-              label="Sites"
-              columns={columns}
-              rows={all.filter(({ name }) => name.toLowerCase().includes(part.trim().toLowerCase()))}
-              empty={all.length > 0 ? 'No site has this in its name.' : 'There are no sites.'}
-            />
-          </>
-        )}
-      </Show>
+      <Show of={sites}>{all => <Table label="Sites" columns={columns} rows={all} empty="There are no sites." />}</Show>
     </Screen>
   )
 }

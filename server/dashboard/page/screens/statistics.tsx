@@ -2,10 +2,8 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
 import { useAction, useCall } from '../call.ts'
-import { type Bar, Chart } from '../parts/chart.tsx'
 import { options } from '../parts/command.tsx'
 import { Check, Field, Form, fieldsOf, Select } from '../parts/form.tsx'
-import { type Period, periods, periodsBetween } from '../parts/periods.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
@@ -62,14 +60,11 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
         />
       )}
       {by && groups.length > 0 && (
-        <>
-          {isPeriod(by) && <Chart bars={overTime(by, groups)} names={['accepted', 'refused']} />}
-          <Table
-            label={`Records by ${by}`}
-            columns={columnsOf(by)}
-            rows={isPeriod(by) ? [...groups].reverse() : groups}
-          />
-        </>
+        <Table
+          label={`Records by ${by}`}
+          columns={columnsOf(by, Math.max(...groups.map(({ records }) => records ?? 0)))}
+          rows={['day', 'week', 'month'].includes(by) ? groups.toReversed() : groups}
+        />
       )}
       <p class="hint">
         Counted are the records created in these days, deleted ones included: no number changes by a purge. Accepted is
@@ -96,7 +91,8 @@ function describe({ total, groups, complete, uncounted, as_of }: Stats): string 
 
 const figures = ['records', 'persons', 'anonymous', 'accepted', 'refused', 'withdrawn', 'deleted', 'imported'] as const
 
-function columnsOf(by: By): Columns<StatsGroup> {
+/** `most`: records of the largest group. Screen readers skip the bars: they repeat a number of their row. */
+function columnsOf(by: By, most: number): Columns<StatsGroup> {
   const isPreference = by === 'preference'
   const size = isPreference ? 'records' : 'persons'
   const numbers = isPreference ? (['records', 'deleted', 'true', 'false', 'imported'] as const) : figures
@@ -107,6 +103,7 @@ function columnsOf(by: By): Columns<StatsGroup> {
     ...(by !== 'site' && { [capital(by)]: row => <Text of={row.group ?? unnamed(by)} /> }),
     ...Object.fromEntries(numbers.map(name => [capital(name), cell(name)])),
     Rate: rateOf,
+    'Of the largest': row => (row.records ? <progress aria-hidden="true" max={most} value={row.records} /> : ''),
     ...((by === 'site' || by === 'policy') && { 'Site id': row => <Id of={row.site_id ?? ''} /> }),
   }
 }
@@ -124,19 +121,4 @@ function rateOf({ true: yes, false: no, accepted, refused }: StatsGroup): string
 /** Names the group without a name: of an unknown country, or the sum of all that are not listed. */
 function unnamed(by: By): string {
   return by === 'country' ? 'unknown' : 'all others'
-}
-
-function isPeriod(by: By): by is Period {
-  return (periods as readonly string[]).includes(by)
-}
-
-/** Includes periods without a record. */
-function overTime(by: Period, groups: readonly StatsGroup[]): Bar[] {
-  const named = groups.flatMap(({ group, accepted, refused }) =>
-    group ? [{ label: group, yes: accepted, no: refused }] : [],
-  )
-  const [first, last] = [named[0], named.at(-1)]
-  if (!first || !last) return []
-  const found = new Map(named.map(bar => [bar.label, bar]))
-  return periodsBetween(by, first.label, last.label).map(label => found.get(label) ?? { label, yes: 0, no: 0 })
 }
