@@ -49,12 +49,12 @@ export function App() {
 function SignIn({ email: known }: { readonly email: string }) {
   const [fields, setFields] = useState({ email: known, password: '' })
   const field = fieldsOf(fields, setFields)
-  const action = useAction(async () => {
+  const run = async () => {
     await signIn(fields.email, fields.password)
     setFields({ ...fields, password: '' })
-  })
+  }
   return (
-    <Form action={action} submit="Sign in">
+    <Form run={run} submit="Sign in">
       <Field label="E-mail" type="email" autoComplete="username" {...field('email')} />
       <Field label="Password" type="password" autoComplete="current-password" {...field('password')} />
     </Form>

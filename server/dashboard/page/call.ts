@@ -37,12 +37,11 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
-export interface Action {
+interface Action {
   /** Does nothing while the action runs. */
   readonly run: () => void
   readonly isRunning: boolean
   readonly error: unknown
-  readonly dismiss: () => void
 }
 
 export function useAction(change: () => Promise<void>): Action {
@@ -61,5 +60,5 @@ export function useAction(change: () => Promise<void>): Action {
         setRunning(false)
       })
   }
-  return { run, isRunning, error, dismiss: () => setError(undefined) }
+  return { run, isRunning, error }
 }

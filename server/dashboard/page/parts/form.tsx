@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useId, useState } from 'preact/hooks'
 import { visible } from '../../../../src/output/safe.ts'
-import type { Action } from '../call.ts'
+import { useAction } from '../call.ts'
 import { Button } from './button.tsx'
 import { Mistake, Problem, rejectionOf } from './problem.tsx'
 
@@ -9,7 +9,8 @@ import { Mistake, Problem, rejectionOf } from './problem.tsx'
 const FieldErrors = createContext<unknown>(undefined)
 
 export interface FormProps {
-  readonly action: Action
+  /** Its error is shown below the fields, and at the field that it is about. */
+  readonly run: () => Promise<void>
   /** An error that is shown elsewhere, such as that of a filtered list, for the fields. */
   readonly error?: unknown
   readonly submit: string
@@ -23,7 +24,7 @@ export interface FormProps {
 }
 
 export function Form({
-  action,
+  run,
   error,
   submit,
   isDangerous,
@@ -33,6 +34,7 @@ export function Form({
   more,
   onCancel,
 }: FormProps) {
+  const action = useAction(run)
   const [isTold, setTold] = useState(false)
   return (
     <form

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { type AccountEntry, type AuditAction, auditActions } from '../../../../src/contract/audit.ts'
 import { visible } from '../../../../src/output/safe.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -20,7 +20,6 @@ export function Audit() {
   const [draft, setDraft] = useState(noFilters)
   const [filters, setFilters] = useState(noFilters)
   const field = fieldsOf(draft, setDraft)
-  const applying = useAction(async () => setFilters({ ...draft }))
   const [open, setOpen] = useState<AccountEntry | null>(null)
   const pages = usePages(cursor => client.call(api.audit.list, { query: { ...queryOf(filters), ...cursor } }), filters)
   const { value: names = noNames } = useCall(readNames, [])
@@ -30,7 +29,7 @@ export function Audit() {
         Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
         an account.
       </p>
-      <Form action={applying} error={pages.page.error} submit="Show">
+      <Form run={async () => setFilters({ ...draft })} error={pages.page.error} submit="Show">
         <div class="filters">
           <Field label="By" hint="E-mail, key, admin, system" {...field('actor')} />
           <Select label="Change" options={actionOptions} {...field('action')} />

@@ -3,7 +3,7 @@ import { api } from '../../../../src/contract/api.ts'
 import { defaultScopes, type Scope, scopes } from '../../../../src/contract/endpoint.ts'
 import type { ApiKey } from '../../../../src/contract/keys.ts'
 import { visible } from '../../../../src/output/safe.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { FormDialog } from '../parts/dialog.tsx'
@@ -123,7 +123,7 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
   const [chosen, setChosen] = useState<readonly Scope[]>(defaultScopes)
   const { name, expires_at: expires } = fields
   const field = fieldsOf(fields, setFields)
-  const action = useAction(async () => {
+  const run = async () => {
     const body = { name, scopes: [...chosen], ...(expires && { expires_at: `${expires}T23:59:59.999Z` }) }
     try {
       onDone(await client.call(api.keys.create, { body }))
@@ -131,14 +131,14 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
       onLost()
       throw error
     }
-  })
+  }
   const choose = (scope: Scope, isChosen: boolean) =>
     setChosen(scopes.filter(each => (each === scope ? isChosen : chosen.includes(each))))
   return (
     <FormDialog
       title="Create a key"
       onClose={onClose}
-      action={action}
+      run={run}
       submit="Create the key"
       command={['keys', 'create', ...options({ email, name, scope: chosen.join(','), expires })]}
     >
@@ -167,12 +167,11 @@ interface RevokeProps {
 
 function Revoke({ of: key, onClose, onDone }: RevokeProps) {
   const email = useEmail()
-  const action = useAction(async () => onDone(await client.call(api.keys.revoke, { params: { id: key.id } })))
   return (
     <FormDialog
       title="Revoke this key?"
       onClose={onClose}
-      action={action}
+      run={async () => onDone(await client.call(api.keys.revoke, { params: { id: key.id } }))}
       submit="Revoke the key"
       isDangerous
       command={['keys', 'revoke', key.id, ...options({ email })]}

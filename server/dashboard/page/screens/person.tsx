@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useAction } from '../call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
@@ -28,7 +27,6 @@ export function Person() {
     kept = { subjects, round: (kept?.round ?? 0) + 1 }
     setSearch(kept)
   }
-  const finding = useAction(async () => find(readIdentifiers(text)))
   if (erasure) {
     const { subjects } = erasure.state.order
     return (
@@ -39,7 +37,11 @@ export function Person() {
   }
   return (
     <Screen title="Person" command={search ? findCommand(search.subjects) : ['subject', 'find', '--help']}>
-      <Form action={finding} submit="Find" missing={identifiersIn(text).length === 0 ? 'No identifier yet.' : ''}>
+      <Form
+        run={async () => find(readIdentifiers(text))}
+        submit="Find"
+        missing={identifiersIn(text).length === 0 ? 'No identifier yet.' : ''}
+      >
         <Field
           label="Identifiers of one person"
           name="subject_id"

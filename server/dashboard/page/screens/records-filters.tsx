@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { ConsentQuery } from '../../../../src/contract/consents.ts'
 import { type FilterKind, type FilterName, filters } from '../../../../src/contract/filters.ts'
 import { isUuid } from '../../../../src/contract/uuid.ts'
-import { useAction } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { Check, Field, Form, fieldsOf, Select } from '../parts/form.tsx'
@@ -56,11 +55,11 @@ export function FilterForm({ filters: shown, onFilters, error }: FilterFormProps
   const [draft, setDraft] = useState(shown)
   const [id, setId] = useState('')
   const field = fieldsOf(draft, setDraft)
-  const action = useAction(async () => {
+  const run = async () => {
     if (id === '') return onFilters(draft)
     if (!isUuid(id.trim())) throw new Mistake('An id is of the form 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11.')
     location.hash = linkTo('records', id.trim())
-  })
+  }
   const clear = () => {
     setId('')
     setDraft(noFilters)
@@ -73,7 +72,7 @@ export function FilterForm({ filters: shown, onFilters, error }: FilterFormProps
       return <Field key={name} label={label} type={isBound(kind) ? 'date' : 'text'} {...field(name)} />
     })
   return (
-    <Form action={action} error={error} submit="Show" more={<Button text="Clear" onClick={clear} />}>
+    <Form run={run} error={error} submit="Show" more={<Button text="Clear" onClick={clear} />}>
       <div class="filters">
         <SiteSelect sites={sites} none="All sites" {...field('site_id')} />
         <Select label="Validity" options={ends} {...field('end')} />

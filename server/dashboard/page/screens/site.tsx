@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { Command, options } from '../parts/command.tsx'
 import { FormDialog } from '../parts/dialog.tsx'
@@ -121,20 +121,18 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
     setAsked(undefined)
     setDone(true)
   }
-  const saving = useAction(async () => {
+  const save = async () => {
     setDone(false)
     const present = await readSite(site.id)
     const change = changeOf(fields, base, present)
     const risks = risksOf(change, base, present, await lacksNotice(neededNotice(change, present), site.id))
-    confirming.dismiss()
     if (risks.length > 0) setAsked({ change, risks })
     else await send(change)
-  })
-  const confirming = useAction(async () => asked && (await send(asked.change)))
+  }
   return (
     <>
       <Form
-        action={saving}
+        run={save}
         submit="Save"
         missing={isChanged ? '' : 'Nothing is changed.'}
         more={isChanged && <Button text="Undo what you typed" onClick={() => onEdit(undefined)} />}
@@ -146,7 +144,7 @@ function Settings({ site, edit, onEdit, onSaved }: SettingsProps) {
         <FormDialog
           title="Save these changes?"
           onClose={() => setAsked(undefined)}
-          action={confirming}
+          run={() => send(asked.change)}
           submit="Save anyway"
           isDangerous
         >
@@ -180,12 +178,6 @@ function Token({ id, token, onToken }: TokenProps) {
     onToken(issued.token)
     setAsked(false)
   }
-  const issuing = useAction(async () => {
-    confirming.dismiss()
-    if (isAtOnce) setAsked(true)
-    else await issue()
-  })
-  const confirming = useAction(issue)
   return (
     <>
       <h2>Token</h2>
@@ -193,7 +185,7 @@ function Token({ id, token, onToken }: TokenProps) {
         The pages of the site send it. It is shown only when it is issued: if it is lost, or no answer comes, issue
         another.
       </p>
-      <Form action={issuing} submit="Issue a new token" hasOwnWords>
+      <Form run={async () => (isAtOnce ? setAsked(true) : await issue())} submit="Issue a new token" hasOwnWords>
         <Field
           label="Hours until older tokens expire"
           name="overlap_hours"
@@ -215,7 +207,7 @@ function Token({ id, token, onToken }: TokenProps) {
         <FormDialog
           title="End the present token at once?"
           onClose={() => setAsked(false)}
-          action={confirming}
+          run={issue}
           submit="End it, and issue a new one"
           isDangerous
           hasOwnWords

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
-import { useAction } from '../call.ts'
 import { options } from '../parts/command.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
@@ -59,14 +58,12 @@ function NewSite() {
   const [created, setCreated] = useState<CreatedProps['site']>()
   const mayChange = useMayChange()
   const signIn = options({ email: useEmail() })
-  const creating = useAction(async () => {
-    setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
-  })
+  const create = async () => setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
   if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: null })} />
   return (
     <Screen title="New site" {...(mayChange && { command: ['sites', ...createCommand(fields), ...signIn] })}>
       {mayChange ? (
-        <Form action={creating} submit="Create the site" more={<Link to={['sites']}>Cancel</Link>}>
+        <Form run={create} submit="Create the site" more={<Link to={['sites']}>Cancel</Link>}>
           <SiteFieldInputs fields={fields} onFields={setFields} />
         </Form>
       ) : (

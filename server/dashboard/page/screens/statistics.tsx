@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
-import { useAction, useCall } from '../call.ts'
+import { useCall } from '../call.ts'
 import { options } from '../parts/command.tsx'
 import { Check, Field, Form, fieldsOf, Select } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -22,11 +22,10 @@ export function Statistics() {
   const [draft, setDraft] = useState(noFilters)
   const [filters, setFilters] = useState(noFilters)
   const field = fieldsOf(draft, setDraft)
-  const applying = useAction(async () => setFilters({ ...draft }))
   const { value, error, isLoading, reload } = useCall(() => readStatistics(filters), [filters])
   return (
     <Screen title="Statistics" command={['stats', ...options(filters)]}>
-      <Form action={applying} error={error} submit="Show">
+      <Form run={async () => setFilters({ ...draft })} error={error} submit="Show">
         <div class="filters">
           <SiteSelect sites={sites} none="All sites" {...field('site')} />
           <Field label="From (UTC day)" type="date" {...field('from')} />

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
 import { describeDifferences, liveRecords, sortedJson, toTargets } from '../../../../../src/erasure/records.ts'
-import { useAction } from '../../call.ts'
 import { Command, options } from '../../parts/command.tsx'
 import { Field, Form, fieldsOf, missingCount } from '../../parts/form.tsx'
 import { Mistake } from '../../parts/problem.tsx'
@@ -25,20 +24,20 @@ export function EraseForm({ subjects, live, deleted, request }: EraseFormProps) 
   const { ticket, reason, typed } = fields
   const account_id = useSession().session?.account_id ?? ''
   const asked = { subjects, ticket, reason: reason || null, request }
-  const action = useAction(async () => {
+  const run = async () => {
     requireOnePerson(subjects)
     await requireUsable(asked)
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
     const started_at = new Date().toISOString()
     startErasure({ ...asked, account_id, started_at }, toTargets(subjects, present))
-  })
+  }
   return (
     <>
       <h2>Erase</h2>
       <p>{describePlan(live.length, deleted)}</p>
       <Form
-        action={action}
+        run={run}
         submit={`Erase ${formatCount(live.length, 'record')}`}
         isDangerous
         missing={ticket === '' ? 'The ticket is missing.' : missingCount(typed, live.length)}

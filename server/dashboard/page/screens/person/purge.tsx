@@ -53,14 +53,14 @@ interface PurgeFormProps {
 
 function PurgeForm({ ids, pending, close }: PurgeFormProps) {
   const [typed, setTyped] = useState('')
-  const action = useAction(async () => {
+  const run = async () => {
     await countPending(ids)
     close()
     await purge(ids, orderPurge(client))
-  })
+  }
   return (
     <Form
-      action={action}
+      run={run}
       submit={`Purge ${formatCount(pending, 'record')} permanently`}
       isDangerous
       missing={missingCount(typed, pending)}

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import { isJson, toSource } from '../../../../../src/output/parts.ts'
 import { visible } from '../../../../../src/output/safe.ts'
-import { useAction } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
 import { options } from '../../parts/command.tsx'
 import { FormDialog } from '../../parts/dialog.tsx'
@@ -23,7 +22,7 @@ export function Change({ record, onDone, onClose }: QuestionProps) {
   const set = (index: number, edit: Partial<Edit>) =>
     setEdits(edits.map((each, at) => (at === index ? { ...each, ...edit } : each)))
   const wanted = changed(shown, edits)
-  const action = useAction(async () => {
+  const run = async () => {
     requireNames(edits)
     if (accepted === undefined && wanted.length === 0) throw new Mistake('Nothing is changed yet.')
     const params = { id: record.id }
@@ -31,12 +30,12 @@ export function Change({ record, onDone, onClose }: QuestionProps) {
     const preferences = wanted.length > 0 ? merge(now ?? {}, wanted) : undefined
     await client.call(api.consents.update, { params, body: { accepted, preferences } })
     onDone('Changed.')
-  })
+  }
   return (
     <FormDialog
       title="Change the record"
       onClose={onClose}
-      action={action}
+      run={run}
       submit="Change"
       more={<Button text="Add a preference" onClick={() => setEdits([...edits, { name: '', text: '' }])} />}
       command={commandOf(record.id, shown, accepted, wanted)}

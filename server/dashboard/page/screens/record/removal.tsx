@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent } from '../../../../../src/contract/consents.ts'
-import { useAction } from '../../call.ts'
 import { options } from '../../parts/command.tsx'
 import { FormDialog } from '../../parts/dialog.tsx'
 import { Check } from '../../parts/form.tsx'
@@ -24,15 +23,15 @@ function Which({ record: { id, subject_id } }: Pick<QuestionProps, 'record'>) {
 
 export function Delete({ record, onDone, onClose }: QuestionProps) {
   const { id } = record
-  const action = useAction(async () => {
+  const run = async () => {
     await client.call(api.consents.remove, { params: { id } })
     onDone('Deleted.')
-  })
+  }
   return (
     <FormDialog
       title="Delete this record?"
       onClose={onClose}
-      action={action}
+      run={run}
       submit="Delete"
       isDangerous
       command={['rm', id]}
@@ -50,15 +49,15 @@ export function Delete({ record, onDone, onClose }: QuestionProps) {
 export function Restore({ record, onDone, onClose }: QuestionProps) {
   const { id } = record
   const [isDespite, setDespite] = useState(false)
-  const action = useAction(async () => {
+  const run = async () => {
     await client.call(api.consents.restore, { params: { id }, body: isDespite ? { despite_erasure: true } : {} })
     onDone('Restored.')
-  })
+  }
   return (
     <FormDialog
       title="Restore this record?"
       onClose={onClose}
-      action={action}
+      run={run}
       submit="Restore"
       command={['restore', id, ...options({ 'despite-erasure': isDespite })]}
     >
