@@ -95,7 +95,9 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await page.route('**/api/v1/stats?*', route => route.fulfill({ json: answer }))
     await page.getByRole('link', { name: 'Statistics' }).click()
     await page
-      .getByText('1 group hidden: fewer than ten persons, and 1 more because their totals would reveal small groups.')
+      .getByText(
+        '1 group hidden: fewer than ten persons counted so far, and 1 more because their totals would reveal small groups.',
+      )
       .waitFor()
     await page.getByText('Counted until 2026-04-30 10:00:00 UTC; 7 events not counted yet.').waitFor()
     const bars = page.locator('td progress')
