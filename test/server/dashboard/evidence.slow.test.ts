@@ -38,7 +38,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
 
   const button = () => dashboard.page.getByRole('button', { name: 'Download the evidence pack' })
 
-  it('downloads a pack that verifies, as a reader, and has the bytes of that of the command line', async () => {
+  it('lets a reader download a pack that verifies and has the files of the command line’s', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
     const { service } = dashboard
@@ -70,7 +70,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     expect(String(ours.get('notice/de.txt'))).toBe('Wir möchten … 🍪\r\n')
   })
 
-  it('says why a request failed, and downloads the pack when it is tried again', async () => {
+  it('when a request fails, says why and downloads the pack on retry', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
     await dashboard.open(account, `records/${id}`)

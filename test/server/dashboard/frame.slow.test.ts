@@ -29,7 +29,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     expect(await page.locator(':focus').getAttribute('id')).toBe('main')
   })
 
-  it('is gone through by keyboard alone, and has a name for each control in the accessibility tree', async () => {
+  it('works by keyboard alone, with a name for each control in the accessibility tree', async () => {
     const account = await service.newAccount({ monthlyQuota: 1000 })
     const body = {
       site_id: account.siteId,
@@ -100,7 +100,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     await page.getByRole('heading', { name: 'Usage' }).waitFor()
   })
 
-  it('has no secret any more when Back brings it from the browser’s cache', async () => {
+  it('when Back restores the page from the browser’s cache, shows no secret', async () => {
     const page = await dashboard.open(await service.newAccount(), 'keys')
     await page.getByRole('button', { name: 'Create a key' }).click()
     await page.getByLabel('Name').fill('backend')

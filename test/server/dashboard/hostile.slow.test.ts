@@ -155,7 +155,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
     return texts.join('\n')
   }
 
-  it('in every field, on every screen: nothing runs, nothing is sent, and all is shown escaped', async () => {
+  it('runs and sends nothing, and is shown escaped, in every field on every screen', async () => {
     let pages = 0
     let stored = 0
     for (const texts of accounts) {

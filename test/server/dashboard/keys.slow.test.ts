@@ -30,7 +30,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       expect(await page.content()).not.toContain(key)
     })
 
-    it('shows what the service says of a name or a time that it rejects, and keeps what was typed', async () => {
+    it('shows why the service rejects an expiry, and keeps what was typed', async () => {
       const page = await dashboard.open(await service.newAccount(), 'keys')
       await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByLabel('Name').fill('ci')
@@ -44,7 +44,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       expect(await page.getByLabel('Name').inputValue()).toBe('ci')
     })
 
-    it('revokes a key after a question, and the focus stays on the screen', async () => {
+    it('revokes a key after confirmation, and keeps the focus on the screen', async () => {
       const account = await service.newAccount()
       const page = await dashboard.open(account, 'keys')
       await page.getByRole('button', { name: 'Revoke a key' }).click()
@@ -109,7 +109,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
   })
 
   describe('usage', () => {
-    it('says when the quota is used up, which a session takes nothing of', async () => {
+    it('when the quota is used up, says so and keeps working', async () => {
       const account = await service.newAccount({ monthlyQuota: 1 })
       await service.call('GET', '/api/v1/consents', { key: account.key })
       await dashboard.open(account, 'usage')

@@ -27,7 +27,7 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     return account
   }
 
-  it('lists versions, shows one with its texts as text alone, and downloads a text byte for byte', async () => {
+  it('lists versions, shows a text as plain text, and downloads it byte for byte', async () => {
     const account = await accountWithNotices()
     const page = await dashboard.open(account, 'notices')
     await page.getByRole('row', { name: '2 draft de en fr letters P1Y' }).waitFor()
@@ -52,7 +52,7 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     await page.getByText('A PDF is not shown here').waitFor()
   })
 
-  it('refuses a text whose digest is not the one of the notice', async () => {
+  it('rejects a text whose digest differs from that of the notice', async () => {
     const account = await accountWithNotices()
     const page = await dashboard.open(account, `notices/${account.siteId}/1`)
     await page.route('**/texts/de', route => route.fulfill({ contentType: 'text/markdown', body: german.slice(1) }))

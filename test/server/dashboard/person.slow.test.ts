@@ -76,7 +76,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
         .click(),
     )
 
-  it('does the same erasure as the command line: the fields of the certificate and the histories are equal', async () => {
+  it('erases as the command line does, with equal certificate fields and histories', async () => {
     const other = await service.newAccount()
     const erased = await Promise.all([account, other].map(of => create(3, subject, of)))
     await dashboard.open(account, 'person')
@@ -174,7 +174,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     )
   })
 
-  it('continues with the same ids after an answer was lost and the session had ended', async () => {
+  it('continues with the same ids after a lost response and the end of the session', async () => {
     const ids = await create(many)
     await dashboard.open(account, 'person')
     dashboard.page.setDefaultTimeout(60_000)
@@ -260,7 +260,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
       .waitFor()
   })
 
-  it('asks before it is left while an erasure or its certificates could be lost, and stays over other screens', async () => {
+  it('asks before an erasure or its certificates are lost, and keeps them while other screens are open', async () => {
     await create(1)
     await dashboard.open(account, 'person')
     await find()
@@ -292,7 +292,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect((await service.call('POST', '/api/v1/requests', { key: account.key, body: draft })).status).toBe(201)
     await dashboard.open(account, 'person')
     await find(hostile)
-    await seen('not to be pasted into a terminal')
+    await seen('do not paste into a terminal')
     expect(await button('Copy the command').count()).toBe(0)
     await button('Search its 1 other identifier too').click()
     await button('Answer it').click()

@@ -101,7 +101,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await cells('max@example.com\\u{20}')).toMatch(/^20\S+ \S+ UTC$/)
   })
 
-  it('shows what a purge left, says of an id that there is no record, and offers a reader no change', async () => {
+  it('shows what a purge left, reports an unknown id, and offers readers no changes', async () => {
     const owner = await newImporter(service)
     await publishNotice(service, owner, { version: 1, languages: ['de'], validFor: 'P1Y' })
     const draft = { subject_id: 'max@example.com', accepted: true, preferences: { ads: true }, notice_locale: 'de' }
@@ -124,7 +124,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await dashboard.page.getByRole('alert').innerText()).toContain('has no record with the id')
   })
 
-  it('lists with the filters of the command, keeps them out of the address, and comes back to them from a record', async () => {
+  it('filters as the command does, keeps filters out of the address, and restores them after a record', async () => {
     const owner = await newImporter(service)
     const kept = await owner.create({ subject_id: 'maria@example.com', consent_id: 'cookies', accepted: true })
     await owner.create({ subject_id: 'maria@example.com', accepted: false })

@@ -31,7 +31,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
   const create = (page: Page) => page.getByRole('button', { name: 'Create the key' }).click()
   const alert = (page: Page) => page.getByRole('alert').last().innerText()
 
-  it('a wrong password is said, the e-mail stays, and after ten of them when to try again', async () => {
+  it('when the password is wrong, says so and keeps the e-mail; after ten attempts, says when to try again', async () => {
     const account = await service.newAccount({ password })
     const page = await dashboard.open(null, 'usage')
     await signIn(page, account, 'wrong')
@@ -49,7 +49,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await dashboard.page.getByLabel('E-mail').inputValue()).toBe(other.email)
   })
 
-  it('a session that ends in mid-edit hides the page and keeps the text for the same user', async () => {
+  it('when the session ends during an edit, hides the page and keeps the text for the same user', async () => {
     const account = await service.newAccount({ password })
     const page = await openForm(account, 'typed before')
     await service.sql`update users set session_version = session_version + 1 where id = ${account.userId}`
@@ -103,7 +103,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     }
   })
 
-  it('without the script or its style, as from a node of another version, says so and offers to load it again', async () => {
+  it('when the script or the style sheet is missing, says so and offers a reload', async () => {
     const page = await dashboard.open(null)
     const late = page.getByText('The page has not started yet.')
     const cdp = await page.context().newCDPSession(page)
@@ -121,7 +121,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     }
   })
 
-  it('without a network the first load says so, and works once there is one', async () => {
+  it('when the network is down at the first load, says so and works after a retry', async () => {
     const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.route('**/api/**', route => route.abort())
     await page.reload()
@@ -133,7 +133,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     await page.getByRole('heading', { name: 'Usage' }).waitFor()
   })
 
-  it('the lost answer of a change is said, and the list shows what was made', async () => {
+  it('when the response to a change is lost, says so and lists what was created', async () => {
     const account = await service.newAccount()
     const page = await openForm(account, 'lost')
     await page.route('**/api/v1/keys', async route => {
@@ -149,7 +149,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await keyNames(account)).toEqual(['lost', 'a key'])
   })
 
-  it('an overloaded service is asked again for what only reads, and once for a change', async () => {
+  it('when the service is overloaded, retries reads and sends a change once', async () => {
     const account = await service.newAccount()
     const page = await openForm(account, 'overloaded')
     let busy = 2
@@ -180,7 +180,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await page.getByRole('button', { name: 'Create a key' }).count()).toBe(0)
   })
 
-  it('a double click makes one change', async () => {
+  it('sends one change for a double click', async () => {
     const account = await service.newAccount()
     const page = await openForm(account, 'once')
     await page.getByRole('button', { name: 'Create the key' }).dblclick()

@@ -84,7 +84,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('Shop 2')
   })
 
-  it('asks before a change that deletes records or shuts out pages, and sends nothing without a yes', async () => {
+  it('asks before a change that deletes records or shuts out pages, and sends nothing without confirmation', async () => {
     const account = await service.newAccount()
     const path = `sites/${account.siteId}`
     await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'], retention_days: 365 })
@@ -136,7 +136,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByLabel('Retention').inputValue()).toBe('30 days')
   })
 
-  it('rotates a token, at once only after a question', async () => {
+  it('rotates a token, at once only after confirmation', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, `sites/${account.siteId}`)
     const issue = page.getByRole('button', { name: 'Issue a new token' })

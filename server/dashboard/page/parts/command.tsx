@@ -18,7 +18,7 @@ export function Command({ words, label = 'The same in a terminal' }: CommandProp
       {shown === text ? (
         <Copy text={text} label="Copy the command" />
       ) : (
-        <small>not to be pasted into a terminal: it has characters that are not seen</small>
+        <small>do not paste into a terminal: it has invisible characters</small>
       )}
     </p>
   )

@@ -53,7 +53,7 @@ function explain(error: unknown): Explanation {
     }
   if (error instanceof ContractError)
     return {
-      title: 'The answer is not one of this service.',
+      title: 'The response is not from this service.',
       changed: isChange(error.call) && error.maybeDone ? lost : '',
       advice: 'A proxy may have answered.',
       requestId: error.requestId,

@@ -66,9 +66,9 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
         />
       )}
       <p class="hint">
-        Counted are the records created in these days, deleted ones included: no number changes by a purge. Accepted is
-        given now, for one purpose at least if any was named; withdrawn was accepted once; the rate is accepted of all,
-        or true of a preference. A person is a subject id. Imported records count on the day of their import.
+        Counts the records created on these days, including deleted ones, so that a purge changes no number. Accepted:
+        given now, for at least one purpose if any was named. Withdrawn: accepted once. Rate: accepted of all, or true
+        of a preference. A person is a subject id. Imported records count on the day of their import.
       </p>
     </>
   )

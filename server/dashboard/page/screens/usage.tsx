@@ -32,10 +32,10 @@ export function Usage() {
                 'Requests by API keys': formatNumber(used),
                 Limit: limit === null ? 'none' : formatNumber(limit),
                 Left: remaining === null ? 'unlimited' : formatNumber(remaining),
-                'Counted anew from': <Time at={resets_at} />,
+                'Resets at': <Time at={resets_at} />,
               }}
             />
-            <p class="hint">What you do on this page takes nothing of the quota.</p>
+            <p class="hint">Requests by this page do not count.</p>
           </>
         )}
       </Show>

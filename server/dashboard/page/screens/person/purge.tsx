@@ -80,7 +80,7 @@ async function countPending(ids: readonly string[]): Promise<number> {
   const states = [...(await previewPurge(client, ids)).values()]
   const live = states.filter(state => state === 'live').length
   if (live === 0) return states.filter(state => state === 'deleted').length
-  throw new Mistake(`${formatCount(live, 'record')} of the erasure live again. Nothing was purged: erase them first.`)
+  throw new Mistake(`Records of the erasure that are live again: ${live}. Nothing was purged: erase them first.`)
 }
 
 function describePurge({ isRunning, certified, error }: Purging, all: number): string {
