@@ -37,14 +37,8 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
-interface Action {
-  /** Does nothing while the action runs. */
-  readonly run: () => void
-  readonly isRunning: boolean
-  readonly error: unknown
-}
-
-export function useAction(change: () => Promise<void>): Action {
+/** `run` does nothing while the action runs. */
+export function useAction(change: () => Promise<void>) {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>()
   const running = useRef(false)

@@ -1,16 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** `#/records/ID` is the screen `records` with `[ID]`. Never contains a secret or a person's identifier. */
-interface Place {
-  readonly screen: string
-  readonly params: readonly string[]
-}
-
 export function linkTo(...parts: readonly [screen: string, ...params: string[]]): string {
   return `#/${parts.map(encodeURIComponent).join('/')}`
 }
 
-export function usePlace(): Place {
+/** `#/records/ID` is the screen `records` with `[ID]`. Never contains a secret or a person's identifier. */
+export function usePlace() {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
     const follow = () => setHash(location.hash)

@@ -1,14 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
-export interface Store<T> {
-  readonly get: () => T
-  readonly set: (value: T) => void
-  /** A hook: renders again when the value changes. */
-  readonly use: () => T
-}
-
-/** Keeps a value while the page is open. */
-export function newStore<T>(first: T): Store<T> {
+/** Keeps a value while the page is open. `use` is a hook: it renders again when the value changes. */
+export function newStore<T>(first: T) {
   let value = first
   const listeners = new Set<(value: T) => void>()
   const set = (next: T) => {
