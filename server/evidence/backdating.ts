@@ -3,18 +3,12 @@
 
 import type { Sql } from 'postgres'
 import { backdatingToleranceMs, completeSize, isBackdated } from '../../src/evidence/dates.ts'
-import { type KeyChain, readKeyChain } from '../../src/evidence/key-chain.ts'
+import type { KeyChain } from '../../src/evidence/key-chain.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { Failure } from '../failure.ts'
-import {
-  type CheckpointRow,
-  findLastCheckpoint,
-  listKeyStatements,
-  listPlaces,
-  type PlaceRow,
-  withTime,
-} from './queries.ts'
+import { type CheckpointRow, findLastCheckpoint, listPlaces, type PlaceRow, withTime } from './queries.ts'
+import { readKeys } from './signer.ts'
 
 export interface Backdated {
   readonly consent_id: string
@@ -88,11 +82,7 @@ export interface Place extends PlaceRow {
  * @throws Failure `internal_error` if a checkpoint does not verify by keys that chain to the anchor
  */
 export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {
-  const statements = await listKeyStatements(sql)
-  const chain = readKeyChain(
-    statements.map(({ document }) => document),
-    anchor,
-  )
+  const chain = await readKeys(sql, anchor)
   const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // first, so that it covers no later entry
   const rows = await listPlaces(sql, accountId, id)
   const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
@@ -110,12 +100,18 @@ export async function findPlaces(sql: Sql, accountId: string, id: string, anchor
 }
 
 export function findBackdated(places: readonly Place[]): Backdated | undefined {
-  return places
-    .flatMap(({ consent_id, version, at, before }) => {
-      const checkpoint = before && new Date(before.checkpoint.created_at)
-      return checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : []
-    })
-    .at(0)
+  return places.flatMap(place => toBackdated(place, place.before && new Date(place.before.checkpoint.created_at)))[0]
+}
+
+interface Dated {
+  readonly consent_id: string
+  readonly version: number
+  readonly at: Date | null
+}
+
+/** Returns the entry if it is dated before a complete checkpoint that was made without it. */
+export function toBackdated({ consent_id, version, at }: Dated, checkpoint: Date | null): Backdated[] {
+  return at && checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : []
 }
 
 /** Returns unlogged entries dated before a complete checkpoint. */

@@ -1,13 +1,13 @@
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
-import { completeSize, entriesPerCheckpoint, isBackdated } from '../../src/evidence/dates.ts'
+import { completeSize, entriesPerCheckpoint } from '../../src/evidence/dates.ts'
 import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { NextAccount, partialMessage } from '../db/next-account.ts'
 import { noId } from '../ids.ts'
-import { type Backdated, findCompleteTime } from './backdating.ts'
+import { type Backdated, findCompleteTime, toBackdated } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,
@@ -108,16 +108,9 @@ export async function coverInRequest(log: Log, accountId: string): Promise<void>
   for await (const _ of coverAccount({ ...log, signal }, accountId));
 }
 
-function reportBackdated(
-  { onBackdated }: Log,
-  accountId: string,
-  entries: readonly LogEntry[],
-  checkpoint: Date | null,
-): void {
-  const found = entries.flatMap(({ consent_id, version, at }) =>
-    at && checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : [],
-  )
-  if (found.length > 0) onBackdated?.(accountId, found)
+function reportBackdated(log: Log, accountId: string, entries: readonly LogEntry[], checkpoint: Date | null): void {
+  const found = entries.flatMap(entry => toBackdated(entry, checkpoint))
+  if (found.length > 0) log.onBackdated?.(accountId, found)
 }
 
 const maxNamed = 100

@@ -132,12 +132,8 @@ export async function openSigner(
       hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
     })
   }
-  const findKey = async () => readKeyChain(await listDocuments(sql), signer.keyId).keys.get(signer.keyId)
+  const findKey = async () => (await readKeys(sql, signer.keyId)).keys.get(signer.keyId)
   return signerOf(key, { command, findKey })
-}
-
-async function listDocuments(sql: Sql): Promise<string[]> {
-  return (await listKeyStatements(sql)).map(({ document }) => document)
 }
 
 async function joinChain(
@@ -269,7 +265,8 @@ export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
 /** Returns the keys that chain to `trusted`, else to the database's own key, else to the first one. */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<Published> {
   const seed = await findSecret(sql, 'signing')
-  const [first = ''] = listIntroduced(await listDocuments(sql))
+  const statements = await listKeyStatements(sql)
+  const [first = ''] = listIntroduced(statements.map(({ document }) => document))
   return await readKeys(sql, trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first))
 }
 

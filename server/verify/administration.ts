@@ -2,23 +2,22 @@
 
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
-import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
+import type { Problem } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { type EntryRow, findHead, listEntries, listSettings } from './administration-queries.ts'
-import { reading, type Work } from './records.ts'
 import { Replay } from './replay.ts'
+import { type Found, reading, type Work } from './work.ts'
 
 const log = 'the administrators’ log'
 
 /** Reads one snapshot. Memory grows with the settings only. */
-export async function* verifyAdministration(work: Work, accountId: string): AsyncGenerator<readonly DatabaseFinding[]> {
-  const findings = await reading(() =>
+export async function* verifyAdministration(work: Work, accountId: string): AsyncGenerator<readonly Found[]> {
+  yield await reading(() =>
     work.sql.begin(async tx => {
       await tx`set transaction isolation level repeatable read, read only`
       return await new Verifier({ ...work, sql: tx as unknown as Sql }, accountId).verify()
     }),
   )
-  if (findings.length > 0) yield findings
 }
 
 interface Entry {
@@ -32,7 +31,7 @@ interface Entry {
 class Verifier {
   readonly #work: Work
   readonly #accountId: string
-  readonly #findings: DatabaseFinding[] = []
+  readonly #findings: Found[] = []
   readonly #replay = new Replay()
   #last = 0
   /** In hexadecimal; null before the first entry. */
@@ -43,19 +42,19 @@ class Verifier {
     this.#accountId = accountId
   }
 
-  async verify(): Promise<DatabaseFinding[]> {
-    for await (const row of listEntries(this.#work.sql, this.#accountId)) {
-      this.#work.signal.throwIfAborted()
-      this.#work.inspected.administration += 1
-      this.#verifyEntry(row)
+  async verify(): Promise<Found[]> {
+    const { sql, signal, inspected } = this.#work
+    for await (const rows of listEntries(sql, this.#accountId)) {
+      signal.throwIfAborted()
+      inspected.administration += rows.length
+      for (const row of rows) this.#verifyEntry(row)
     }
     if (!(await this.#verifyHead())) return this.#findings
-    for await (const { name, state } of listSettings(this.#work.sql, this.#accountId)) {
-      this.#work.signal.throwIfAborted()
-      const found = this.#replay.compare(name, tryParse(state))
-      if (found) this.#found(null, found.problem, found.detail)
+    for await (const rows of listSettings(sql, this.#accountId)) {
+      signal.throwIfAborted()
+      for (const { name, state } of rows) this.#findings.push(...this.#replay.compare(name, tryParse(state)))
     }
-    for (const name of this.#replay.remaining()) this.#found(null, 'lost', `the ${name} is missing`)
+    for (const name of this.#replay.remaining()) this.#found('lost', `the ${name} is missing`)
     return this.#findings
   }
 
@@ -64,14 +63,14 @@ class Verifier {
     const next = this.#last + 1
     if (version > next) {
       const missing = next === version - 1 ? `entry ${next}` : `entries ${next} to ${version - 1}`
-      this.#found(null, 'lost', `${log} lacks ${missing}`)
+      this.#found('lost', `${log} lacks ${missing}`)
     }
     const entry = document === null ? null : (tryParse(document) as Entry | null)
     const hash = document === null ? null : sha256(document).toString('hex')
     const found = this.#findProblem(row, { entry, hash, isNext: version === next })
-    if (found) this.#found(version, found[0], `entry ${version} of ${log} ${found[1]}`)
+    if (found) this.#found(found[0], `entry ${version} of ${log} ${found[1]}`, version)
     const contradiction = entry && this.#replay.apply(entry, version)
-    if (contradiction) this.#found(version, 'changed', `entry ${version} of ${log} ${contradiction}`)
+    if (contradiction) this.#found('changed', `entry ${version} of ${log} ${contradiction}`, version)
     this.#last = version
     this.#head = logged ?? hash
   }
@@ -93,16 +92,16 @@ class Verifier {
   async #verifyHead(): Promise<boolean> {
     const head = await findHead(this.#work.sql, this.#accountId)
     const [entries, last] = [head?.entries ?? 0, this.#last]
-    if (!head && last > 0) this.#found(null, 'lost', 'the account is missing')
-    else if (head && last === 0) this.#found(null, 'forged', `${log} does not have the account`)
-    else if (entries > last) this.#found(null, 'shortened', `${log} has ${last} entries; the account counts ${entries}`)
+    if (!head && last > 0) this.#found('lost', 'the account is missing')
+    else if (head && last === 0) this.#found('forged', `${log} does not have the account`)
+    else if (entries > last) this.#found('shortened', `${log} has ${last} entries; the account counts ${entries}`)
     else if (head && (entries < last || head.hash !== this.#head))
-      this.#found(null, 'changed', `the account’s head is not the last entry of ${log}`)
+      this.#found('changed', `the account’s head is not the last entry of ${log}`)
     return head !== undefined && last > 0
   }
 
-  #found(version: number | null, problem: Problem, detail: string): void {
-    this.#findings.push({ account_id: this.#accountId, consent_id: null, version, problem, detail })
+  #found(problem: Problem, detail: string, version: number | null = null): void {
+    this.#findings.push({ version, problem, detail })
   }
 }
 

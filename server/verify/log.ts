@@ -1,20 +1,12 @@
 import type { Sql } from 'postgres'
-import type { DatabaseFinding, Problem } from '../../src/contract/index.ts'
-import { completeSize, describeBackdating, isBackdated } from '../../src/evidence/dates.ts'
+import { completeSize, describeBackdating } from '../../src/evidence/dates.ts'
 import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
-import { type Backdated, listBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
+import { type Backdated, listBackdated, toBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
 import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
-import {
-  type DatedLeafRow,
-  type LeafRow,
-  listCheckpoints,
-  listLeaves,
-  listMisplaced,
-  listUnindexed,
-} from './queries.ts'
-import { reading, type Work } from './records.ts'
+import { type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnindexed } from './queries.ts'
+import { type Found, pages, reading, type Work } from './work.ts'
 
 interface AccountLog {
   readonly accountId: string
@@ -23,71 +15,53 @@ interface AccountLog {
   readonly withTimes: boolean
 }
 
-type Claim = { readonly stored: CheckpointRow } | { readonly kept: SignedCheckpoint }
-
 const rowsPerPage = 200
 
 /** Verifies that every leaf is there and covered, and every checkpoint is signed and has the root of its leaves. */
-export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<DatabaseFinding[]> {
-  const verifier = new LogVerifier(work.sql, log)
+export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<readonly Found[]> {
+  const { sql, signal, inspected } = work
+  const { accountId } = log
+  const size = (await reading(() => findLastCheckpoint(sql, accountId)))?.tree_size ?? 0
+  const verifier = new LogVerifier(sql, log, size)
   const kept = log.kept.toSorted((one, other) => one.checkpoint.tree_size - other.checkpoint.tree_size)
-  const last = await reading(() => findLastCheckpoint(work.sql, log.accountId))
-  for await (const claim of readClaims(work.sql, log.accountId, kept, last?.tree_size ?? 0)) {
-    work.signal.throwIfAborted()
-    if ('stored' in claim) work.inspected.checkpoints += 1
-    const findings = await verifier.verify(claim)
-    if (findings.length > 0) yield findings
-  }
-  const unindexed = await verifier.findUnindexed()
-  if (unindexed.length > 0) yield unindexed
-  if (log.withTimes && verifier.before) yield* verifyUnlogged(work, log.accountId, verifier.before)
-  const misplaced = await reading(() => listMisplaced(work.sql, log.accountId, rowsPerPage))
-  if (misplaced.length > 0) yield misplaced.map(leaf => misplacedFinding(log.accountId, leaf))
+  const stored = pages<CheckpointRow>(rowsPerPage, last =>
+    reading(() => listCheckpoints(sql, accountId, { after: last?.tree_size ?? 0, upTo: size }, rowsPerPage)),
+  )
+  for await (const page of stored)
+    for (const row of page) {
+      signal.throwIfAborted()
+      while (kept[0] && kept[0].checkpoint.tree_size <= row.tree_size)
+        yield await verifier.verifyKept(kept.shift() as SignedCheckpoint)
+      inspected.checkpoints += 1
+      yield await verifier.verifyStored(row)
+    }
+  yield await verifier.findUnindexed()
+  const { before } = verifier
+  if (log.withTimes && before)
+    for await (const page of pages<Backdated>(rowsPerPage, last =>
+      reading(() => listBackdated(sql, accountId, before, last, rowsPerPage)),
+    )) {
+      signal.throwIfAborted()
+      yield page.map(describe)
+    }
+  const misplaced = await reading(() => listMisplaced(sql, accountId, rowsPerPage))
+  yield misplaced.map(({ leaf_index, consent_id, version }): Found => {
+    return { consent_id, version, problem: 'forged', detail: `no checkpoint covers its leaf ${leaf_index}` }
+  })
   const [larger] = kept
   if (larger) yield [verifier.shortened(larger)]
 }
 
-async function* verifyUnlogged(
-  { sql, signal }: Work,
-  accountId: string,
-  before: Date,
-): AsyncGenerator<DatabaseFinding[]> {
-  let after: Backdated | undefined
-  do {
-    signal.throwIfAborted()
-    const page = await reading(() => listBackdated(sql, accountId, before, after, rowsPerPage))
-    if (page.length > 0) yield page.map(entry => backdatedFinding(accountId, entry))
-    after = page.length < rowsPerPage ? undefined : page.at(-1)
-  } while (after)
-}
-
-/** Merges checkpoints by size. Leaves those of more than `size` leaves in `kept`. */
-async function* readClaims(sql: Sql, accountId: string, kept: SignedCheckpoint[], size: number): AsyncGenerator<Claim> {
-  for (let after = 0; after < size; ) {
-    const rows = await reading(() => listCheckpoints(sql, accountId, { after, upTo: size }, rowsPerPage))
-    for (const stored of rows) {
-      after = stored.tree_size
-      while (kept[0] && kept[0].checkpoint.tree_size <= after) yield { kept: kept.shift() as SignedCheckpoint }
-      yield { stored }
-    }
-    if (rows.length < rowsPerPage) return
-  }
-}
-
-function misplacedFinding(accountId: string, { leaf_index, consent_id, version }: LeafRow): DatabaseFinding {
-  const detail = `no checkpoint covers its leaf ${leaf_index}`
-  return { account_id: accountId, consent_id, version, problem: 'forged', detail }
-}
-
-function backdatedFinding(accountId: string, entry: Backdated): DatabaseFinding {
-  const { consent_id, version } = entry
-  return { account_id: accountId, consent_id, version, problem: 'forged', detail: describeBackdating(entry) }
+function describe({ consent_id, version, ...entry }: Backdated): Found {
+  return { consent_id, version, problem: 'forged', detail: describeBackdating(entry) }
 }
 
 class LogVerifier {
   readonly #sql: Sql
   readonly #log: AccountLog
-  readonly #leaves: Leaves
+  readonly #leaves: AsyncGenerator<LeafRow, undefined>
+  /** Read, and perhaps of a later checkpoint. */
+  #leaf: LeafRow | undefined
   readonly #tree = new MerkleTree()
   #covered = 0
   #next = 0
@@ -95,76 +69,80 @@ class LogVerifier {
   #missingUntil = new Date(0)
   #complete = 0
   /** Signed time of the last complete checkpoint: new entries must be younger. */
-  #before: Date | null = null
+  before: Date | null = null
   #unknownRoot: string | null = null
   /** One change makes all later checkpoints wrong: only the first of each kind is reported. */
-  readonly #isReported = { stored: false, kept: false }
+  readonly #reported = new Set<string>()
 
-  constructor(sql: Sql, log: AccountLog) {
+  constructor(sql: Sql, log: AccountLog, size: number) {
     this.#sql = sql
     this.#log = log
-    this.#leaves = new Leaves(sql, log.accountId)
+    this.#leaves = leavesBelow(sql, log.accountId, size)
   }
 
-  get before(): Date | null {
-    return this.#before
-  }
-
-  async verify(claim: Claim): Promise<DatabaseFinding[]> {
-    if ('kept' in claim) {
-      const { tree_size, created_at } = claim.kept.checkpoint
-      const findings = await this.#readLeaves(tree_size, new Date(created_at))
-      findings.push(...this.#verifyKept(claim.kept))
-      this.#setBefore(claim.kept)
-      return findings
-    }
-    const { stored } = claim
-    const findings = await this.#readLeaves(stored.tree_size, stored.created_at)
-    const signed = tryReadCheckpoint(stored.document)
-    findings.push(...this.#verifyStored(stored, signed))
-    this.#covered = stored.tree_size
-    if (signed?.checkpoint.tree_size !== stored.tree_size) return findings
-    this.#complete = completeSize(signed.checkpoint)
+  async verifyKept(signed: SignedCheckpoint): Promise<Found[]> {
+    const { root_hash, tree_size, created_at } = signed.checkpoint
+    const found = await this.#readLeaves(tree_size, new Date(created_at))
+    const problem =
+      this.#unknownRoot ??
+      findProofProblem(signed, this.#log.keys) ??
+      this.#findRootProblem(Buffer.from(root_hash, 'hex'))
     this.#setBefore(signed)
-    return findings
+    return [...found, ...this.#findOnce('the kept checkpoint', tree_size, problem)]
+  }
+
+  async verifyStored(row: CheckpointRow): Promise<Found[]> {
+    const found = await this.#readLeaves(row.tree_size, row.created_at)
+    const signed = tryReadCheckpoint(row.document)
+    const problem =
+      findRowProblem(row, signed, this.#log.keys) ??
+      findMissing(row.from_size, this.#covered) ??
+      findMissing(signed ? signed.checkpoint.previous_size : 0, this.#complete) ??
+      this.#findRootProblem(row.root_hash) ??
+      this.#findFrontierProblem(row)
+    this.#covered = row.tree_size
+    if (signed?.checkpoint.tree_size === row.tree_size) {
+      this.#complete = completeSize(signed.checkpoint)
+      this.#setBefore(signed)
+    }
+    return [...found, ...this.#findOnce('the checkpoint', row.tree_size, problem)]
+  }
+
+  #findOnce(what: string, size: number, problem: string | null): Found[] {
+    if (problem === null || this.#reported.has(what)) return []
+    this.#reported.add(what)
+    return [{ problem: 'changed', detail: `${what} of ${size} leaves: ${problem}` }]
   }
 
   #setBefore(signed: SignedCheckpoint): void {
     const { account_id, tree_size, created_at, key_id } = signed.checkpoint
     const key = this.#log.keys.keys.get(key_id)?.publicKey
     const isOwn = account_id === this.#log.accountId && key && signed.isSignedBy(key)
-    if (isOwn && completeSize(signed.checkpoint) === tree_size) this.#before = new Date(created_at)
+    if (isOwn && completeSize(signed.checkpoint) === tree_size) this.before = new Date(created_at)
   }
 
-  shortened({ checkpoint }: SignedCheckpoint): DatabaseFinding {
-    return this.#found(
-      'shortened',
-      `the log ends at ${this.#covered} leaves, before the kept checkpoint of ${checkpoint.tree_size}`,
-    )
+  shortened({ checkpoint: { tree_size } }: SignedCheckpoint): Found {
+    const detail = `the log ends at ${this.#covered} leaves, before the kept checkpoint of ${tree_size}`
+    return { problem: 'shortened', detail }
   }
 
   /**
    * Names entries without a leaf, unless they outnumber the missing leaves: a slow transaction's entry may still wait
    * for one.
    */
-  async findUnindexed(): Promise<DatabaseFinding[]> {
+  async findUnindexed(): Promise<Found[]> {
     const limit = Math.min(this.#missing, rowsPerPage)
     if (limit === 0) return []
-    const { accountId } = this.#log
-    const entries = await reading(() => listUnindexed(this.#sql, accountId, this.#missingUntil, limit + 1))
+    const entries = await reading(() => listUnindexed(this.#sql, this.#log.accountId, this.#missingUntil, limit + 1))
     if (entries.length > limit) return []
-    return entries.map(entry => ({
-      account_id: accountId,
-      ...entry,
-      problem: 'changed',
-      detail: 'has no leaf in the log',
-    }))
+    return entries.map(entry => ({ ...entry, problem: 'changed', detail: 'has no leaf in the log' }))
   }
 
-  async #readLeaves(size: number, until: Date): Promise<DatabaseFinding[]> {
-    const findings: DatabaseFinding[] = []
+  async #readLeaves(size: number, until: Date): Promise<Found[]> {
+    const findings: Found[] = []
     while (this.#next < size) {
-      const leaf = await this.#leaves.next(size)
+      this.#leaf ??= (await this.#leaves.next()).value
+      const leaf = this.#leaf && this.#leaf.leaf_index < size ? this.#leaf : undefined
       const end = leaf?.leaf_index ?? size
       if (end > this.#next) {
         this.#unknownRoot = `leaf ${this.#next} is missing`
@@ -172,7 +150,7 @@ class LogVerifier {
         this.#missingUntil = until
         const isOne = end === this.#next + 1
         const leaves = isOne ? `leaf ${this.#next} of the log is` : `leaves ${this.#next} to ${end - 1} of the log are`
-        findings.push(this.#found('lost', `${leaves} missing`))
+        findings.push({ problem: 'lost', detail: `${leaves} missing` })
       }
       if (leaf) findings.push(...this.#append(leaf))
       this.#next = leaf ? end + 1 : size
@@ -180,34 +158,10 @@ class LogVerifier {
     return findings
   }
 
-  #append({ hash, consent_id, version, at }: DatedLeafRow): DatabaseFinding[] {
+  #append({ hash, consent_id, version, at }: LeafRow): Found[] {
+    this.#leaf = undefined
     if (this.#unknownRoot === null) this.#tree.append(hash ?? Buffer.alloc(0))
-    const checkpoint = this.#log.withTimes ? this.#before : null
-    if (!at || !checkpoint || !isBackdated(at, checkpoint)) return []
-    return [backdatedFinding(this.#log.accountId, { consent_id, version, at, checkpoint })]
-  }
-
-  #verifyStored(row: CheckpointRow, signed: SignedCheckpoint | null): DatabaseFinding[] {
-    const problem =
-      findRowProblem(row, signed, this.#log.keys) ??
-      findMissing(row.from_size, this.#covered) ??
-      findMissing(signed ? signed.checkpoint.previous_size : 0, this.#complete) ??
-      this.#findRootProblem(row.root_hash) ??
-      this.#findFrontierProblem(row)
-    if (problem === null || this.#isReported.stored) return []
-    this.#isReported.stored = true
-    return [this.#found('changed', `the checkpoint of ${row.tree_size} leaves: ${problem}`)]
-  }
-
-  #verifyKept(signed: SignedCheckpoint): DatabaseFinding[] {
-    const { root_hash, tree_size } = signed.checkpoint
-    const problem =
-      this.#unknownRoot ??
-      findProofProblem(signed, this.#log.keys) ??
-      this.#findRootProblem(Buffer.from(root_hash, 'hex'))
-    if (problem === null || this.#isReported.kept) return []
-    this.#isReported.kept = true
-    return [this.#found('changed', `the kept checkpoint of ${tree_size} leaves: ${problem}`)]
+    return toBackdated({ consent_id, version, at }, this.#log.withTimes ? this.before : null).map(describe)
   }
 
   #findRootProblem(root: Buffer): string | null {
@@ -219,43 +173,16 @@ class LogVerifier {
     if (this.#unknownRoot !== null || frontier.equals(this.#tree.frontier)) return null
     return 'its frontier was changed'
   }
-
-  #found(problem: Problem, detail: string): DatabaseFinding {
-    return { account_id: this.#log.accountId, consent_id: null, version: null, problem, detail }
-  }
 }
 
 const leavesPerPage = 5000
 
-class Leaves {
-  readonly #sql: Sql
-  readonly #accountId: string
-  #page: DatedLeafRow[] = []
-  #next = 0
-  #from = 0
-
-  constructor(sql: Sql, accountId: string) {
-    this.#sql = sql
-    this.#accountId = accountId
+async function* leavesBelow(sql: Sql, accountId: string, below: number): AsyncGenerator<LeafRow, undefined> {
+  const read = (last: LeafRow | undefined) => {
+    const range = { from: last ? last.leaf_index + 1 : 0, below }
+    return reading(() => listLeaves(sql, accountId, range, leavesPerPage))
   }
-
-  /** Returns null, without consuming the leaf, from `below` on. */
-  async next(below: number): Promise<DatedLeafRow | null> {
-    if (this.#next === this.#page.length) await this.#readPage(below)
-    const leaf = this.#page[this.#next]
-    if (!leaf || leaf.leaf_index >= below) return null
-    this.#next += 1
-    return leaf
-  }
-
-  async #readPage(below: number): Promise<void> {
-    if (this.#from >= below) return
-    const range = { from: this.#from, below }
-    this.#page = await reading(() => listLeaves(this.#sql, this.#accountId, range, leavesPerPage))
-    this.#next = 0
-    const last = this.#page.at(-1)
-    this.#from = last && this.#page.length === leavesPerPage ? last.leaf_index + 1 : below
-  }
+  for await (const page of pages(leavesPerPage, read)) yield* page
 }
 
 function findProofProblem(signed: SignedCheckpoint, { keys, documents }: KeyChain): string | null {

@@ -33,13 +33,8 @@ function findInMark({ accountId, originSecret }: OriginScope, record: StoredReco
   const { origin, origin_system: system, origin_id: id, has_body } = record
   if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is missing' }]
   const changed = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
-  if (!isPurged && !originSecret) return changed('the secret that verifies its origin is missing')
-  if (
-    !isPurged &&
-    originSecret &&
-    !origin.equals(hashOrigin(originSecret, accountId, { system: system ?? '', id: id ?? '' }))
-  )
-    return changed('its origin does not match its import')
+  const expected = originSecret && hashOrigin(originSecret, accountId, { system: system ?? '', id: id ?? '' })
+  if (!isPurged && !expected?.equals(origin)) return changed('its origin does not match its import')
   if (has_body === isPurged) return changed(`the hash of its import is ${isPurged ? 'still there' : 'missing'}`)
   return []
 }

@@ -55,24 +55,18 @@ export interface LeafRow {
   readonly hash: Buffer | null
   readonly consent_id: string
   readonly version: number
-}
-
-export interface DatedLeafRow extends LeafRow {
   /** Null if the history lacks the entry. */
   readonly at: Date | null
 }
 
-export const recordColumns = [
-  ...(['id', 'site', 'site_id', 'consent_id', 'subject_id', 'country', 'region', 'user_agent', 'ip_network'] as const),
-  ...(['accepted', 'preferences', 'policy_version', 'version', 'record_hash', 'chain_head'] as const),
-  ...(['created_at', 'updated_at', 'deleted_at', 'purged_at', 'digits'] as const),
-  ...(['notice_locale', 'notice_entry', 'expires_at', 'given_at', 'gpc', 'origin', 'has_body'] as const),
-  ...(['origin_system', 'origin_id', 'origin_evidence'] as const),
-] satisfies (keyof StoredRecord)[]
-
-/** Searches all tables: records of a missing account are forged. */
-export async function findNextAccount(sql: Sql, after: string | null): Promise<string | undefined> {
-  const above = after === null ? sql`` : sql`where account_id > ${after}`
+/** Returns the next account after `after`, or `only`. Searches all tables: records of a missing account are forged. */
+export async function findNextAccount(
+  sql: Sql,
+  after: string | undefined,
+  only: string | undefined,
+): Promise<string | undefined> {
+  const next = after === undefined ? sql`` : sql`where account_id > ${after}`
+  const above = only === undefined ? next : sql`where account_id = ${only}`
   const [row] = await sql<{ account_id: string }[]>`
     select account_id from (
       (select account_id from accounts ${above} order by account_id limit 1)
@@ -143,14 +137,10 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.erased, l.hash as logged, l.leaf_index
+          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.erased, l.hash as logged,
+          l.leaf_index::float8 as leaf_index
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
-    select coalesce(r.id, v.consent_id) as record_id, v.version, v.action, v.accepted, v.preferences, v.policy_version,
-      v.changed_by, v.actor_id, v.created_at, v.salt, v.payload_hash, v.hash, v.digits, v.given_at, v.file_sha256, v.gpc,
-      v.erased,
-      v.logged,
-      v.leaf_index::float8 as leaf_index,
-      r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
+    select coalesce(r.id, v.consent_id) as record_id, v.*, r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
       r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
       r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,
       r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,
@@ -195,8 +185,8 @@ export function listLeaves(
   accountId: string,
   { from, below }: { from: number; below: number },
   limit: number,
-): Promise<DatedLeafRow[]> {
-  return sql<DatedLeafRow[]>`
+): Promise<LeafRow[]> {
+  return sql<LeafRow[]>`
     select l.leaf_index::float8 as leaf_index, l.hash, l.consent_id, l.version, h.created_at as at from log_entries l
     ${withTime(sql, accountId)}
     where l.account_id = ${accountId} and l.leaf_index >= ${from} and l.leaf_index < ${below}
@@ -204,12 +194,16 @@ export function listLeaves(
 }
 
 /** Returns up to `limit` leaves with a negative index, and as many after the last checkpoint. */
-export function listMisplaced(sql: Sql, accountId: string, limit: number): Promise<LeafRow[]> {
+export function listMisplaced(
+  sql: Sql,
+  accountId: string,
+  limit: number,
+): Promise<Pick<LeafRow, 'leaf_index' | 'consent_id' | 'version'>[]> {
   return sql<LeafRow[]>`
-    (select leaf_index::float8 as leaf_index, hash, consent_id, version from log_entries
+    (select leaf_index::float8 as leaf_index, consent_id, version from log_entries
       where account_id = ${accountId} and leaf_index < 0 order by leaf_index limit ${limit})
     union all
-    (select leaf_index::float8 as leaf_index, hash, consent_id, version from log_entries
+    (select leaf_index::float8 as leaf_index, consent_id, version from log_entries
       where account_id = ${accountId}
         and leaf_index >= (select coalesce(max(tree_size), 0) from checkpoints where account_id = ${accountId})
       order by leaf_index limit ${limit})`

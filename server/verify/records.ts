@@ -1,12 +1,11 @@
 import type { Sql } from 'postgres'
 import { parseExactJson } from '../../src/contract/exact-json.ts'
-import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
+import type { DatabaseFinding } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { type ChainEntry, dropVerified, findDeletion, readFacts } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { originSecretName } from '../consents/origin.ts'
-import { withRetry } from '../db/errors.ts'
 import { findSecret } from '../db/secrets.ts'
 import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
 import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
@@ -18,10 +17,10 @@ import {
   listVersions,
   type Position,
   type Range,
-  recordColumns,
   type StoredRecord,
   type VersionRow,
 } from './queries.ts'
+import { type Found, reading, type Work } from './work.ts'
 
 /** Each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
 export const maxEntriesPerPurge = 2000
@@ -89,7 +88,7 @@ function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
 
 function toRecord(row: VersionRow): StoredRecord {
   const record: Record<string, unknown> = {}
-  for (const name of recordColumns) record[name] = row[`r_${name}`]
+  for (const [name, value] of Object.entries(row)) if (name.startsWith('r_')) record[name.slice(2)] = value
   record['chain_head'] ??= Buffer.alloc(0)
   return record as unknown as StoredRecord
 }
@@ -118,16 +117,9 @@ function verifyStored(scope: Scope, stored: Stored): Finding[] {
 const inexactDetail = 'its preferences have a number with more digits than a double'
 
 function findAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries' | 'log'>): Finding {
-  const found = (problem: Finding['problem'], detail: string) => ({ version: null, problem, detail })
-  if (record) {
-    return log.size > 0
-      ? found('lost', 'its history is missing')
-      : found('forged', 'it has no history and no log entries')
-  }
-  if (entries.length === 0) return found('lost', 'the record and its history are missing')
-  return log.size > 0
-    ? found('lost', 'the record is missing; it has a history')
-    : found('forged', 'there is a history without a record and log entries')
+  const missing = record ? 'its history is' : entries.length > 0 ? 'the record is' : 'the record and its history are'
+  if (log.size > 0) return { version: null, problem: 'lost', detail: `${missing} missing` }
+  return { version: null, problem: 'forged', detail: `${missing} missing, and the log has no entries of it` }
 }
 
 function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
@@ -235,45 +227,32 @@ function isSame(one: unknown, other: unknown): boolean {
 
 const rowsPerPage = 1000
 
-export interface Work {
-  readonly sql: Sql
-  readonly signal: AbortSignal
-  readonly inspected: Inspected
-}
-
-export function reading<T>(read: () => Promise<T>): Promise<T> {
-  return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
-}
-
 /** Skips records created while it runs, because it might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
-): AsyncGenerator<readonly DatabaseFinding[]> {
-  async function* verifyRange(range: Range) {
+): AsyncGenerator<readonly Found[]> {
+  const future = { after: { id: lastIdAt(Date.now()), version: maxVersion } }
+  for (const range of [{ upTo: firstIdAt(Date.now()) }, future])
     for await (const { records, findings } of inspectRecords(sql, accountId, range)) {
       signal.throwIfAborted()
       for (const { record, entries } of records) {
         inspected.records += record ? 1 : 0
         inspected.entries += entries.length
       }
-      if (findings.length > 0) yield findings
+      yield findings
     }
-  }
-  yield* verifyRange({ upTo: firstIdAt(Date.now()) })
-  yield* verifyRange({ after: { id: lastIdAt(Date.now()), version: maxVersion } }) // ids of the future
   for (let after: string | null = noId; after !== null; ) {
     signal.throwIfAborted()
     const last: string = after
     const [page] = await reading(() => findLooseOrigins(sql, accountId, last, originsPerPage))
-    if (page && page.loose.length > 0)
-      yield page.loose.map(consent_id => ({ ...loose, account_id: accountId, consent_id }))
+    yield (page?.loose ?? []).map(consent_id => ({ ...loose, consent_id }))
     after = page?.last ?? null
   }
 }
 
 const originsPerPage = 10_000
-const loose = { version: null, problem: 'lost', detail: 'an origin refers to a missing record' } as const
+const loose = { problem: 'lost', detail: 'an origin refers to a missing record' } as const
 
 /** PostgreSQL's largest integer. */
 const maxVersion = 2 ** 31 - 1

@@ -1,5 +1,5 @@
-import type { Problem } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
+import type { Found } from './work.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -50,18 +50,15 @@ export class Replay {
     else for (const [member, value] of next) state.set(member, value)
   }
 
-  /** Compares and removes a setting; null if it is unreadable. */
-  compare(name: string, values: object | null): { readonly problem: Problem; readonly detail: string } | null {
+  /** Compares and removes a setting. `values` are null if they are unreadable. */
+  compare(name: string, values: object | null): Found[] {
     const state = this.#states.get(name)
     this.#states.delete(name)
-    if (!state) return { problem: 'forged', detail: `the administrators’ log does not have the ${name}` }
-    if (!values) return { problem: 'changed', detail: `the ${name} has values that the service cannot have written` }
-    const wrong = differences(state, toState(values as Values), true)
-    if (wrong.length === 0) return null
-    return {
-      problem: 'changed',
-      detail: `the ${wrong.join(', ')} of the ${name} do not match the administrators’ log`,
-    }
+    if (!state) return [{ problem: 'forged', detail: `the administrators’ log does not have the ${name}` }]
+    if (!values) return [{ problem: 'changed', detail: `the ${name} has values that the service cannot have written` }]
+    const wrong = differences(state, toState(values as Values), true).join(', ')
+    if (wrong === '') return []
+    return [{ problem: 'changed', detail: `the ${wrong} of the ${name} do not match the administrators’ log` }]
   }
 
   remaining(): Iterable<string> {

@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
 import { type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
-import { idOf } from '../../src/evidence/bytes.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { dbErrorKind } from '../db/errors.ts'
 import { readKeysToVerify } from '../evidence/signer.ts'
@@ -8,7 +7,8 @@ import { verifyTimestamps } from '../timestamps/verify.ts'
 import { verifyAdministration } from './administration.ts'
 import { verifyLog } from './log.ts'
 import { findNextAccount } from './queries.ts'
-import { reading, verifyRecords, type Work } from './records.ts'
+import { verifyRecords } from './records.ts'
+import { type Found, reading, type Work } from './work.ts'
 
 export interface Scope {
   readonly account: string | undefined
@@ -25,25 +25,23 @@ export async function* verifyAll(
   work: Work,
   { account, kept, records, anchor = null, tsaCa }: Scope,
 ): AsyncGenerator<readonly DatabaseFinding[]> {
-  const trusted = anchor ?? findNewest(kept)?.checkpoint.key_id ?? null
-  const keys = await reading(() => readKeysToVerify(work.sql, trusted))
-  const wrong = findWrongKeys(keys)
-  if (records && account === undefined && wrong.length > 0) yield wrong
+  const newest = kept.toSorted((one, other) => (one.checkpoint.created_at < other.checkpoint.created_at ? 1 : -1))[0]
+  const keys = await reading(() => readKeysToVerify(work.sql, anchor ?? newest?.checkpoint.key_id ?? null))
+  if (records && account === undefined && keys.foreign.length > 0)
+    yield keys.foreign.map(position => toFinding(null, forgedKey(position)))
   const remaining = keptByAccount(kept, account)
   for await (const accountId of listAccounts(work.sql, account)) {
     work.inspected.accounts += 1
     const log = { accountId, keys, kept: remaining.get(accountId) ?? [], withTimes: records }
-    if (records) yield* reportErrors(work, accountId, 'records', verifyRecords(work, accountId))
-    if (records) yield* reportErrors(work, accountId, 'settings', verifyAdministration(work, accountId))
-    if (tsaCa !== undefined)
-      yield* reportErrors(work, accountId, 'timestamps', verifyTimestamps(work, accountId, tsaCa))
-    yield* reportErrors(work, accountId, 'log', verifyLog(work, log))
     remaining.delete(accountId)
+    if (records) yield* findIn(work, accountId, 'records', verifyRecords(work, accountId))
+    if (records) yield* findIn(work, accountId, 'settings', verifyAdministration(work, accountId))
+    if (tsaCa !== undefined) yield* findIn(work, accountId, 'timestamps', verifyTimestamps(work, accountId, tsaCa))
+    yield* findIn(work, accountId, 'log', verifyLog(work, log))
   }
   for (const [accountId, [first]] of remaining) {
-    const size = first?.checkpoint.tree_size
-    const detail = `the account of the kept checkpoint of ${size} leaves is missing`
-    yield [{ account_id: accountId, consent_id: null, version: null, problem: 'lost', detail }]
+    const detail = `the account of the kept checkpoint of ${first?.checkpoint.tree_size} leaves is missing`
+    yield [toFinding(accountId, { problem: 'lost', detail })]
   }
   if (account !== undefined && work.inspected.accounts === 0 && remaining.size === 0) {
     throw new OperatorError(`there is no account ${account}`, { code: 'not_found' })
@@ -51,46 +49,19 @@ export async function* verifyAll(
 }
 
 /** An error caused by stored values becomes a finding, so that the rest is verified too. */
-async function* reportErrors(
+async function* findIn(
   { signal }: Work,
-  account_id: string,
+  accountId: string,
   what: string,
-  verification: AsyncGenerator<readonly DatabaseFinding[]>,
+  check: AsyncGenerator<readonly Found[]>,
 ): AsyncGenerator<readonly DatabaseFinding[]> {
   try {
-    yield* verification
+    for await (const found of check) if (found.length > 0) yield found.map(one => toFinding(accountId, one))
   } catch (error) {
     if (signal.aborted || error instanceof OperatorError || dbErrorKind(error) !== null) throw error
     const detail = `the ${what} cannot be read to the end: ${(error as Error).message}`
-    yield [{ account_id, consent_id: null, version: null, problem: 'changed', detail }]
+    yield [toFinding(accountId, { problem: 'changed', detail })]
   }
-}
-
-function findWrongKeys({ foreign }: Awaited<ReturnType<typeof readKeysToVerify>>): DatabaseFinding[] {
-  return foreign.map(position => ({
-    ...{ account_id: null, consent_id: null, version: null, problem: 'forged' },
-    detail: `document ${position} of the log of keys has no valid signature`,
-  }))
-}
-
-function findNewest(kept: readonly SignedCheckpoint[]): SignedCheckpoint | undefined {
-  return kept.toSorted((one, other) => (one.checkpoint.created_at < other.checkpoint.created_at ? 1 : -1))[0]
-}
-
-export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
-  let after: string | null = only === undefined ? null : idBefore(only)
-  for (;;) {
-    const account: string | undefined = await reading(() => findNextAccount(sql, after))
-    if (account === undefined || (only !== undefined && account !== only)) return
-    yield account
-    after = account
-  }
-}
-
-function idBefore(id: string): string | null {
-  const number = BigInt(`0x${id.replaceAll('-', '')}`)
-  if (number === 0n) return null
-  return idOf((number - 1n).toString(16).padStart(32, '0'))
 }
 
 function keptByAccount(kept: readonly SignedCheckpoint[], only: string | undefined): Map<string, SignedCheckpoint[]> {
@@ -98,9 +69,26 @@ function keptByAccount(kept: readonly SignedCheckpoint[], only: string | undefin
   for (const signed of kept) {
     const { account_id } = signed.checkpoint
     if (only !== undefined && account_id !== only) continue
-    const list = accounts.get(account_id)
-    if (list) list.push(signed)
-    else accounts.set(account_id, [signed])
+    accounts.set(account_id, accounts.get(account_id) ?? [])
+    accounts.get(account_id)?.push(signed)
   }
   return accounts
+}
+
+function toFinding(account_id: string | null, found: Found): DatabaseFinding {
+  return { account_id, consent_id: null, version: null, ...found }
+}
+
+function forgedKey(position: number): Found {
+  return { problem: 'forged', detail: `document ${position} of the log of keys has no valid signature` }
+}
+
+export async function* listAccounts(sql: Sql, only: string | undefined): AsyncGenerator<string> {
+  for (let after: string | undefined; ; ) {
+    const account: string | undefined = await reading(() => findNextAccount(sql, after, only))
+    if (account === undefined) return
+    yield account
+    if (only !== undefined) return
+    after = account
+  }
 }

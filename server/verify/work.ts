@@ -1,0 +1,30 @@
+import type { Sql } from 'postgres'
+import type { DatabaseFinding, Inspected } from '../../src/contract/index.ts'
+import { withRetry } from '../db/errors.ts'
+
+export interface Work {
+  readonly sql: Sql
+  readonly signal: AbortSignal
+  readonly inspected: Inspected
+}
+
+/** A finding of an account. Without `consent_id` or `version` they are null. */
+export type Found = Pick<DatabaseFinding, 'problem' | 'detail'> &
+  Partial<Pick<DatabaseFinding, 'consent_id' | 'version'>>
+
+export function reading<T>(read: () => Promise<T>): Promise<T> {
+  return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
+}
+
+/** Reads pages of up to `limit` rows, each after the last row of the page before. */
+export async function* pages<Row>(
+  limit: number,
+  read: (after: Row | undefined) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  for (let after: Row | undefined; ; ) {
+    const rows = await read(after)
+    yield rows
+    after = rows.at(-1)
+    if (rows.length < limit) return
+  }
+}
