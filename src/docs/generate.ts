@@ -24,7 +24,8 @@ function code(text: string): string {
 
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(documents).map(([type, { title, schema }]) => {
+    Object.entries(documents).map(([type, { schema }]) => {
+      const title = (type.slice(0, 1).toUpperCase() + type.slice(1)).replaceAll('_', ' ')
       const name = type.replaceAll('_', '-')
       const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
       const file = { $schema, $id: `urn:consentctl:schema:${name}:1`, title, ...rest }

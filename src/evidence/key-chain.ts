@@ -59,12 +59,10 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
     if (!next) break
     line.push(next)
   }
-  const keys = line.map(toLink)
-  const revocations = documents.flatMap(text => readRevocation(text, keys))
-  const revoked = keys.map(key => toTrusted({ ...key, revocation: worst(revocations, key.keyId) }))
-  const texts = new Set([...keys.map(({ statement }) => statement), ...revocations.map(({ text }) => text)])
+  const revocations = documents.flatMap(text => readRevocation(text, line))
+  const texts = new Set([...line, ...revocations].map(({ text }) => text))
   return {
-    keys: new Map(revoked.map(key => [key.keyId, key])),
+    keys: new Map(line.map(one => [one.fields.kid, toChainKey(one, worst(revocations, one.fields.kid))])),
     newest: line.at(-1)?.fields.kid ?? null,
     documents: documents.filter(text => texts.has(text)),
   }
@@ -111,13 +109,12 @@ export function findCheckpointProblem(
   return findSignatureProblem({ key_id, time, isSignedBy }, keys)
 }
 
-type Link = Omit<ChainKey, 'findProblem'>
-
-function toTrusted(link: Link): ChainKey {
+function toChainKey({ text, fields, key }: Statement, revocation: ChainKey['revocation']): ChainKey {
+  const link = { keyId: fields.kid, publicKey: key, notBefore: fields.not_before, statement: text, revocation }
   return { ...link, findProblem: time => findKeyProblem(link, time) }
 }
 
-function findKeyProblem({ notBefore, revocation }: Link, time: string): string | null {
+function findKeyProblem({ notBefore, revocation }: Omit<ChainKey, 'findProblem'>, time: string): string | null {
   if (revocation?.isCompromised)
     return `was revoked at ${revocation.at} because it was compromised: nothing that it signed can be relied on`
   if (time < notBefore) return `was not valid yet at ${time}, the time of the document, but from ${notBefore} on`
@@ -206,13 +203,15 @@ interface Revocation extends NonNullable<ChainKey['revocation']> {
 }
 
 /** None unless a later key signed it. */
-function readRevocation(text: string, keys: readonly Link[]): Revocation[] {
+function readRevocation(text: string, line: readonly Statement[]): Revocation[] {
   const signed = tryRead(text, KeyRevocation)
   if (!signed) return []
   const { kid, key_id, revoked_at: at, reason } = signed.fields
-  const revoked = keys.findIndex(({ keyId }) => keyId === kid)
-  const signer = keys.findIndex(({ keyId }) => keyId === key_id)
-  const key = keys[signer]?.publicKey
+  const [revoked, signer] = [kid, key_id].map(id => line.findIndex(({ fields }) => fields.kid === id)) as [
+    number,
+    number,
+  ]
+  const key = line[signer]?.key
   if (revoked === -1 || signer <= revoked || !key || !signed.isSignedBy(key)) return []
   return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
 }
@@ -244,8 +243,4 @@ function readKey({ kid, x }: { readonly kid: string; readonly x: string }): KeyO
   const bytes = Buffer.from(x, 'base64url')
   const key = bytes.length === 32 ? publicKeyOf(bytes) : null
   return key && keyIdOf(key) === kid ? key : null
-}
-
-function toLink({ text, fields, key }: Statement): Link {
-  return { keyId: fields.kid, publicKey: key, notBefore: fields.not_before, statement: text, revocation: null }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { DeletionStatement, Instant } from './fields.ts'
+import { DeletionStatement, Instant, Sha256 } from './fields.ts'
 
 const Sum = z.int().min(0)
 const Id = z.uuid()
@@ -14,13 +14,9 @@ export const ErasureCertificate = z.strictObject({
     'What was done to each of the records but those in `unverified`, and when personal data is purged by the service’s settings; null without such records.',
   ),
   account_id: Id,
-  subject_hmac: z
-    .string()
-    .regex(/^[\da-f]{64}$/)
-    .describe(
-      'HMAC-SHA-256 (RFC 2104), in hexadecimal, of the subject_id in UTF-8, with a secret key of the service for the account: ' +
-        'it is the same in each certificate about this subject, and cannot be used to test a guess.',
-    ),
+  subject_hmac: Sha256.describe(
+    'HMAC-SHA-256 (RFC 2104), in hexadecimal, of the subject_id in UTF-8, with a secret key of the service for the account: it is the same in each certificate about this subject, and cannot be used to test a guess.',
+  ),
   erased_by: z.strictObject({
     kind: z.enum(['api_key', 'user']),
     id: Id.describe('The id of that key or user.'),

@@ -1,8 +1,7 @@
 import * as z from 'zod'
-import { DeletionStatement, PurgeReceiptStatement } from './fields.ts'
+import { DeletionStatement, PurgeReceiptStatement, Sha256 } from './fields.ts'
 
 const Instant = z.iso.datetime()
-const Digest = z.string().regex(/^[\da-f]{64}$/)
 const Count = z.int().min(0)
 
 /** `src/erasure/sentences.ts` has the observation behind each. */
@@ -75,7 +74,7 @@ export const ErasureReceipt = z.strictObject({
     .nullable()
     .describe('By how much the local clock was ahead of the clock of the service; null if by a minute or less.'),
   subject_hmacs: z
-    .array(Digest)
+    .array(Sha256)
     .min(1)
     .describe('HMAC-SHA-256 of each identifier of the subject; the key comes from the signing key, by HKDF.'),
   subjects: z.array(z.string()).nullable().describe('The identifiers in clear, if that was requested.'),
@@ -102,10 +101,10 @@ export const ErasureReceipt = z.strictObject({
     .strictObject({ who: z.string(), host: z.string(), created_at: Instant })
     .nullable()
     .describe('Who made the plan, if it came from a file.'),
-  plan_sha256: Digest.nullable().describe(
+  plan_sha256: Sha256.nullable().describe(
     'Of the plan; null if the quota was used up, so that only the ids of the records were known.',
   ),
-  export_sha256: Digest.nullable().describe('Of the export that was made before; null if there was none.'),
+  export_sha256: Sha256.nullable().describe('Of the export that was made before; null if there was none.'),
   verification: z.strictObject({
     checked_at: Instant,
     live: Count.describe('Live records of the subject after the deletion.'),
@@ -121,12 +120,12 @@ export const ErasureReceipt = z.strictObject({
     .array(z.string())
     .describe('What the service has signed for each call that deleted several records, byte for byte.'),
   previous: z
-    .strictObject({ number: z.int().min(1), sha256: Digest })
+    .strictObject({ number: z.int().min(1), sha256: Sha256 })
     .nullable()
     .describe('The receipt before this one, with the SHA-256 of its file; null for the first.'),
   purge: z
     .strictObject({
-      receipt: z.strictObject({ number: z.int().min(1), sha256: Digest }),
+      receipt: z.strictObject({ number: z.int().min(1), sha256: Sha256 }),
       finished_at: Instant.describe('By the local clock.'),
       who: z.string(),
       host: z.string(),

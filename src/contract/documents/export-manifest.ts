@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Sha256 } from './fields.ts'
 
 const Count = z.int().min(0)
 
@@ -19,11 +20,11 @@ export const ExportManifest = z.strictObject({
     .string()
     .nullable()
     .describe('The API key that they were read with, as reported by the service; null if not reported.'),
-  subject_hmacs: z.array(z.string().regex(/^[\da-f]{64}$/)).min(1),
+  subject_hmacs: z.array(Sha256).min(1),
   sites: z.array(z.strictObject({ site_id: z.string().nullable(), records: Count })),
   records: Count,
   entries: Count.describe('Of the histories of all records.'),
   bytes: Count,
-  sha256: z.string().regex(/^[\da-f]{64}$/),
+  sha256: Sha256,
 })
 export type ExportManifest = z.output<typeof ExportManifest>

@@ -10,7 +10,6 @@ import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
-  readonly title: string
   /** Without the signature. */
   readonly schema: z.ZodObject
   /** Field with the time of signing; that of a `purge` counts instead. */
@@ -18,66 +17,16 @@ export interface DocumentKind {
   readonly signer: 'service' | 'profile'
 }
 
-/** JSON Schemas are generated from this. */
+/** By type. JSON Schemas are generated from this. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
-  checkpoint: {
-    title: 'Checkpoint',
-    schema: Checkpoint,
-    issuedAt: 'created_at',
-    signer: 'service',
-  },
-  consent_receipt: {
-    title: 'Consent receipt',
-    schema: ConsentReceipt,
-    issuedAt: 'issued_at',
-    signer: 'service',
-  },
-  erasure_certificate: {
-    title: 'Erasure certificate',
-    schema: ErasureCertificate,
-    issuedAt: 'issued_at',
-    signer: 'service',
-  },
-  erasure_receipt: {
-    title: 'Erasure receipt',
-    schema: ErasureReceipt,
-    issuedAt: 'finished_at',
-    signer: 'profile',
-  },
-  import_receipt: {
-    title: 'Import receipt',
-    schema: ImportReceipt,
-    issuedAt: 'finished_at',
-    signer: 'profile',
-  },
-  purge_certificate: {
-    title: 'Purge certificate',
-    schema: PurgeCertificate,
-    issuedAt: 'issued_at',
-    signer: 'service',
-  },
-  export_manifest: {
-    title: 'Export manifest',
-    schema: ExportManifest,
-    issuedAt: 'exported_at',
-    signer: 'profile',
-  },
-  evidence_pack: {
-    title: 'Evidence pack',
-    schema: EvidencePack,
-    issuedAt: 'created_at',
-    signer: 'service',
-  },
-  signing_key: {
-    title: 'Signing key',
-    schema: SigningKeyStatement,
-    issuedAt: 'not_before',
-    signer: 'service',
-  },
-  key_revocation: {
-    title: 'Key revocation',
-    schema: KeyRevocation,
-    issuedAt: 'revoked_at',
-    signer: 'service',
-  },
+  checkpoint: { schema: Checkpoint, issuedAt: 'created_at', signer: 'service' },
+  consent_receipt: { schema: ConsentReceipt, issuedAt: 'issued_at', signer: 'service' },
+  erasure_certificate: { schema: ErasureCertificate, issuedAt: 'issued_at', signer: 'service' },
+  erasure_receipt: { schema: ErasureReceipt, issuedAt: 'finished_at', signer: 'profile' },
+  import_receipt: { schema: ImportReceipt, issuedAt: 'finished_at', signer: 'profile' },
+  purge_certificate: { schema: PurgeCertificate, issuedAt: 'issued_at', signer: 'service' },
+  export_manifest: { schema: ExportManifest, issuedAt: 'exported_at', signer: 'profile' },
+  evidence_pack: { schema: EvidencePack, issuedAt: 'created_at', signer: 'service' },
+  signing_key: { schema: SigningKeyStatement, issuedAt: 'not_before', signer: 'service' },
+  key_revocation: { schema: KeyRevocation, issuedAt: 'revoked_at', signer: 'service' },
 }

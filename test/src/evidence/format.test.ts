@@ -1,43 +1,25 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash, createHmac, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { formatReadme } from '../../../server/packs/readme.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
+import { describeOrigin } from '../../../src/contract/origin.ts'
+import { hashRecord } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
+import { listFiles, readPack } from '../../../src/evidence/pack.ts'
 import { verifyPack } from '../../../src/evidence/pack-checks.ts'
-import { examplePack, examples } from './examples.ts'
+import { consistencyRanges } from '../../../src/evidence/proofs.ts'
+import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
+import { examplePack, examples, pages, pagesFolder, proofOf, rootOf, serviceKey, signedAgain } from './examples.ts'
 
 /** The pages in src/evidence against the verifier in Python, which was written from them; what that leaves out is computed here. */
 
-const folderOf = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
-const pagesFolder = folderOf('src/evidence')
-const pages = new Map(
-  readdirSync(pagesFolder)
-    .filter(name => name.endsWith('.md'))
-    .map(name => [name, readFileSync(join(pagesFolder, name), 'utf8')]),
-)
-const fixtures = folderOf('test/fixtures/verifier')
-const fileOf = (name: string) => readFileSync(join(fixtures, name), 'utf8')
-
-/** Examples in the pages, in files of their own, and in the pack. */
-const blocks = new Map([
-  ...[...pages.values()].flatMap(page =>
-    [...page.matchAll(/<!-- ([\w ]+) -->\n```(?!sh)\w*\n([^`]*)```\n/g)].map(
-      ([, name = '', text = '']) => [name, text] as const,
-    ),
-  ),
-  ...readdirSync(join(fixtures, 'examples')).map(
-    name => [name.replace(/\.\w+$/, '').replaceAll('-', ' '), fileOf(`examples/${name}`)] as const,
-  ),
-  ...Object.entries({ keys: 'consent-keys', 'consent receipt': 'receipt', 'evidence pack': 'pack' }).map(
-    ([name, file]) => [name, fileOf(`example-pack/${file}.json`)] as const,
-  ),
-  ['publication', `${fileOf('example-pack/notice.json')}\n`],
-])
-const block = (name: string) => blocks.get(name) ?? ''
+const fixtures = fileURLToPath(new URL('../../fixtures/verifier', import.meta.url))
+const block = (name: string) => examples[name] ?? ''
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of the page
 type Json = any
@@ -111,17 +93,35 @@ const id: string = history[0].consent_id
 /** The entries of the log, whose hashes are the data of the leaves. */
 const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
 
-it('every example of the pages of formats is what the program writes', () => {
-  expect(Object.fromEntries(blocks)).toEqual(examples)
+it('the program writes every signed example, byte for byte', () => {
+  const signed = Object.values(examples).filter(text => text.includes('\n"signature":'))
+  expect(new Set(signed.map(text => JSON.parse(text).type))).toEqual(new Set(Object.keys(documents)))
+  for (const text of [...signed, examplePack.get('checkpoint.json') ?? '']) expect(signedAgain(text)).toBe(text)
+})
+
+it('the program writes the proofs, the notes of C2SP and the origin of a receipt', () => {
+  const proof = JSON.parse(block('inclusion proof'))
+  expect(proofOf(id, proof.version, proof.leaf_index, proof.tree_size)).toEqual(proof)
+  const { first, second, path } = JSON.parse(block('consistency proof'))
+  expect(consistencyRanges(first, second).map(rootOf)).toEqual(path)
+  const { account_id, tree_size, root_hash } = JSON.parse(block('checkpoint'))
+  const origin = `consentctl/${JSON.parse(block('first statement')).kid}/${account_id}`
+  const text = noteText(origin, { size: tree_size, root: hex(root_hash) })
+  const publicKey = createPublicKey(serviceKey)
+  const note = signedNote(text, origin, publicKey, sign(null, Buffer.from(text), serviceKey))
+  expect(block('tlog checkpoint')).toBe(note)
+  expect(block('tlog proof')).toBe(tlogProof(proof.leaf_index, proof.path, note))
+  expect(block('verifier key')).toBe(`${verifierKey(origin, publicKey)}\n`)
+  const { statement, ...told } = JSON.parse(block('origin of a receipt'))
+  expect(describeOrigin(told)).toBe(statement)
 })
 
 it('the pack beside the pages is what the program writes, and verifies', async () => {
-  const root = join(fixtures, 'example-pack')
-  const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name =>
-    statSync(join(root, name)).isFile(),
-  )
-  const files = new Map(names.map(name => [name, readFileSync(join(root, name))]))
-  expect(new Map(names.map(name => [name, String(files.get(name))]))).toEqual(examplePack)
+  const files = new Map([...examplePack].map(([name, text]) => [name, Buffer.from(text)]))
+  const { files: listed, key_id } = JSON.parse(block('evidence pack'))
+  const sealing = { createdAt: JSON.parse(block('consent receipt')).issued_at, keyId: key_id, isTruncated: false }
+  expect(formatReadme(readPack(files), sealing)).toBe(examplePack.get('README.txt'))
+  expect(listFiles(files)).toEqual(listed)
   const rows = await verifyPack(files)
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
 })
@@ -196,6 +196,7 @@ describe('a verifier written from the page', () => {
     const identity = JSON.parse(block('identity'))
     const [first, last] = [history[0], purged.at(-1)]
     expect(recordHash(identity, hex(first.salt)).toString('hex')).toBe(first.record_hash)
+    expect(hashRecord(identity, hex(first.salt)).toString('hex')).toBe(first.record_hash)
     const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null, notice_locale: null }
     expect(recordHash({ ...identity, ...gone }, hex(last.salt)).toString('hex')).toBe(last.record_hash)
     const whole = JSON.parse(block('imported identity'))
@@ -251,7 +252,7 @@ describe('a verifier written from the page', () => {
   })
 
   it('verifies each signed document against its schema, and rejects a changed byte', () => {
-    const signed = [...blocks.values()].filter(text => text.includes('\n"signature":'))
+    const signed = Object.values(examples).filter(text => text.includes('\n"signature":'))
     const types = signed.map(text => readSigned(text)?.type)
     expect(new Set(types)).toEqual(new Set(Object.keys(documents)))
     for (const text of signed) {
@@ -326,7 +327,7 @@ describe('a verifier written from the page', () => {
 
   it('ties erasure receipts to each other, to their certificates and to the export', () => {
     const [first, next] = [block('erasure receipt'), block('next erasure receipt')]
-    const { certificates, export_sha256, number } = readSigned(first)
+    const { certificates, export_sha256, number, subject_hmacs } = readSigned(first)
     expect(certificates).toEqual([block('erasure certificate')])
     expect(readSigned(next).previous).toEqual({ number, sha256: sha256(first).toString('hex') })
     const manifest = readSigned(block('export manifest'))
@@ -336,6 +337,10 @@ describe('a verifier written from the page', () => {
     }
     expect(manifest).toMatchObject(found)
     expect(export_sha256).toBe(manifest.sha256)
+    const [seed, purpose] = [Buffer.alloc(32, 2), 'consentctl erasure receipt: subject identifiers']
+    const key = Buffer.from(hkdfSync('sha256', seed, Buffer.alloc(0), purpose, 32))
+    const hmac = createHmac('sha256', key).update('maria@example.com').digest('hex')
+    expect([subject_hmacs, manifest.subject_hmacs]).toEqual([[hmac], [hmac]])
   })
 })
 

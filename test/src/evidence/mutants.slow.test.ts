@@ -12,11 +12,10 @@ import { type Event, entryId, linkOf, system } from '../../../src/evidence/chain
 import { type FindKeys, verifyDocument } from '../../../src/evidence/document.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
 import { readKeySet, trustKeys } from '../../../src/evidence/key-chain.ts'
-import { keyIdOf, publicPem } from '../../../src/evidence/keys.ts'
+import { publicPem } from '../../../src/evidence/keys.ts'
 import { leafHash, nodeHash } from '../../../src/evidence/merkle.ts'
 import { verifyPack } from '../../../src/evidence/pack-checks.ts'
 import { consistencyRanges, inclusionRanges } from '../../../src/evidence/proofs.ts'
-import { signDocument } from '../../../src/evidence/signed.ts'
 import { historyOf, id, purgedAnew } from './chains.ts'
 import {
   eventsOf,
@@ -28,7 +27,7 @@ import {
   purgeReceipt,
   rootOf,
   sealed,
-  serviceKey,
+  signedAgain,
 } from './examples.ts'
 
 /** Documents that their own signers made wrong: the program and the verifier in Python refuse each, and say why. */
@@ -76,13 +75,7 @@ function verifyInPython(paths: readonly string[], keys = true): Map<string, stri
 const purged =
   'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
 const texts: Readonly<Record<string, string>> = { ...examples, 'purge receipt': purgeReceipt(purged) }
-
-/** Signs an example again, with other fields. */
-function changed(name: string, change: (document: Json) => object): string {
-  const { signature: _, ...document } = JSON.parse(texts[name] ?? '')
-  const key = document.key_id === keyIdOf(serviceKey) ? serviceKey : profileKey
-  return signDocument({ ...document, ...change(document) } as never, key)
-}
+const changed = (name: string, change: (document: Json) => object) => signedAgain(texts[name] ?? '', change)
 
 const checkpointOf = (size: number, previous_size: number, created_at = '2026-02-01T12:00:00.000Z') =>
   changed('checkpoint', () => ({
@@ -446,10 +439,7 @@ function edit(file: string, change: (value: Json) => object): (files: Files) => 
 }
 
 function resign(file: string, change: (value: Json) => object): (files: Files) => void {
-  return files => {
-    const { signature: _, ...document } = JSON.parse(String(files.get(file)))
-    files.set(file, signDocument({ ...document, ...change(document) } as never, serviceKey))
-  }
+  return files => files.set(file, signedAgain(String(files.get(file)), change))
 }
 
 /** The whole history in one checkpoint, with a receipt that no service would sign. */

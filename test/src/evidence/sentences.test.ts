@@ -123,7 +123,7 @@ it.each(sentences)('states what was seen and who is trusted: %s', sentence => {
 
 it('every kind of signed document has a sentence', () => {
   const said = sentences.map(sentence => sentence.replace(/[,:].*/, ''))
-  const names = Object.values(documents).map(({ title }) => title.toLowerCase())
+  const names = Object.keys(documents).map(type => type.replaceAll('_', ' '))
   expect(names.filter(name => !said.includes(name.replace(/^(key revocation|signing key.*)$/, 'signing key')))).toEqual(
     [],
   )
