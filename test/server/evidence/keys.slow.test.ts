@@ -370,13 +370,4 @@ describe('SIGNING_COMMAND', () => {
       openssl pkeyutl -sign -rawin -inkey ${pem} -in "$0.message.$$"`)
     expect((await erase(slow)).body).toMatchObject({ erased: 1, certificate: expect.any(String) })
   })
-
-  it('a request that needs a signature gets 503, and the log says why', async () => {
-    const owner = await newOwner(service)
-    const { id } = await owner.create()
-    const node = await service.addNode({ signer: signerOf(publicKey, { command: script('exit 7') }) })
-    const { status, body } = await node.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
-    expect([status, body.error]).toEqual([503, 'unavailable'])
-    expect(body.message).toContain('SIGNING_COMMAND ended with the code 7')
-  })
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
@@ -6,6 +5,7 @@ import { getConsistency, getInclusion } from '../../../server/evidence/proofs.ts
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
 import { isConsistent, rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../../src/evidence/signed.ts'
+import { hashLeaf, naiveTree, sha256 } from '../../src/evidence/rfc9162.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 
@@ -70,9 +70,7 @@ describe('GET /api/v1/log/inclusion', () => {
     const { data } = (await owner.history(id)).body
     const path = body.path.map((node: string) => Buffer.from(node, 'hex'))
     const hash = Buffer.from(data[body.version - 1].hash, 'hex')
-    const leaf = createHash('sha256')
-      .update(Buffer.concat([Buffer.of(0), hash]))
-      .digest()
+    const leaf = hashLeaf(hash)
     expect(leaf.toString('hex')).toBe(body.leaf_hash)
     const root = rootOfInclusion({ leafHash: leaf, index: body.leaf_index, size: body.tree_size, path })
     const [row] = await sql`
@@ -156,14 +154,8 @@ describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
       next += count
       sizes.push(next)
     }
-    const hashes = Array.from({ length: leaves }, (_, index) => sha256(Buffer.from(String(index))))
-    const naive = (size: number) => mth(hashes.map(hash => sha256(Buffer.of(0), hash)).slice(0, size))
-    const [checked] = [new Map([[leaves, naive(leaves)]])]
-    const rootOf = (size: number) => {
-      const root = checked.get(size) ?? naive(size)
-      checked.set(size, root)
-      return root
-    }
+    const tree = naiveTree(index => hashLeaf(sha256(String(index))))
+    const rootOf = (size: number) => tree.mth(0, size)
     const times: number[] = []
     for (let proof = 0; proof < proofs; proof += 1) {
       const [index, pair] = [Math.floor(Math.random() * leaves), [randomSize(), randomSize()].sort((a, b) => a - b)]
@@ -186,12 +178,3 @@ describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
       process.stderr.write(`two proofs: median ${times[proofs >> 1]} ms, longest ${times.at(-1)} ms\n`)
   }, 3_600_000)
 })
-
-const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
-
-function mth(nodes: readonly Buffer[]): Buffer {
-  if (nodes.length <= 1) return nodes[0] ?? sha256()
-  let left = 1
-  while (left * 2 < nodes.length) left *= 2
-  return sha256(Buffer.of(1), mth(nodes.slice(0, left)), mth(nodes.slice(left)))
-}

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner, type Signer, signerOf } from '../../../server/evidence/signer.ts'
 import { newSigningKey, privatePem } from '../../../src/evidence/keys.ts'
+import { rootOfInclusion } from '../../../src/evidence/proofs.ts'
 import { readCheckpoint } from '../../../src/evidence/signed.ts'
+import { hashLeaf, sha256 } from '../../src/evidence/rfc9162.ts'
 import { useFolder } from '../../support/cli.ts'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
@@ -35,14 +37,13 @@ beforeAll(async () => {
 })
 
 const get = (path: string, { key } = owner) => service.call('GET', `/api/v1/log/${path}`, { key })
-const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
 /** Reads a signed note by c2sp.org/signed-note. */
 function openNote(note: string, vkey: string): string[] {
   const [, name = '', keyId, key = ''] = /^([^+\s]+)\+([\da-f]{8})\+(.+)$/.exec(vkey) ?? []
   const data = Buffer.from(key, 'base64')
   expect([data[0], data.length]).toEqual([1, 33])
-  expect(sha256(Buffer.from(`${name}\n`), data).toString('hex', 0, 4)).toBe(keyId)
+  expect(sha256(`${name}\n`, data).toString('hex', 0, 4)).toBe(keyId)
   const [, text = '', by, signature = ''] = /^(.*\n)\n— (\S+) (\S+)\n$/s.exec(note) ?? []
   const bytes = Buffer.from(signature, 'base64')
   expect([by, bytes.toString('hex', 0, 4), bytes.length]).toEqual([name, keyId, 68])
@@ -50,18 +51,6 @@ function openNote(note: string, vkey: string): string[] {
   const publicKey = createPublicKey({ key: jwk, format: 'jwk' })
   expect(verify(null, Buffer.from(text), publicKey, bytes.subarray(4))).toBe(true)
   return text.split('\n')
-}
-
-/** Returns the root that the hashes of a proof lead to (RFC 6962 section 2.1.1). */
-function rootOf(leaf: Buffer, index: number, size: number, path: Buffer[]): Buffer {
-  const last = path.at(-1)
-  if (size === 1 || !last) return leaf
-  let half = 1
-  while (half * 2 < size) half *= 2
-  const rest = path.slice(0, -1)
-  return index < half
-    ? sha256(Buffer.of(1), rootOf(leaf, index, half, rest), last)
-    : sha256(Buffer.of(1), last, rootOf(leaf, index - half, size - half, rest))
 }
 
 const script = fileURLToPath(new URL('../../fixtures/verifier/tlog.py', import.meta.url))
@@ -170,7 +159,8 @@ describe('GET /api/v1/log/tlog-proof', () => {
     const [, size = '', root = ''] = openNote(note, vkey)
     const hash = Buffer.from((await owner.history(id)).body.data[version - 1].hash, 'hex')
     const path = lines.split('\n').flatMap(line => (line === '' ? [] : Buffer.from(line, 'base64')))
-    expect(rootOf(sha256(Buffer.of(0), hash), Number(index), Number(size), path).toString('base64')).toBe(root)
+    const proof = { leafHash: hashLeaf(hash), index: Number(index), size: Number(size), path }
+    expect(rootOfInclusion(proof)?.toString('base64')).toBe(root)
     const valid = `entry ${index} of ${size}\n`
     expect(check(vkey, text, hash.toString('hex')) ?? valid).toBe(valid)
     const other = sha256(hash).toString('hex')

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findSecret } from '../../../server/db/secrets.ts'
@@ -17,6 +16,7 @@ import { hasOpenssl, useAuthority } from '../../support/authority.ts'
 import { run, useFolder } from '../../support/cli.ts'
 import { statementOf } from '../../support/key-statements.ts'
 import { useService } from '../../support/service.ts'
+import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
@@ -27,9 +27,6 @@ class WithoutReceipt extends Collection {
 
 /** Packs, of which a fifth is of back-dated records. */
 const packs = Number(process.env['CONSENTCTL_TEST_DATED_PACKS'] ?? 30)
-
-const verifier = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
-const hasPython = hasOpenssl && spawnSync('python3', ['--version']).status === 0
 
 const now = Date.now() // before the clock is moved
 const ago = (days: number) => new Date(now - days * 24 * 60 * 60 * 1000)
@@ -57,12 +54,6 @@ async function verify(paths: readonly string[]): Promise<Map<string, string[]>> 
     if (result !== 'valid') wrong.get(paths.find(path => file.startsWith(`${path}/`)) ?? '')?.push(detail)
   }
   return wrong
-}
-
-function verifyInPython(paths: readonly string[]): string[] {
-  return spawnSync('python3', [verifier, ...paths], { encoding: 'utf8' })
-    .stdout.trimEnd()
-    .split('\n')
 }
 
 describe.skipIf(!hasOpenssl).each([
@@ -168,12 +159,12 @@ describe.skipIf(!hasOpenssl).each([
     expect(isNamed).toEqual(forged.map(() => true))
   })
 
-  it.skipIf(!hasPython)('in Python too', { timeout: 600_000 }, () => {
+  it.skipIf(!hasVerifier)('in Python too', { timeout: 600_000 }, () => {
     const expected = [
       ...honest.map(path => `${path}: evidence pack is valid`),
       ...forged.map(path => expect.stringMatching(new RegExp(`^${path}: not valid: .*(made without it|cut off)`))),
     ]
-    expect(verifyInPython([...honest, ...forged])).toEqual(expected)
+    expect(runVerifier([...honest, ...forged]).lines).toEqual(expected)
   })
 
   it('the command writes no pack of a back-dated record', { timeout: 600_000 }, async () => {
@@ -205,8 +196,8 @@ describe.skipIf(!hasOpenssl).each([
     }
     paths.push(await packForged(id, dropAll))
     for (const wrong of (await verify(paths)).values()) expect(wrong).not.toEqual([])
-    if (!hasPython) return
-    for (const line of verifyInPython(paths)) expect(line).toContain(': not valid: ')
+    if (!hasVerifier) return
+    for (const line of runVerifier(paths).lines) expect(line).toContain(': not valid: ')
   })
 
   it('says when the log did not have an entry, and when it did', async () => {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { createHash, createHmac, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
+import { createHmac, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,9 @@ import { listFiles, readPack } from '../../../src/evidence/pack.ts'
 import { verifyPack } from '../../../src/evidence/pack-checks.ts'
 import { consistencyRanges } from '../../../src/evidence/proofs.ts'
 import { noteText, signedNote, tlogProof, verifierKey } from '../../../src/evidence/tlog.ts'
+import { runVerifier } from '../../support/verifier.ts'
 import { examplePack, examples, pages, pagesFolder, proofOf, rootOf, serviceKey, signedAgain } from './examples.ts'
+import { hashLeaf, naiveTree, sha256 } from './rfc9162.ts'
 
 /** The pages in src/evidence against the verifier in Python, which was written from them; what that leaves out is computed here. */
 
@@ -24,10 +26,6 @@ const block = (name: string) => examples[name] ?? ''
 // biome-ignore lint/suspicious/noExplicitAny: JSON of the page
 type Json = any
 
-const sha256 = (...parts: (Buffer | string)[]) =>
-  createHash('sha256')
-    .update(Buffer.concat(parts.map(part => Buffer.from(part))))
-    .digest()
 const byte = (value: number) => Buffer.of(value)
 const hex = (text: string | null) => Buffer.from(text ?? '', 'hex')
 
@@ -63,35 +61,12 @@ function readSigned(text: string): Json {
   return key && verify(null, message, key, Buffer.from(signature, 'base64')) ? document : null
 }
 
-function merkleRoot(leaves: Buffer[]): Buffer {
-  if (leaves.length === 1) return leaves[0] as Buffer
-  const left = split(leaves.length)
-  return sha256(byte(1), merkleRoot(leaves.slice(0, left)), merkleRoot(leaves.slice(left)))
-}
-
-const split = (size: number) => 2 ** Math.ceil(Math.log2(size) - 1)
-
-/** PATH of RFC 9162. */
-function pathTo(leaf: number, leaves: Buffer[]): Buffer[] {
-  if (leaves.length === 1) return []
-  const [left, right] = [leaves.slice(0, split(leaves.length)), leaves.slice(split(leaves.length))]
-  if (leaf < left.length) return [...pathTo(leaf, left), merkleRoot(right)]
-  return [...pathTo(leaf - left.length, right), merkleRoot(left)]
-}
-
-/** SUBPROOF of RFC 9162. */
-function growth(first: number, leaves: Buffer[], isWhole = true): Buffer[] {
-  if (first === leaves.length) return isWhole ? [] : [merkleRoot(leaves)]
-  const [left, right] = [leaves.slice(0, split(leaves.length)), leaves.slice(split(leaves.length))]
-  if (first <= left.length) return [...growth(first, left, isWhole), merkleRoot(right)]
-  return [...growth(first - left.length, right, false), merkleRoot(left)]
-}
-
 const history: Json[] = JSON.parse(block('history')).data
 const purged: Json[] = JSON.parse(block('purged history')).data
 const id: string = history[0].consent_id
 /** The entries of the log, whose hashes are the data of the leaves. */
 const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
+const tree = naiveTree(index => hashLeaf(logged[index] as Buffer))
 
 it('the program writes every signed example, byte for byte', () => {
   const signed = Object.values(examples).filter(text => text.includes('\n"signature":'))
@@ -183,12 +158,9 @@ describe('a verifier written from the page', () => {
       ...(index < entries.length - 1 ? [entries.toSpliced(index, 1)] : []),
     ])
     const lines = [entries, ...others].map(data => `${JSON.stringify({ data })}\n`)
-    const { stdout, stderr } = spawnSync('python3', [join(fixtures, 'verify.py'), '--lines'], {
-      ...{ input: lines.join(''), encoding: 'utf8', maxBuffer: 2 ** 28 },
-      env: { ...process.env, PYTHONUTF8: '1' },
-    })
-    const [first, ...rest] = stdout.trimEnd().split('\n')
-    expect([stderr, first, rest.length]).toEqual(['', expect.stringMatching(/ is valid$/), others.length])
+    const said = runVerifier(['--lines'], { input: lines.join('') })
+    const [first, ...rest] = said.lines
+    expect([said.stderr, first, rest.length]).toEqual(['', expect.stringMatching(/ is valid$/), others.length])
     expect(rest.filter(line => line.endsWith(' is valid'))).toEqual([])
   })
 
@@ -208,26 +180,24 @@ describe('a verifier written from the page', () => {
   })
 
   it('computes the leaves and the root of the checkpoint', () => {
-    const leaves = logged.map(hash => sha256(byte(0), hash))
+    const leaves = logged.map(hashLeaf)
     expect(leaves.map((leaf, index) => `${index}  ${leaf.toString('hex')}\n`).join('')).toBe(block('leaves'))
     const { tree_size, root_hash } = readSigned(block('checkpoint'))
-    expect(merkleRoot(leaves.slice(0, tree_size)).toString('hex')).toBe(root_hash)
+    expect(tree.mth(0, tree_size).toString('hex')).toBe(root_hash)
   })
 
   it('finds the paths of the proofs as the page describes', () => {
-    const leaves = logged.map(hash => sha256(byte(0), hash))
     const proof = JSON.parse(block('inclusion proof'))
     const entry = purged.find(({ version }) => version === proof.version)
-    const tree = leaves.slice(0, proof.tree_size)
     expect(proof).toEqual({
       ...{ record_id: entry.consent_id, version: entry.version, tree_size: 4 },
       ...{ leaf_index: logged.findIndex(hash => hash.toString('hex') === entry.hash) },
-      leaf_hash: sha256(byte(0), hex(entry.hash)).toString('hex'),
-      root_hash: merkleRoot(tree).toString('hex'),
-      path: pathTo(proof.leaf_index, tree).map(node => node.toString('hex')),
+      leaf_hash: hashLeaf(hex(entry.hash)).toString('hex'),
+      root_hash: tree.mth(0, proof.tree_size).toString('hex'),
+      path: tree.path(proof.leaf_index, 0, proof.tree_size).map(node => node.toString('hex')),
     })
     const { first, second, path } = JSON.parse(block('consistency proof'))
-    expect(path).toEqual(growth(first, leaves.slice(0, second)).map(node => node.toString('hex')))
+    expect(path).toEqual(tree.subproof(first, 0, second).map(node => node.toString('hex')))
     expect([first, second, readSigned(block('checkpoint')).tree_size]).toEqual([3, 4, 4])
   })
 
@@ -277,8 +247,8 @@ describe('a verifier written from the page', () => {
     expect([next.previous, next.key_id, next.kid]).toEqual([first.kid, first.kid, present.kid])
     expect([revocation.kid, revocation.key_id]).toEqual([first.kid, next.kid])
     const { keys_size, keys_root } = readSigned(block('checkpoint'))
-    const leaves = texts.slice(0, keys_size).map(text => sha256(byte(0), text))
-    expect(merkleRoot(leaves).toString('hex')).toBe(keys_root)
+    const log = naiveTree(index => hashLeaf(texts[index] ?? ''))
+    expect(log.mth(0, keys_size).toString('hex')).toBe(keys_root)
   })
 
   it('verifies a document with openssl by the commands of the page', () => {

@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { compareExport } from '../../../src/commands/verify/verify.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
@@ -16,6 +14,7 @@ import { publicPem } from '../../../src/evidence/keys.ts'
 import { leafHash, nodeHash } from '../../../src/evidence/merkle.ts'
 import { verifyPack } from '../../../src/evidence/pack-checks.ts'
 import { consistencyRanges, inclusionRanges } from '../../../src/evidence/proofs.ts'
+import { runVerifier } from '../../support/verifier.ts'
 import { historyOf, id, purgedAnew } from './chains.ts'
 import {
   eventsOf,
@@ -32,7 +31,6 @@ import {
 
 /** Documents that their own signers made wrong: the program and the verifier in Python refuse each, and say why. */
 
-const script = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
 let folder = ''
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
@@ -61,15 +59,9 @@ const findKeys: FindKeys = async signer => ({
 /** What the verifier in Python says of each path, by its name. */
 function verifyInPython(paths: readonly string[], keys = true): Map<string, string> {
   const flags = ['--keys', put('keys', examples['keys'] ?? ''), '--profile-key', put('pem', publicPem(profileKey))]
-  const args = [script, ...(keys ? flags : []), ...paths]
-  const { stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8', env: { ...process.env, PYTHONUTF8: '1' } })
+  const { lines, stderr } = runVerifier([...(keys ? flags : []), ...paths])
   expect(stderr).toBe('')
-  return new Map(
-    stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => [line.slice(0, line.indexOf(': ')), line.replace(/^.*?: /, '')]),
-  )
+  return new Map(lines.map(line => [line.slice(0, line.indexOf(': ')), line.replace(/^.*?: /, '')]))
 }
 
 const purged =

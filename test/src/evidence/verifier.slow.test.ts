@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AuditEntry, History } from '../../../src/contract/index.ts'
@@ -14,17 +12,12 @@ import { consistencyRanges } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
+import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { historyWith, id, importedFacts } from './chains.ts'
 import { examplePack, examples, importedReceipt, purgeReceipt, sealed } from './examples.ts'
 
 /** The verifier in Python, which was written from the pages in src/evidence, against documents of the program. */
 
-const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
-const isSkipped = missing.length > 0 && !process.env['CI']
-if (isSkipped)
-  process.stderr.write(`\n*** SKIPPED: the verifier in Python: ${missing.join(' and ')} not found. ***\n\n`)
-
-const script = fileURLToPath(new URL('../../fixtures/verifier/verify.py', import.meta.url))
 const histories = Number(process.env['CONSENTCTL_TEST_HISTORIES'] ?? 500)
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000_000)
 const serviceKey = signingKeyOf(Buffer.alloc(32, 1))
@@ -40,16 +33,11 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
 function verify(files: readonly string[], input = '', keys = 'keys') {
   const more = input === '' ? [] : ['--lines']
-  const args = [script, '--keys', keys, '--profile-key', 'profile key', ...more, ...files]
-  const { status, stdout, stderr } = spawnSync('python3', args, {
-    ...{ cwd: folder, input, encoding: 'utf8', maxBuffer: 2 ** 28 },
-    env: { ...process.env, PYTHONUTF8: '1' },
-  })
-  return { status, lines: stdout.trimEnd().split('\n'), stderr }
+  return runVerifier(['--keys', keys, '--profile-key', 'profile key', ...more, ...files], { cwd: folder, input })
 }
 const isValid = (line: string) => line.endsWith(' is valid')
 
-describe.skipIf(isSkipped)('the verifier in Python', () => {
+describe.skipIf(!hasVerifier)('the verifier in Python', () => {
   it('verifies the examples of the page, and those that belong together against each other', () => {
     put('export.manifest.json', examples['export manifest'] ?? '')
     const signed = Object.keys(examples).filter(
@@ -211,8 +199,8 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
         edit(file, /.(?==\n$)/, last)(files)
     })
     pack('with a large file', files => files.set('README.txt', ' '.repeat(2 ** 26 + 1)))
-    const inPacks = spawnSync('python3', [script, ...packs], { cwd: folder, encoding: 'utf8' })
-    const [first, ...others] = inPacks.stdout.trimEnd().split('\n')
+    const inPacks = runVerifier(packs, { cwd: folder })
+    const [first, ...others] = inPacks.lines
     expect([inPacks.stderr, first]).toEqual(['', `${packs[0]}: ${valid}`])
     expect(others.filter(line => !line.includes(': not valid: '))).toEqual([])
     expect(others).toHaveLength(packs.length - 1)
@@ -255,10 +243,8 @@ describe.skipIf(isSkipped)('the verifier in Python', () => {
     put('no statements', JSON.stringify({ keys: withoutStatements }))
     put('neither', JSON.stringify({ keys: withoutStatements.map((key: object) => ({ ...key, revocation: null })) }))
     put('pem', set.keys[1].pem)
-    const trusted = (...keys: string[]) => {
-      const args = [script, ...keys.flatMap(key => ['--keys', key]), 'by it']
-      return spawnSync('python3', args, { cwd: folder, encoding: 'utf8' }).status === 0
-    }
+    const trusted = (...keys: string[]) =>
+      runVerifier([...keys.flatMap(key => ['--keys', key]), 'by it'], { cwd: folder }).status === 0
     expect([trusted('no statements'), trusted('neither')]).toEqual([false, true])
     expect([trusted('pem'), trusted('keys', 'pem'), trusted('pem', 'keys')]).toEqual([true, false, false])
     put('late', revocationOf(signingKeyOf(Buffer.alloc(32, 6)), earlier, { revoked_at: '2026-02-01T00:00:00.000Z' }))

@@ -59,31 +59,6 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('is that of the last entry at its own instant and ever after, and none before the first', () => {
-    fc.assert(
-      fc.property(histories, ({ entries, times }) => {
-        expect(stateAt(entries, start - 1)).toBeNull()
-        const last = entries.at(-1)
-        for (const later of [0, 1, 1e9]) expect(stateAt(entries, (times.at(-1) ?? 0) + later)?.entry).toBe(last)
-      }),
-    )
-  })
-
-  it('never returns to an earlier version as the instant advances; a deletion stays until a restore', () => {
-    fc.assert(
-      fc.property(histories, instants, fc.nat(9), ({ entries }, instant, step) => {
-        const [before, after] = [stateAt(entries, instant), stateAt(entries, instant + step)]
-        if (before === null) return
-        expect(after?.entry.policy_version).toBeGreaterThanOrEqual(before.entry.policy_version ?? 0)
-        const isRestored = entries.some(
-          ({ action, created_at }) =>
-            action === 'restored' && timeOf(created_at) > instant && timeOf(created_at) <= instant + step,
-        )
-        if (before.deletedAt !== null && !isRestored) expect(after?.deletedAt).toBe(before.deletedAt)
-      }),
-    )
-  })
-
   it('is the same of an instance that lists the newest entry first', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries }, instant) => {

@@ -1,0 +1,19 @@
+import { type SpawnSyncOptions, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const script = fileURLToPath(new URL('../fixtures/verifier/verify.py', import.meta.url))
+
+const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
+/** Always in CI. */
+export const hasVerifier = missing.length === 0 || Boolean(process.env['CI'])
+if (!hasVerifier)
+  process.stderr.write(`\n*** SKIPPED: the verifier in Python: ${missing.join(' and ')} not found. ***\n\n`)
+
+/** Runs the verifier in Python, which was written from the pages in src/evidence. */
+export function runVerifier(args: readonly string[], { cwd, input }: Pick<SpawnSyncOptions, 'cwd' | 'input'> = {}) {
+  const { status, stdout, stderr } = spawnSync('python3', [script, ...args], {
+    ...{ cwd, input: input ?? '', encoding: 'utf8', maxBuffer: 2 ** 28 },
+    env: { ...process.env, PYTHONUTF8: '1' },
+  })
+  return { status, lines: stdout.trimEnd().split('\n'), stderr }
+}
