@@ -27,14 +27,14 @@ interface Note {
 export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {
   const signed = tryReadCheckpoint(await getCheckpoint({ sql }, accountId, { tree_size: size }))
   const { keys, documents } = await readKeys(sql, signer.keyId)
-  const isOwn =
-    signed?.checkpoint.account_id === accountId && signed.checkpoint.tree_size === (size ?? signed.checkpoint.tree_size)
-  if (!isOwn) throw new Failure('internal_error', `A checkpoint of the account ${accountId} was changed.`)
-  const problem = findCheckpointProblem(signed, keys)
-  if (problem) throw new Failure('internal_error', `A checkpoint of the account ${accountId} ${problem}.`)
-  const keyProblem = findKeyLogProblem(documents, signed.checkpoint)
-  if (keyProblem) throw new Failure('internal_error', `A checkpoint of the account ${accountId}: ${keyProblem}.`)
+  const changed = (problem: string) =>
+    new Failure('internal_error', `A checkpoint of the account ${accountId} was changed: ${problem}.`)
+  if (!signed || signed.checkpoint.account_id !== accountId) throw changed('it is not a checkpoint of the account')
   const { tree_size, root_hash } = signed.checkpoint
+  const keyProblem = findCheckpointProblem(signed, keys)
+  const problem = keyProblem === null ? findKeyLogProblem(documents, signed.checkpoint) : `it ${keyProblem}`
+  if (problem !== null) throw changed(problem)
+  if (size !== undefined && tree_size !== size) throw changed(`it has ${tree_size} leaves`)
   const origin = `consentctl/${listIntroduced(documents)[0]}/${accountId}`
   const text = noteText(origin, { size: tree_size, root: Buffer.from(root_hash, 'hex') })
   const signature = await signer.signBytes(Buffer.from(text))

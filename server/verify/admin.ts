@@ -92,7 +92,8 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
       for await (const _ of coverAccount({ ...log, onBackdated }, accountId)) signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted || dbErrorKind(error) !== null) throw error
-      findings.push(uncoverable(accountId, error as Error))
+      const detail = `no checkpoint can be made: ${(error as Error).message}`
+      findings.push({ account_id: accountId, consent_id: null, version: null, problem: 'changed', detail })
     }
     const last = await findLastCheckpoint(sql, accountId)
     if (last) checkpoints.push(last.document)
@@ -104,11 +105,6 @@ async function requireTimestampTools(tsaCa: string): Promise<void> {
   const problem = findCertificateProblem(tsaCa)
   if (problem) throw new OperatorError(problem, { hint: 'give the certificate of the authority or of its root' })
   await requireOpenssl()
-}
-
-function uncoverable(accountId: string, { message }: Error): DatabaseFinding {
-  const detail = `no checkpoint can be made: ${message}`
-  return { account_id: accountId, consent_id: null, version: null, problem: 'changed', detail }
 }
 
 function newCounts(): Inspected {

@@ -150,10 +150,8 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const last = entries.at(-1)
   const timeOf = (action: string) => entries.findLast(entry => entry.action === action)?.at.getTime() ?? null
   if (!last) return []
-  if (record.version > last.version)
-    found('shortened', `its version is ${record.version}; its history ends at ${last.version}`)
-  if (record.version < last.version)
-    found('changed', `its version is ${record.version}; its history ends at ${last.version}`)
+  const versions = `its version is ${record.version}; its history ends at ${last.version}`
+  if (record.version !== last.version) found(record.version > last.version ? 'shortened' : 'changed', versions)
   if (!record.chain_head.equals(last.hash)) found('changed', 'its head is not the hash of its last entry')
   const { accepted, preferences, policy_version } = record
   const isState =

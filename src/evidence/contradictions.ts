@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
-import { hasOwnStatus } from '../contract/documents/consent-receipt.ts'
+import { type ConsentReceipt, statusOf } from '../contract/documents/consent-receipt.ts'
 import { deletedIds, describeDeletion, erasureResult } from '../contract/documents/deletion-statement.ts'
 import type { ErasureCertificate } from '../contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
@@ -23,9 +22,9 @@ const finders: Readonly<Record<string, (document: never) => string | null>> = {
 
 function findInConsentReceipt(receipt: ConsentReceipt): string | null {
   const { events, preferences, record_version, privacy_notice, inclusion } = receipt
-  if (!hasOwnStatus(receipt)) return 'itself on its status'
-  if (record_version !== events.length || !sameJson(preferences, events.at(-1)?.preferences))
-    return 'itself on its last event'
+  const last = events.at(-1)
+  if (!last || receipt.consent_status !== statusOf(last.event_state, receipt)) return 'itself on its status'
+  if (record_version !== events.length || !sameJson(preferences, last.preferences)) return 'itself on its last event'
   // Each event has a leaf, after that of the notice.
   const notice = privacy_notice.notice === 'held' ? privacy_notice.publication.leaf_index : -1
   return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'

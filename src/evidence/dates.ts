@@ -21,7 +21,7 @@ export function describeBackdating({ at, checkpoint }: { readonly at: Date; read
 }
 
 /**
- * Returns the size of the last checkpoint, this one or one before it, that had every entry of its time; 0 if there is none.
+ * Returns the size of the last checkpoint, this one or one before it, that had every entry of its time, or 0.
  * Those in between have a multiple of `entriesPerCheckpoint` more.
  */
 export function completeSize({ tree_size, previous_size }: Checkpoint): number {
@@ -32,7 +32,7 @@ export function completeSize({ tree_size, previous_size }: Checkpoint): number {
 export interface Bracket {
   /** The first that has the entry. */
   readonly after: Checkpoint
-  /** The last complete one before; null if there is none. */
+  /** The last complete one before, or null. */
   readonly before: Checkpoint | null
 }
 

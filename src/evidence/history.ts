@@ -30,7 +30,10 @@ interface ChainRecord {
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
-  const findings = [...verifyVersions(entries), ...verifyActions(record, entries), ...verifyFacts(entries)]
+  const findings = [
+    ...verifyVersions(entries),
+    ...entries.flatMap((entry, index) => verifyEntry(record.id, entry, entries[index - 1])),
+  ]
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
     const expected = expectPayload(record, entries, purge, index)
@@ -41,7 +44,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     previous = { version: entry.version, hashes: [entry.hash, ...link.computed.slice(0, maxComputed)] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
-  if (record.identity && isImported(entries) !== isFromElsewhere(record.identity))
+  if (record.identity && (entries[0]?.action === 'imported') !== ((record.identity.origin_system ?? null) !== null))
     findings.push({
       version: null,
       problem: 'changed',
@@ -96,29 +99,6 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-/** Order of actions and times. Only the service has no actor id: null and zeros hash alike. */
-function verifyActions({ id }: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
-  const findings: Finding[] = []
-  for (const [index, entry] of entries.entries()) {
-    const { version, actor, at } = entry
-    const before = entries[index - 1]
-    const isFirst = version === 1
-    findings.push(...verifyAction(entry, before))
-    if (version === (before?.version ?? 0) + 1 && !isPurgeOf(entry, before))
-      findings.push(changed(entry, 'has another state than a purge leaves'))
-    if ((actor.kind === 'system') !== (actor.id === null)) {
-      findings.push(changed(entry, 'its actor is of another kind than its id'))
-    }
-    if (before && at.getTime() < before.at.getTime()) {
-      findings.push(changed(entry, 'is older than the version before it'))
-    }
-    if (isFirst && at.getTime() !== millisecondOf(id)) {
-      findings.push(changed(entry, 'is of another time than the record’s id'))
-    }
-  }
-  return findings
-}
-
 function verifyAction(entry: ChainEntry, before: ChainEntry | undefined): Finding[] {
   const { version, action } = entry
   const isFirst = version === 1
@@ -151,17 +131,30 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
+function verifyEntry(id: string, entry: ChainEntry, before: ChainEntry | undefined): Finding[] {
+  const details = [...verifyPlace(id, entry, before), ...verifyFacts(entry, before)]
+  return [...verifyAction(entry, before), ...details.map(detail => changed(entry, detail))]
+}
+
+/** Only the service has no actor id: null and zeros hash alike. */
+function* verifyPlace(id: string, entry: ChainEntry, before: ChainEntry | undefined): Generator<string> {
+  const { version, actor, at } = entry
+  if (version === (before?.version ?? 0) + 1 && !isPurgeOf(entry, before)) yield 'has another state than a purge leaves'
+  if ((actor.kind === 'system') !== (actor.id === null)) yield 'its actor is of another kind than its id'
+  if (before && at.getTime() < before.at.getTime()) yield 'is older than the version before it'
+  if (version === 1 && at.getTime() !== millisecondOf(id)) yield 'is of another time than the record’s id'
+}
+
 /** Facts must fit their action. Imported entries have one time and the order of their answers. */
-function verifyFacts(entries: readonly ChainEntry[]): Finding[] {
-  return entries.flatMap((entry, index) => {
-    const { action, facts = {} } = entry
-    const details = [...(action === 'imported' ? verifyImported(entry, entries[index - 1]) : verifyWitnessed(facts))]
-    if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action)))
-      details.push('has a signal of the browser (GPC) that it cannot have')
-    if ('erased' in facts && (facts.erased !== true || action !== 'deleted'))
-      details.push('has a mark of an erasure that it cannot have')
-    return details.map(detail => changed(entry, detail))
-  })
+function* verifyFacts(entry: ChainEntry, before: ChainEntry | undefined): Generator<string> {
+  const { action, facts = {} } = entry
+  if (action === 'imported') yield* verifyImported(entry, before)
+  else if ('given_at' in facts || 'file_sha256' in facts)
+    yield 'says when or from which file it is, and was not imported'
+  if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action)))
+    yield 'has a signal of the browser (GPC) that it cannot have'
+  if ('erased' in facts && (facts.erased !== true || action !== 'deleted'))
+    yield 'has a mark of an erasure that it cannot have'
 }
 
 const answers = ['created', 'updated']
@@ -174,10 +167,6 @@ function* verifyImported({ at, facts = {} }: ChainEntry, before: ChainEntry | un
   if (before?.action !== 'imported') return
   if (given_at < (before.facts?.given_at ?? '')) yield 'was answered before the version before it'
   if (at.getTime() !== before.at.getTime()) yield 'is of another import than the version before it'
-}
-
-function* verifyWitnessed(facts: Facts): Generator<string> {
-  if ('given_at' in facts || 'file_sha256' in facts) yield 'says when or from which file it is, and was not imported'
 }
 
 /** UTC with milliseconds. In the years 0 to 9999 such texts sort by time. */
@@ -243,14 +232,6 @@ function describeChange(entry: ChainEntry, { isLinked, isPayload }: Link, { isSt
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
   return JSON.stringify(preferences) === '{}' // canonical JSON can throw
-}
-
-function isImported([first]: readonly ChainEntry[]): boolean {
-  return first?.action === 'imported'
-}
-
-function isFromElsewhere({ origin_system }: Identity): boolean {
-  return (origin_system ?? null) !== null
 }
 
 function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: ChainEntry): Finding[] {

@@ -142,14 +142,8 @@ export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey
   return new Map(
     keys.map(({ publicKey }, index) => {
       const [keyId = ''] = ids.slice(index)
-      const link = chain?.keys.get(keyId)
-      const findProblem = (time: string) =>
-        chain === null
-          ? null
-          : link
-            ? link.findProblem(time)
-            : `does not chain to the key ${anchor}, the first of the set`
-      return [keyId, { publicKey, findProblem }]
+      const stranger = { publicKey, findProblem: () => `does not chain to the key ${anchor}, the first of the set` }
+      return [keyId, chain === null ? { publicKey, findProblem: () => null } : (chain.keys.get(keyId) ?? stranger)]
     }),
   )
 }

@@ -129,7 +129,7 @@ function requireListed(files: PackFiles, list: EvidencePack['files'], hashed: Ev
   for (const name of actual.keys()) throw new NotValid(`is not listed in ${listFile}`, name)
   requireFile(files, 'README.txt')
   for (const { name } of list) {
-    need(name, isPackFile(name), 'is no file of a pack')
+    need(name, isPackFile(name), 'is not a file of a pack')
     for (const [pattern, other] of dependent)
       need(name, !pattern.test(name) || files.has(name.replace(pattern, other)), 'is there without what it is of')
   }
@@ -462,7 +462,7 @@ function requireTexts(listed: EvidencePack['files'], { texts }: NonNullable<Pack
     need(name, actual?.bytes === size && actual.sha256 === sha256, 'is not the text that was published')
   }
   const others = listed.filter(({ name }) => name.startsWith('notice/') && !expected.has(name))
-  for (const { name } of others) need(name, false, 'is no text of the notice')
+  for (const { name } of others) need(name, false, 'is not a text of the notice')
 }
 
 function checkNoNotice({ noticeEntry, files }: Pack): string {

@@ -65,7 +65,7 @@ export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = Checkpoint.safeParse(document)
-  if (!parsed.success) throw new SyntaxError('is no checkpoint')
+  if (!parsed.success) throw new SyntaxError('is not a checkpoint')
   return { checkpoint: parsed.data, text, isSignedBy }
 }
 

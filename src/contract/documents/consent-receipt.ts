@@ -19,12 +19,6 @@ export function statusOf(
   return isGiven && expires_at !== null && expires_at <= issued_at ? 'dpv:ConsentExpired' : state
 }
 
-/** False if a receipt contradicts itself on the status. */
-export function hasOwnStatus({ events, expires_at, issued_at, consent_status }: ConsentReceipt): boolean {
-  const last = events.at(-1)
-  return last !== undefined && consent_status === statusOf(last.event_state, { expires_at, issued_at })
-}
-
 export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })

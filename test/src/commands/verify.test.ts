@@ -264,7 +264,7 @@ describe('a receipt whose record is in the log', () => {
       () => receipt(checkpoint().replace('"tree_size": 2', '"tree_size": 3')),
       /its checkpoint is not what was signed/,
     ],
-    ['another document', () => receipt(text), /its checkpoint is no checkpoint/],
+    ['another document', () => receipt(text), /its checkpoint is not a checkpoint/],
     ['no checkpoint before it', () => receipt(checkpoint(), { previous: null }), /is without the checkpoints/],
     ['another one before it', () => receipt(checkpoint({ previous_size: 0 })), /is without the checkpoints/],
     ['one of another account', () => receipt(checkpoint(), {}, earlier({ account_id: uuid(7) })), /is without the/],

@@ -516,7 +516,7 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
   [
     'with another file',
     files => files.set('notes.txt', 'x'),
-    /notes\.txt: it is no file of a pack/,
+    /notes\.txt: it is not a file of a pack/,
     /it has a file that no pack has/,
   ],
   [
