@@ -6,7 +6,7 @@ import type { Problem } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { type EntryRow, findHead, listEntries, listSettings } from './administration-queries.ts'
 import { Replay } from './replay.ts'
-import { type Found, reading, type Work } from './work.ts'
+import { attempt, type Found, reading, type Work } from './work.ts'
 
 const log = 'the administrators’ log'
 
@@ -106,10 +106,6 @@ class Verifier {
 }
 
 function tryParse(text: string): object | null {
-  try {
-    const value = parseExactJson(text)
-    return typeof value === 'object' ? value : null
-  } catch {
-    return null
-  }
+  const value = attempt(() => parseExactJson(text))
+  return typeof value === 'object' ? value : null
 }

@@ -8,7 +8,7 @@ import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { originSecretName } from '../consents/origin.ts'
 import { findSecret } from '../db/secrets.ts'
 import { firstIdAt, lastIdAt, noId, readInstant } from '../ids.ts'
-import { findPublications, type PublicationRow } from '../notices/held-queries.ts'
+import { findPublications } from '../notices/held-queries.ts'
 import { isNoticeOf, type Publication, readPublication } from '../notices/receipt.ts'
 import { findInOrigin, type OriginScope } from './origins.ts'
 import {
@@ -20,7 +20,7 @@ import {
   type StoredRecord,
   type VersionRow,
 } from './queries.ts'
-import { type Found, reading, type Work } from './work.ts'
+import { attempt, type Found, reading, type Work } from './work.ts'
 
 /** Each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
 export const maxEntriesPerPurge = 2000
@@ -59,13 +59,7 @@ function add(stored: Stored, row: VersionRow): void {
 
 /** PostgreSQL keeps more digits than JavaScript reads. */
 function isExact(json: string | null): boolean {
-  if (json === null) return true
-  try {
-    parseExactJson(json)
-    return true
-  } catch {
-    return false
-  }
+  return json === null || attempt(() => [parseExactJson(json)]) !== null
 }
 
 /** Missing columns become empty values, which match no hash. */
@@ -153,10 +147,9 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const versions = `its version is ${record.version}; its history ends at ${last.version}`
   if (record.version !== last.version) found(record.version > last.version ? 'shortened' : 'changed', versions)
   if (!record.chain_head.equals(last.hash)) found('changed', 'its head is not the hash of its last entry')
-  const { accepted, preferences, policy_version } = record
-  const isState =
-    accepted === last.accepted && policy_version === last.policy_version && isSame(preferences, last.preferences)
-  if (!isState) found('changed', 'its state is not that of its last entry')
+  const isAnswer = record.accepted === last.accepted && record.policy_version === last.policy_version
+  const arePreferences = attempt(() => sameJson(record.preferences, last.preferences)) // throws for no JSON number
+  if (!isAnswer || !arePreferences) found('changed', 'its state is not that of its last entry')
   const times: [string, Date | null, number | null][] = [
     ['created_at', record.created_at, readInstant(record.id).getTime()],
     ['updated_at', record.updated_at, last.at.getTime()],
@@ -198,29 +191,11 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
   const entries = new Set(records.flatMap(({ record }) => record?.notice_entry ?? []))
   if (entries.size === 0) return new Map()
   const rows = await reading(() => findPublications(sql, accountId, [...entries]))
-  return new Map(rows.map(row => [row.version, tryPublication(row)]))
-}
-
-/** Returns null for an entry that is not JSON, which `verifyAdministration` reports. */
-function tryPublication(row: PublicationRow): Publication | null {
-  try {
-    return readPublication(row)
-  } catch {
-    return null
-  }
+  return new Map(rows.map(row => [row.version, attempt(() => readPublication(row))])) // verifyAdministration reports null
 }
 
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
-}
-
-/** Returns false for a number that JSON lacks. */
-function isSame(one: unknown, other: unknown): boolean {
-  try {
-    return sameJson(one, other)
-  } catch {
-    return false
-  }
 }
 
 const rowsPerPage = 1000

@@ -16,6 +16,15 @@ export function reading<T>(read: () => Promise<T>): Promise<T> {
   return withRetry(read, { isIdempotent: true, budgetMs: 10_000, onRetry: () => {} })
 }
 
+/** Returns null if stored values make `read` throw. */
+export function attempt<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}
+
 /** Reads pages of up to `limit` rows, each after the last row of the page before. */
 export async function* pages<Row>(
   limit: number,
