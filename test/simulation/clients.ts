@@ -408,20 +408,11 @@ export class Importer {
     return {
       file: resume ? undefined : '/records.ndjson',
       resume: resume ? 'last' : undefined,
-      format: undefined,
-      map: undefined,
-      true: undefined,
-      false: undefined,
-      csvUnguard: false,
       site: this.#world.siteId,
-      siteFlag: undefined,
       concurrency: random.int(1, 4),
-      maxErrors: random.chance(0.2) ? random.int(1, 3) : Number.POSITIVE_INFINITY,
-      failedOut: undefined,
+      maxErrors: random.chance(0.2) ? random.int(1, 3) : undefined,
       ignoreQuota: true,
-      allowEmpty: false,
       batch: random.chance(0.7),
-      dryRun: false,
     }
   }
 

@@ -12,7 +12,6 @@ import { exitOf } from '../../errors/explain.ts'
 import { nameOf, readChunks } from '../../io/input.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, lineView } from '../../views/consent.ts'
-import type { LineJobOptions } from './bulk/operation.ts'
 import { addCreateFlags, createFlagOptions, formatOf, toCreateOptions } from './bulk/options.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
@@ -112,14 +111,6 @@ async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): 
   await ctx.say(`edit it, then: ${command}`)
 }
 
-/** A resumed job keeps its site. */
-async function withSiteId(ctx: Context, options: LineJobOptions): Promise<LineJobOptions> {
-  const { site, siteFlag, resume } = options
-  if (site === undefined || (resume !== undefined && siteFlag === undefined)) return options
-  const id = await siteIdOf(ctx, site)
-  return { ...options, site: id, siteFlag: siteFlag && id }
-}
-
 /** Only an unknown site causes a 404. */
 function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
   if (site === null || exitOf(error) !== exit.notFound) return error
@@ -138,7 +129,8 @@ async function run(ctx: Context, options: Fields) {
   if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
   if (imported) {
     const { runLineJob } = await import('./bulk/run.ts')
-    return runLineJob(ctx, await withSiteId(ctx, imported))
+    const { site } = imported
+    return runLineJob(ctx, { ...imported, site: site && (await siteIdOf(ctx, site)) })
   }
   const { site = ctx.settings.site?.value, ...given } = options
   if (!site) throw usageError('--site is missing', 'use --site, CONSENTCTL_SITE, or consentctl config set site SITE')

@@ -8,7 +8,7 @@ import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { consentView, type LineResult } from '../../views/consent.ts'
 import { deletions } from './bulk/changes.ts'
-import { formatOfIds, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
+import { formatOfIds, type lineFlagOptions } from './bulk/options.ts'
 import type { Reader } from './bulk/reader.ts'
 import { runLineJob } from './bulk/run.ts'
 
@@ -19,26 +19,22 @@ type LineOptions = z.output<z.ZodObject<typeof lineFlagOptions & typeof confirmO
 }
 
 export async function removeLines(ctx: Context, options: LineOptions): Promise<Output<LineResult>> {
-  const { operands, file, resume, format, ignoreMissing = false, dryRun = false, ...rest } = options
+  const { operands, file, resume, format, ignoreMissing = false, dryRun = false } = options
   if (operands.length > 0) throw usageError('ids and --file cannot be combined')
   if (file === '-')
     throw usageError('--file must be a file, so that its lines can be counted', 'for standard input: rm -')
   // A resumed job is already confirmed.
-  const asks = !dryRun && resume === undefined && mustPrompt(ctx, rest, { action: 'delete' })
+  const asks = !dryRun && resume === undefined && mustPrompt(ctx, options, { action: 'delete' })
   const approve = async (lines: number, reader: Reader<object>) => {
-    requireConfirmedCount(rest, lines, 'line', 'deleted')
+    requireConfirmedCount(options, lines, 'line', 'deleted')
     if (!asks || lines === 0) return
     const { found, missing } = await findFirst(ctx, reader)
     if (missing.length > 0) await ctx.warn(`not found: ${missing.join(', ')}`)
     const question = { action: 'delete', noun: 'record', where: instanceLabel(ctx), total: lines }
     await promptToConfirm(ctx, consentView, found, question)
   }
-  const lineOptions = {
-    ...toLineOptions(options),
-    format: format ?? (file === undefined ? undefined : formatOfIds(file)),
-    ...{ site: undefined, siteFlag: undefined, batch: false, dryRun, approve },
-  } as const
-  return runLineJob(ctx, lineOptions, deletions({ ignoreMissing }))
+  const ofIds = format ?? (file === undefined ? undefined : formatOfIds(file))
+  return runLineJob(ctx, { ...options, format: ofIds, approve }, deletions({ ignoreMissing }))
 }
 
 const shownRecords = 10

@@ -19,7 +19,7 @@ import { requestView } from '../../views/program.ts'
 import { type CommonChange, changeOf, updates } from './bulk/changes.ts'
 import { jobsFolder } from './bulk/job.ts'
 import type { LineJobOptions } from './bulk/operation.ts'
-import { formatOf, formatOfIds, type LineFormat, type lineFlagOptions, toLineOptions } from './bulk/options.ts'
+import { formatOf, formatOfIds, type LineFormat, type lineFlagOptions } from './bulk/options.ts'
 import { runLineJob } from './bulk/run.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { type FlagValues, filterFlags, findConflict, queryOf } from './filters.ts'
@@ -45,16 +45,10 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
   const hasChange = change.accepted !== undefined || change.preferences !== undefined
   const operation = updates(change)
   const lineOptions: LineJobOptions = {
-    ...toLineOptions(options),
-    ...{
-      file,
-      format: formatFor(options, file, hasChange),
-      site: undefined,
-      siteFlag: undefined,
-      batch: false,
-      dryRun,
-      allowEmpty: options.allowEmpty === true || options.file === undefined, // the ids of a list
-    },
+    ...options,
+    file,
+    format: formatFor(options, file, hasChange),
+    ...(options.file === undefined && { allowEmpty: true }), // the ids of a list
   }
   if (where === undefined) return runLineJob(ctx, lineOptions, operation)
   if (resume !== undefined) throw usageError('--where cannot be used with --resume: the job has its records')

@@ -56,7 +56,7 @@ function detectCapabilities(ctx: Context, options: LineJobOptions, { extent, don
   const detect = async (): Promise<Capabilities> => {
     const { createBatch } = await import('../../../contract/batch.ts')
     const honours = await honoursKeys(ctx).catch(() => false) // without keys, a batch could not be retried
-    const batches = options.batch && honours && (await ctx.api.supports(createBatch).catch(() => false))
+    const batches = options.batch !== false && honours && (await ctx.api.supports(createBatch).catch(() => false))
     return { batches, keys: state !== null && honours }
   }
   return {

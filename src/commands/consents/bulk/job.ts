@@ -28,12 +28,11 @@ const Header = z.object({
   format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
   /** The map file may change. */
-  map: ColumnMap.optional(),
+  map: ColumnMap,
   profile: z.string(),
   base_url: z.string(),
-  site: z.string().optional(),
   command: z.enum(['create', 'update', 'rm', 'import']),
-  defaults: z.record(z.string(), z.unknown()).optional(),
+  defaults: z.record(z.string(), z.unknown()),
   about: z.record(z.string(), z.unknown()).optional(),
   receipt_out: z.string().optional(),
   created_at: z.string(),
@@ -56,23 +55,23 @@ export async function* openJob(
   const resumed = options.resume === undefined ? null : await findResumed(ctx, jobs, begun, options.resume)
   const map = await readMap(ctx.io, options, begun.lines.fields)
   if (resumed) requireSame(ctx, begun, resumed, options, map)
-  const operation = resumed?.defaults ? { ...begun, defaults: resumed.defaults } : begun
-  const readerOptions = toReaderOptions(jobs, operation, options, resumed, map)
+  const operation = resumed ? { ...begun, defaults: resumed.defaults } : begun
+  const readerOptions = resumed ? resumedOptions(jobs, resumed, options) : toReaderOptions(options, begun, map)
   const reader = await openReader(ctx, operation.lines, readerOptions, signal)
   try {
     if (reader.path === null) {
       if (resumed) throw usageError('standard input cannot be resumed: use --file')
-      return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0, about: undefined }
+      return { operation, reader, extent: null, state: null, doneBefore: 0, unchangedBefore: 0 }
     }
     const extent = yield* validate(ctx, reader, options, failedLines, signal)
     if (resumed && !signal.aborted && resumed.sha256 !== extent.sha256) throw otherFileError(reader.path, resumed)
-    const before = await readEarlier(jobs, begun, resumed)
+    const before = await countEarlier(resumed ? await jobs.runs(resumed.job) : [])
     if (options.dryRun || signal.aborted) return { operation, reader, extent, state: null, ...before }
     if (!options.ignoreQuota)
       await requireQuota(ctx, Math.ceil(operation.requests * (extent.lines - before.doneBefore)))
     const job = resumed
       ? await jobs.resume(resumed.job)
-      : await begin(jobs, options, newHeader(ctx, operation, extent, readerOptions, reader), reader)
+      : await begin(jobs, options, newHeader(ctx, operation, extent, readerOptions), reader)
     return { operation, reader, extent, state: await openState(job), ...before }
   } catch (error) {
     await reader.close()
@@ -87,8 +86,8 @@ async function begin(
   reader: Reader<object>,
 ) {
   await approve?.(header.lines, reader)
-  if (workFolder === undefined) return await jobs.create(header)
-  return await jobs.create({ ...header, file: undefined }, reader.path ?? '')
+  const path = reader.path ?? undefined
+  return await (workFolder === undefined ? jobs.create({ ...header, file: path }) : jobs.create(header, path))
 }
 
 async function findResumed(ctx: Context, jobs: Jobs<Header, Entry>, { words }: Operation, wanted: string) {
@@ -129,55 +128,43 @@ function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): strin
   return `consentctl ${command} --resume ${job}`
 }
 
-interface JobOptions extends ReaderOptions {
-  readonly site: string | undefined
-}
-
-function toReaderOptions(
-  jobs: Jobs<Header, Entry>,
-  { defaults }: Operation,
-  options: LineJobOptions,
-  resumed: Header | null,
-  map: ColumnMap | null,
-): JobOptions {
-  if (resumed) {
-    const file = options.file ?? resumed.file ?? jobs.inputOf(resumed.job)
-    const { format, site, unguard, map = ownColumns } = resumed
-    return { file, format, site, defaults: resumed.defaults ?? { site_id: site }, unguard, map, isResumed: true }
-  }
-  const { site, file = '-', csvUnguard: unguard, format = formatOf(file) } = options
+function toReaderOptions(options: LineJobOptions, { defaults }: Operation, map: ColumnMap | null): ReaderOptions {
+  const { file = '-', csvUnguard: unguard = false, format = formatOf(file) } = options
   if (map && format === 'ndjson')
     throw usageError('--map, --true and --false are for CSV and TSV', 'if the file is one of these: --format csv')
-  return { file, format, site, defaults, unguard, map: map ?? ownColumns, isResumed: false }
+  return { file, format, defaults, unguard, map: map ?? ownColumns, isResumed: false }
+}
+
+function resumedOptions(jobs: Jobs<Header, Entry>, header: Header, { file }: LineJobOptions): ReaderOptions {
+  return { ...header, file: file ?? header.file ?? jobs.inputOf(header.job), isResumed: true }
 }
 
 function newHeader(
   { settings }: Context,
   { command, defaults, about, receiptOut: receipt_out }: Operation,
   { lines, sha256 }: Extent,
-  { format, site, unguard, map }: JobOptions,
-  { path }: Reader<object>,
+  { format, unguard, map }: ReaderOptions,
 ): Header {
   const origin = { profile: settings.profile.value, base_url: requireBaseUrl(settings) }
-  const created_at = new Date().toISOString()
-  const own = command === 'create' ? { site } : { defaults, about, receipt_out }
-  const content = { file: path ?? undefined, sha256, lines, format, unguard, map }
-  return { version: 1, job: randomUUID(), command, ...content, ...origin, ...own, created_at }
+  const content = { sha256, lines, format, unguard, map, defaults, about, receipt_out }
+  return { version: 1, job: randomUUID(), command, ...content, ...origin, created_at: new Date().toISOString() }
 }
 
 function requireSame(
   { settings }: Context,
   { command, defaults }: Operation,
   header: Header,
-  { siteFlag, format }: LineJobOptions,
+  { format }: LineJobOptions,
   map: ColumnMap | null,
 ): void {
   requireSameOrigin(settings, header, resumeCommand(header))
   if (command !== header.command) throw usageError('the job was started by another command', resumeCommand(header))
-  const isOther = Object.values(defaults).some(value => value !== undefined) && command !== 'create'
-  if (isOther && !isDeepStrictEqual(JSON.parse(JSON.stringify(defaults)), header.defaults))
-    throw usageError('the job was started with another change', `remove its flags: ${resumeCommand(header)}`)
-  if (siteFlag !== undefined && siteFlag !== header.site) throw usageError('the job has another --site')
+  const given = JSON.parse(JSON.stringify(defaults)) // drops undefined fields
+  if (Object.keys(given).length > 0 && !isDeepStrictEqual(given, header.defaults))
+    throw usageError(
+      `the job was started with another ${command === 'create' ? '--site' : 'change'}`,
+      `remove its flags: ${resumeCommand(header)}`,
+    )
   if (format && format !== header.format) throw usageError(`the job has --format ${header.format}, not ${format}`)
   if (map && !isDeepStrictEqual(map, header.map))
     throw usageError('the job was started with another map', `remove --map: ${resumeCommand(header)}`)
@@ -187,12 +174,6 @@ function otherFileError(path: string, { sha256 }: Header): CliError {
   return new CliError('changed', exit.changed, `${path} is not the file that the job was started with`, {
     hint: `name that file with --file; its SHA-256 is ${sha256}`,
   })
-}
-
-async function readEarlier(jobs: Jobs<Header, Entry>, { about }: Operation, resumed: Header | null) {
-  if (!resumed) return { doneBefore: 0, unchangedBefore: 0, about }
-  const { done, unchanged } = await countEarlier(await jobs.runs(resumed.job))
-  return { doneBefore: done, unchangedBefore: unchanged, about: resumed.about }
 }
 
 /**

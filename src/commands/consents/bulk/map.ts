@@ -25,9 +25,9 @@ const MapFile = z.strictObject({
 
 interface MapFlags {
   /** Path, or `field=column,…`. */
-  readonly map: string | undefined
-  readonly true: string | undefined
-  readonly false: string | undefined
+  readonly map?: string | undefined
+  readonly true?: string | undefined
+  readonly false?: string | undefined
 }
 
 /**

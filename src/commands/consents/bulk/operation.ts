@@ -1,20 +1,28 @@
 import type { Context } from '../../../context.ts'
-import type { LineFormat, toCreateOptions } from './options.ts'
+import type { LineFlags } from './options.ts'
 import type { Extent, InputLine, LineKind, Reader } from './reader.ts'
 import type { How, JobState } from './state.ts'
 
-export type LineJobOptions = Omit<NonNullable<ReturnType<typeof toCreateOptions>>, 'format'> & {
-  readonly format?: LineFormat | undefined
+export interface LineJobOptions extends LineFlags {
+  /** For lines that name none. */
+  readonly site?: string | undefined
+  readonly batch?: boolean | undefined
+  readonly dryRun?: boolean | undefined
   /** Has the file, which becomes the job's own. Removed at the end. */
   readonly workFolder?: string | undefined
   /** Before a new job. @throws CliError if declined */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
+export interface Done {
+  readonly id: string
+  readonly how?: How | undefined
+}
+
 export interface Item {
   readonly entry: InputLine<object>
   /** By an earlier run. */
-  readonly done: { readonly id: string; readonly how?: How | undefined } | null
+  readonly done: Done | null
   /** Since when an earlier run may have done it. */
   readonly sentAt: number | null
   /** False if a resend could repeat the line's effect. */
@@ -22,7 +30,7 @@ export interface Item {
 }
 
 /** Record id, or the error of a failed or unknown line. */
-export type Answer = { readonly id: string; readonly how?: How | undefined } | { readonly error: unknown }
+export type Answer = Done | { readonly error: unknown }
 
 export interface Operation {
   readonly command: 'create' | 'update' | 'rm' | 'import'
@@ -83,5 +91,4 @@ export interface LineJob {
   readonly doneBefore: number
   /** Part of `doneBefore`. */
   readonly unchangedBefore: number
-  readonly about: Operation['about']
 }

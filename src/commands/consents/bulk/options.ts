@@ -42,6 +42,9 @@ export const createFlagOptions = {
   dryRun: z.literal(true).optional(),
 }
 
+const LineFlags = z.object(lineFlagOptions)
+export type LineFlags = Omit<z.output<typeof LineFlags>, 'format'> & { readonly format?: LineFormat | undefined }
+
 const Flags = z.object({ site: nonEmpty.optional(), ...createFlagOptions })
 
 export function addCreateFlags(command: Command): Command {
@@ -77,33 +80,11 @@ export function toCreateOptions(options: z.output<typeof Flags>, defaultSite: st
   const isOfFile = file !== undefined || resume !== undefined
   rejectMixedFlags(options, isOfFile)
   if (!isOfFile) return null
-  return {
-    ...toLineOptions(options),
-    site: site ?? defaultSite,
-    siteFlag: site,
-    batch: options.batch ?? true,
-    dryRun: options.dryRun ?? false,
-  }
+  return { ...options, site: resume === undefined ? (site ?? defaultSite) : site } // a resumed job keeps its site
 }
 
-const LineFlags = z.object(lineFlagOptions)
-
-export function toLineOptions(options: z.output<typeof LineFlags>) {
-  return {
-    /** `-` is stdin; undefined when resuming. */
-    file: options.file,
-    resume: options.resume,
-    format: options.format,
-    map: options.map,
-    true: options.true,
-    false: options.false,
-    csvUnguard: options.csvUnguard ?? false,
-    concurrency: options.concurrency ?? 8,
-    maxErrors: options.failFast ? 1 : (options.maxErrors ?? Number.POSITIVE_INFINITY),
-    failedOut: options.failedOut,
-    ignoreQuota: options.ignoreQuota ?? false,
-    allowEmpty: options.allowEmpty ?? false,
-  }
+export function maxErrorsOf({ failFast, maxErrors = Number.POSITIVE_INFINITY }: LineFlags): number {
+  return failFast ? 1 : maxErrors
 }
 
 function rejectMixedFlags(options: object, isOfFile: boolean): void {

@@ -23,7 +23,7 @@ import { fromTsv } from '../../../output/index.ts'
 import type { LineResult } from '../../../views/consent.ts'
 import { readObject } from '../fields.ts'
 import type { CsvKind, CsvOptions, LineParser } from './columns.ts'
-import type { LineFormat } from './options.ts'
+import { type LineFlags, type LineFormat, maxErrorsOf } from './options.ts'
 
 export interface LineKind<Fields> extends CsvKind {
   /** Written by this program: not parsed; the drafts are the defaults. */
@@ -175,12 +175,6 @@ export interface Extent {
   readonly sha256: string
 }
 
-interface Limits {
-  readonly maxErrors: number
-  readonly failedOut: string | undefined
-  readonly allowEmpty: boolean
-}
-
 /** Thrown after the results of the invalid lines. */
 export class InvalidLinesError extends CliError {}
 
@@ -188,10 +182,12 @@ export class InvalidLinesError extends CliError {}
 export async function* validate(
   ctx: Context,
   reader: Reader<unknown>,
-  { maxErrors, failedOut, allowEmpty }: Limits,
+  options: LineFlags,
   failedLines: FailedLines | null,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LineResult[], Extent> {
+  const { failedOut, allowEmpty = false } = options
+  const maxErrors = maxErrorsOf(options)
   let [lines, invalid] = [0, 0]
   const errors = reportsByKind(ctx)
   const isEnough = () => invalid >= maxErrors || (invalid > 0 && signal.aborted)

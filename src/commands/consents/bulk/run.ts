@@ -12,6 +12,7 @@ import { type LineResult, lineView } from '../../../views/consent.ts'
 import { creates, honoursKeys } from './creates.ts'
 import { openJob } from './job.ts'
 import type { LineJob, LineJobOptions, Operation } from './operation.ts'
+import { maxErrorsOf } from './options.ts'
 import {
   countOutcome,
   countUntaken,
@@ -130,7 +131,7 @@ async function* sendAll(run: LineRun, signal: AbortSignal): AsyncGenerator<reado
   let [isThrough, isDone] = [false, false]
   try {
     yield* results(run, line, signal)
-    requireLines(job.reader, progress.last, options.allowEmpty || progress.stop !== null)
+    requireLines(job.reader, progress.last, options.allowEmpty === true || progress.stop !== null)
     isDone = await finish(run)
     isThrough = true
   } catch (error) {
@@ -192,7 +193,7 @@ async function reportFailure(
     if (!isInterrupted(exitOfError(error))) stop(error)
     return
   }
-  await reportError(progress, job.operation, outcome, options.maxErrors).catch(stop)
+  await reportError(progress, job.operation, outcome, maxErrorsOf(options)).catch(stop)
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 

@@ -8,6 +8,7 @@ import { inGroups } from '../../../io/groups.ts'
 import { changedError } from '../../../io/input.ts'
 import type { LineResult } from '../../../views/consent.ts'
 import type { Answer, Item, LineJob, LineJobOptions, Operation, Sending } from './operation.ts'
+import { maxErrorsOf } from './options.ts'
 import type { InputLine } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
@@ -27,7 +28,8 @@ export type Sender = ReturnType<typeof openSender>
 
 export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) {
   const { operation } = job
-  const { concurrency, maxErrors } = options
+  const { concurrency = 8 } = options
+  const maxErrors = maxErrorsOf(options)
   const { state } = job
   const sending = operation.connect(ctx, options, job)
   let [failed, isStopped] = [0, false]

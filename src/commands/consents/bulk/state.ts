@@ -142,12 +142,12 @@ async function* resultsOf(entries: Run<Entry>): AsyncGenerator<Result> {
 }
 
 /** Done lines are not sent again, so each has one such result. */
-export async function countEarlier(runs: readonly Run<Entry>[]): Promise<{ done: number; unchanged: number }> {
-  const counts = { done: 0, unchanged: 0 }
+export async function countEarlier(runs: readonly Run<Entry>[]) {
+  const counts = { doneBefore: 0, unchangedBefore: 0 }
   for (const run of runs)
     for await (const [, id, how] of resultsOf(run)) {
-      if (typeof id === 'string') counts.done += 1
-      if (how === 'unchanged') counts.unchanged += 1
+      if (typeof id === 'string') counts.doneBefore += 1
+      if (how === 'unchanged') counts.unchangedBefore += 1
     }
   return counts
 }

@@ -60,7 +60,7 @@ export async function sendPrepared(ctx: Context, sending: Sending): Promise<Outp
     )
     return many(importedView, noPages(), { exit: () => (prepared.counts.refused > 0 ? exit.rejected : exit.done) })
   }
-  const file = { file: prepared.path, workFolder: dirname(prepared.path), resume: undefined, approve }
+  const file = { file: prepared.path, workFolder: dirname(prepared.path), approve }
   return await send(ctx, options, { signer, site, about: toAbout(sending), file })
 }
 
@@ -86,7 +86,7 @@ export async function resumeSending(ctx: Context, options: SendOptions, wanted: 
     )
   const names = about.files.map(({ name }) => name).join(', ')
   await ctx.say(`resuming the import of ${names} of ${about.started_at}`)
-  const file = { file: undefined, resume: job, approve: undefined }
+  const file = { resume: job }
   const receiptOut = await findReceiptPath(signer, job, options.receiptOut ?? header.receipt_out)
   return await send(ctx, { ...options, receiptOut }, { signer, site: undefined, about, file })
 }
@@ -103,12 +103,12 @@ interface Import {
   readonly signer: Signer
   readonly site: string | undefined
   readonly about: ImportAbout
-  readonly file: Pick<LineJobOptions, 'file' | 'workFolder' | 'resume' | 'approve'>
+  readonly file: LineJobOptions
 }
 
 async function send(ctx: Context, options: SendOptions, { signer, site, about, file }: Import) {
   const progress = newProgress(ctx)
-  const { failedOut, receiptOut, ignoreQuota = false } = options
+  const { failedOut, receiptOut, ignoreQuota } = options
   const copy = receiptOut === undefined ? null : await openOutFile(receiptOut, '--receipt-out')
   let stored: StoredImportReceipt | null = null
   const operation = imports({
@@ -122,13 +122,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
       await copyReceipt(stored, copy) // before the job is removed, for resumed runs
     },
   })
-  const lineOptions: LineJobOptions = {
-    ...file,
-    ...{ format: undefined, map: undefined, true: undefined, false: undefined, csvUnguard: false, batch: true },
-    ...{ site, siteFlag: undefined, concurrency, maxErrors: Number.POSITIVE_INFINITY, failedOut, ignoreQuota },
-    allowEmpty: true,
-    dryRun: false,
-  }
+  const lineOptions: LineJobOptions = { ...file, site, concurrency, failedOut, ignoreQuota, allowEmpty: true }
   async function* pages(): AsyncGenerator<readonly ImportedRow[]> {
     try {
       for await (const _ of sendLines(ctx, operation, lineOptions, progress));

@@ -101,7 +101,10 @@ describe('readEarlierRuns', () => {
           expect(await findAll(runs, lines)).toEqual(known)
           const done = known.filter(line => line !== null && line.id !== null)
           const unchanged = done.filter(line => line?.id !== null && line?.how === 'unchanged')
-          expect(await countEarlier(runs.map(toRun))).toEqual({ done: done.length, unchanged: unchanged.length })
+          expect(await countEarlier(runs.map(toRun))).toEqual({
+            doneBefore: done.length,
+            unchangedBefore: unchanged.length,
+          })
         },
       ),
       { numRuns: 500 },
