@@ -35,24 +35,17 @@ interface Dialect {
  * @throws CliError if the header is invalid or has another separator
  */
 export function tableOpener(dialect: Dialect) {
-  const { columns } = dialect
-  let { delimiter = columns && (',' as const) } = dialect
+  let { delimiter } = dialect
   return async (lines: Line[]): Promise<Table | null> => {
-    if (columns && delimiter) return await openTable(toLine(columns, delimiter), { ...dialect, delimiter })
+    if (dialect.columns) return await openTable(null, { ...dialect, delimiter: delimiter ?? ',' })
     const separator = lines[0] && readSeparator(lines[0])
     if (separator) {
       delimiter = separator
       lines.shift()
     }
     const header = lines.shift()
-    if (!header) return null
-    return { ...(await openTable(header, { ...dialect, delimiter })), raw: rawOf(header) }
+    return header ? await openTable(header, { ...dialect, delimiter }) : null
   }
-}
-
-function toLine(columns: readonly string[], delimiter: Delimiter): Line {
-  const cells = columns.map(column => `"${column.replaceAll('"', '""')}"`)
-  return { number: 0, bytes: Buffer.from(cells.join(delimiter)), end: 0 }
 }
 
 /** NFC, lower case, trimmed. */
@@ -91,13 +84,7 @@ export class NoRow extends CliError {
 /** @throws NoRow if the number of cells differs from the header's */
 function requireWidth(cells: readonly string[], header: readonly string[], line: Line): void {
   if (cells.length === header.length) return
-  const why = hasBareReturn(line) ? ', and a carriage return (CR), which ends no line without a line feed' : ''
-  throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}${why}`)
-}
-
-/** True for a CR outside quotation marks that is not part of a CRLF. */
-function hasBareReturn({ bytes }: Line): boolean {
-  return /\r(?!\n|$)/.test(bytes.toString('latin1').replace(/"[^"]*"/g, ''))
+  throw new NoRow(line, `has ${cells.length} cells, and the header ${header.length}`)
 }
 
 function readSeparator({ bytes }: Line): Delimiter | undefined {
@@ -105,14 +92,11 @@ function readSeparator({ bytes }: Line): Delimiter | undefined {
   return delimiters.find(delimiter => delimiter === separator)
 }
 
-async function openTable(headerLine: Line, { delimiter, isKnown, unguard, isShortAllowed }: Dialect): Promise<Table> {
-  if (headerLine.bytes.includes(0))
+/** `headerLine`: null if the dialect has the columns. */
+async function openTable(headerLine: Line | null, dialect: Dialect): Promise<Table> {
+  const { delimiter, columns, isKnown, unguard, isShortAllowed } = dialect
+  if (headerLine?.bytes.includes(0))
     throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
-  if (hasBareReturn(headerLine))
-    throw usageError(
-      'the lines end with CR only, so the whole file is one line',
-      'save the file as CSV with line feeds (LF or CRLF)',
-    )
   const { parse } = await import('csv-parse/sync')
   const read = (delimiter: Delimiter): Table => {
     const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }
@@ -136,7 +120,7 @@ async function openTable(headerLine: Line, { delimiter, isKnown, unguard, isShor
         return null
       }
     }
-    const header = parseOne(headerLine)
+    const header = headerLine ? parseOne(headerLine) : (columns ?? [])
     const cells = (line: Line, parsed = parseOne(line)): readonly string[] => {
       if (!isShortAllowed || parsed.length > header.length) requireWidth(parsed, header, line)
       return unguard ? parsed.map(removeGuard) : parsed
@@ -151,18 +135,13 @@ async function openTable(headerLine: Line, { delimiter, isKnown, unguard, isShor
         }
       })
     }
-    return { header, raw: null, cells: line => cells(line), cellsOfAll }
+    return { header, raw: headerLine && rawOf(headerLine), cells: line => cells(line), cellsOfAll }
   }
   if (delimiter) return read(delimiter)
   const tables = delimiters.flatMap(each => tryRead(() => read(each)))
   const knownIn = ({ header }: Table) => header.filter(isKnown).length
   const [best] = tables.sort((a, b) => knownIn(b) - knownIn(a) || b.header.length - a.header.length)
-  if (!best) return read(',')
-  if (best.header.length > 1 || !best.header[0]?.includes('|')) return best
-  throw usageError(
-    'the header’s columns are separated by a vertical bar',
-    'export the file again with a comma, a semicolon or a tab as the separator',
-  )
+  return best ?? read(',')
 }
 
 /** Empty if a quotation mark contradicts the delimiter. */

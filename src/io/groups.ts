@@ -14,42 +14,36 @@ export async function* inGroups<Item>(
   sizeOfNext: () => Promise<GroupSize>,
 ): AsyncGenerator<readonly Item[]> {
   const iterator = source[Symbol.asyncIterator]()
-  let present: readonly Item[] = []
-  let at = 0
   let coming: Promise<IteratorResult<readonly Item[]>> | undefined
-  const take = (items: readonly Item[]) => {
+  let present: readonly Item[] = []
+  const read = async (timeoutMs?: number): Promise<boolean> => {
+    coming ??= iterator.next()
+    const next = await (timeoutMs === undefined ? coming : withTimeout(coming, timeoutMs))
+    if (!next || next.done) return false
     coming = undefined
-    present = items
-    at = 0
+    present = next.value
+    return true
   }
   try {
-    for (;;) {
-      while (at === present.length) {
-        coming ??= iterator.next()
-        const { done, value } = await coming
-        if (done) return
-        take(value)
-      }
+    while (present.length > 0 || (await read())) {
+      if (present.length === 0) continue
       const most = await sizeOfNext()
+      const end = performance.now() + maxWaitMs
       const group: Item[] = []
       let bytes = 0
-      const fill = () => {
-        for (; at < present.length && group.length < most.items; at += 1) {
-          const item = present[at] as Item
-          bytes += bytesOf(item)
-          if (bytes > most.bytes && group.length > 0) return
+      const isFull = (item: Item) => {
+        bytes += bytesOf(item)
+        return group.length === most.items || (bytes > most.bytes && group.length > 0)
+      }
+      do {
+        let taken = 0
+        for (const item of present) {
+          if (isFull(item)) break
           group.push(item)
+          taken += 1
         }
-      }
-      fill()
-      const end = performance.now() + maxWaitMs
-      while (at === present.length && group.length < most.items) {
-        coming ??= iterator.next()
-        const next = await withTimeout(coming, end - performance.now())
-        if (next === null) break
-        take(next)
-        fill()
-      }
+        present = present.slice(taken)
+      } while (present.length === 0 && group.length < most.items && (await read(end - performance.now())))
       yield group
     }
   } finally {
@@ -57,14 +51,14 @@ export async function* inGroups<Item>(
   }
 }
 
-/** Null at the timeout, the end or an error, which a later await of `coming` throws. */
+/** Null at the timeout or an error, which a later await of `coming` throws. */
 function withTimeout<Item>(
   coming: Promise<IteratorResult<readonly Item[]>>,
   timeoutMs: number,
-): Promise<readonly Item[] | null> {
+): Promise<IteratorResult<readonly Item[]> | null> {
   return new Promise(resolve => {
     const giveUp = () => resolve(null)
     const timer = setTimeout(giveUp, Math.max(0, timeoutMs))
-    coming.then(({ done, value }) => resolve(done ? null : value), giveUp).finally(() => clearTimeout(timer))
+    coming.then(resolve, giveUp).finally(() => clearTimeout(timer))
   })
 }

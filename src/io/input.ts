@@ -179,6 +179,11 @@ function isTooLong({ bytes }: Line): boolean {
   return bytes.length > longestLine
 }
 
+/** False for a line of blanks alone. */
+export function hasText({ bytes }: Line): boolean {
+  return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
+}
+
 function isFilled({ bytes }: Line): boolean {
   return bytes.length > 0
 }

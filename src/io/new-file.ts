@@ -44,7 +44,7 @@ async function giveName(part: string, path: string): Promise<void> {
   try {
     await link(part, path)
   } catch (error) {
-    if (isTaken(error) || (await exists(path))) throw error
+    if (isTaken(error) || (await lstat(path).catch(() => null))) throw error
     await rename(part, path)
   }
 }
@@ -143,11 +143,4 @@ export async function requireFree(path: string, flag: string, replaces = false):
     throw usageError(`${flag}: ${path} is not a regular file and cannot be overwritten`, 'choose another name')
   const overwrite = flag === '--out' ? ', or overwrite it with --force' : ', or remove it'
   throw usageError(`${flag}: ${path} exists already`, `choose another name${overwrite}`)
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await lstat(path).then(
-    () => true,
-    () => false,
-  )
 }

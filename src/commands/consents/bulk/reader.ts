@@ -10,6 +10,7 @@ import { toUtf8 } from '../../../io/encoding.ts'
 import {
   decode,
   hashed,
+  hasText,
   type Line,
   nameOf,
   rawOf,
@@ -124,13 +125,7 @@ const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, 
 
 const parseOwn: LineParser = () => ({})
 
-const parseValidated: LineParser = line => {
-  try {
-    const value: unknown = JSON.parse(decode(line.bytes, ''))
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  } catch {}
-  return parseJson(line) // the file has changed since it was validated
-}
+const parseValidated: LineParser = ({ bytes }) => JSON.parse(decode(bytes, '')) as object
 
 function toEntry<Fields>(
   kind: LineKind<Fields>,
@@ -158,10 +153,6 @@ function requireNew(ids: Map<string, number>, id: string, { number }: Line): voi
   const earlier = ids.get(id)
   if (earlier !== undefined) throw dataError(`line ${number} repeats the id of line ${earlier}`)
   ids.set(id, number)
-}
-
-function hasText({ bytes }: Line): boolean {
-  return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
 }
 
 function rethrowUnreadable(file: string): (error: unknown) => never {

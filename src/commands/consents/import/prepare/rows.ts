@@ -3,7 +3,7 @@ import { storable } from '../../../../contract/values.ts'
 import { dataError, usageError } from '../../../../errors/errors.ts'
 import { findColumn, fold, missingColumn, NoRow, type Table, tableOpener } from '../../../../io/csv.ts'
 import { toUtf8 } from '../../../../io/encoding.ts'
-import { decode, type Line, splitTogether } from '../../../../io/input.ts'
+import { decode, hasText, type Line, splitTogether } from '../../../../io/input.ts'
 import { readObject } from '../../fields.ts'
 import { splitArray } from './json-array.ts'
 import type { Container, ImportMap } from './map.ts'
@@ -44,7 +44,7 @@ export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<
 async function* jsonRows(batches: AsyncIterable<readonly Line[]>, each: string | undefined): AsyncGenerator<Batch> {
   const get = each === undefined ? null : jsonColumns.getter(each)
   for await (const lines of batches) {
-    const rows = lines.filter(isFilled).map(line => attempt(line, () => parse(line.bytes)))
+    const rows = lines.filter(hasText).map(line => attempt(line, () => parse(line.bytes)))
     yield { columns: jsonColumns, rows: get ? rows.flatMap(row => elementsOf(row, get)) : rows }
   }
 }
@@ -74,7 +74,7 @@ async function* csvRows(part: Part, map: ImportMap, unguard: boolean): AsyncGene
   const openTable = tableOpener({ delimiter, columns, isKnown: knownNames(map), unguard })
   let reading: ReturnType<typeof openReading> | null = null
   for await (const batch of splitTogether(toUtf8(part.chunks, name), name, { quoted: true })) {
-    const lines = batch.filter(isFilled)
+    const lines = batch.filter(hasText)
     if (lines.length === 0) continue
     if (!reading) {
       const table = await openTable(lines)
@@ -143,10 +143,6 @@ function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: st
     return value
   })
   return name => names.has(fold(name))
-}
-
-function isFilled({ bytes }: Line): boolean {
-  return bytes.some(byte => byte !== 32 && byte !== 9 && byte !== 13)
 }
 
 export type Row = readonly unknown[] | Readonly<Record<string, unknown>>

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createGunzip } from 'node:zlib'
 import type { Entry, ZipFile } from 'yauzl'
-import { CliError, dataError, exit, usageError } from '../../../../errors/errors.ts'
-import { unreadable } from '../../../../io/input.ts'
+import { CliError, dataError, usageError } from '../../../../errors/errors.ts'
+import { hashed, readUnchanged, unreadable } from '../../../../io/input.ts'
 
 export interface Part {
   /** `export.csv`, or `export.zip/consents.csv`. */
@@ -23,33 +23,31 @@ export interface Source {
   close(): Promise<void>
 }
 
-const chunkBytes = 16_384
-
 /** Against decompression bombs: unpacked size, as a multiple of the file's, above a minimum. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
 /** @throws UsageError for an unreadable path */
 export async function openSource(path: string, signal: AbortSignal): Promise<Source> {
-  const rethrow = (error: unknown): never => {
-    throw error instanceof CliError ? error : unreadable(path, error)
-  }
-  const handle = await open(path).catch(rethrow)
+  const handle = await open(path).catch(error => {
+    throw unreadable(path, error)
+  })
   try {
-    const stat = await handle.stat({ bigint: true })
+    const stat = await handle.stat()
     if (!stat.isFile()) throw usageError(`${path} is not a file`, 'save it as a regular file: it is read twice')
-    const sha256 = await digest(handle, signal).catch(rethrow)
-    const budget = { left: Math.max(minUnpackedBytes, maxRatio * Number(stat.size)) }
+    const read = await readUnchanged(handle, path)
+    const hash = createHash('sha256')
+    for await (const _ of hashed(read(), hash)) signal.throwIfAborted()
+    const budget = { left: Math.max(minUnpackedBytes, maxRatio * stat.size) }
     return {
       name: path,
-      bytes: Number(stat.size),
-      sha256,
+      bytes: stat.size,
+      sha256: hash.digest('hex'),
       parts: async function* (entries) {
         const start = (await handle.read(Buffer.alloc(4), 0, 4, 0)).buffer
-        if (isZip(start)) yield* zipParts(await openZip(handle, path), path, entries, budget)
-        else yield { name: path, chunks: unpacked(readFrom(handle, signal), path, budget) }
-        const now = await handle.stat({ bigint: true })
-        if (now.mtimeNs !== stat.mtimeNs || now.size !== stat.size) throw changed(path)
+        if (!isZip(start)) return yield { name: path, chunks: unpacked(read(), path, budget) }
+        yield* zipParts(await openZip(handle, path), path, entries, budget)
+        for await (const _ of read()) break // throws if the file has changed
       },
       close: () => handle.close(),
     }
@@ -57,35 +55,6 @@ export async function openSource(path: string, signal: AbortSignal): Promise<Sou
     await handle.close()
     throw error
   }
-}
-
-async function* readFrom(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
-  for (let position = 0; ; ) {
-    signal.throwIfAborted()
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position)
-    if (bytesRead === 0) return
-    position += bytesRead
-    yield buffer.subarray(0, bytesRead)
-  }
-}
-
-/** New buffers would accumulate until collected. */
-async function digest(handle: FileHandle, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  const buffer = Buffer.alloc(chunkBytes)
-  for (let position = 0; ; ) {
-    signal.throwIfAborted()
-    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position)
-    if (bytesRead === 0) return hash.digest('hex')
-    position += bytesRead
-    hash.update(buffer.subarray(0, bytesRead))
-  }
-}
-
-function changed(path: string): CliError {
-  return new CliError('changed', exit.changed, `${path} changed while it was read`, {
-    hint: 'stop writing to it, and try again',
-  })
 }
 
 interface Budget {
