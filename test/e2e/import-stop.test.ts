@@ -96,18 +96,6 @@ describe('create --file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('is resumed by exactly one of two processes', async () => {
-    records.wait = 40
-    const killed = start([...create, '--file', file()], env())
-    await untilMade(40)
-    killed.child.kill('SIGKILL')
-    await killed.ended
-    const both = await Promise.all([1, 2].map(() => start(['create', '-q', '--resume', 'last'], env()).ended))
-    expect(both.map(({ code }) => code).sort(), both[0]?.stderr).toEqual([0, 7])
-    expect(both.find(({ code }) => code === 7)?.stdout).toBe('')
-    expect(records.made).toEqual(once)
-  })
-
   it('ends with an error when stdout is on a full disk, and can be resumed', async () => {
     const command = ['create', '--site', siteId, '--file', file(), '-o', 'ndjson']
     const shell = ['-c', '"$@" >/dev/full', 'sh', ...commandLine(command)]

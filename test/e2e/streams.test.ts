@@ -30,9 +30,14 @@ async function shell(line: string): Promise<{ code: number | null; stdout: strin
 }
 
 describe('when the reader closes the pipe', () => {
-  it.each(formatNames)('a list ends silently with 0: %s', async format => {
+  it.each(formatNames)('an endless list ends silently with 0: %s', async format => {
+    instance.total = Number.MAX_SAFE_INTEGER
     const { code, stderr } = await shell(`consentctl list -o ${format} | head -n 1`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+
+  it.each(['--help', '--version', 'list --help'])('%s ends silently with 0', async args => {
+    expect(await shell(`consentctl ${args} | exec true`)).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('a deletion is finished', async () => {
@@ -44,7 +49,8 @@ describe('when the reader closes the pipe', () => {
 })
 
 describe.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk', () => {
-  it.each(formatNames)('a list ends with 1 and an error: %s', async format => {
+  it.each(formatNames)('an endless list ends with 1 and an error: %s', async format => {
+    instance.total = Number.MAX_SAFE_INTEGER
     const { code, stderr } = await shell(`consentctl list -o ${format} > /dev/full`)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^(error: |\{"error":).*cannot write the output.*ENOSPC/)
@@ -61,6 +67,10 @@ describe.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk', () =>
   it('--help and --version end with an error', async () => {
     expect((await shell('consentctl --help > /dev/full')).code).toBe(1)
     expect((await shell('consentctl --version > /dev/full')).code).toBe(1)
+  })
+
+  it('behind stderr, the exit code stays', async () => {
+    expect((await shell('consentctl none 2> /dev/full')).code).toBe(2)
   })
 })
 

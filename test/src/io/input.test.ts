@@ -1,4 +1,3 @@
-import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
@@ -93,16 +92,6 @@ it('splitLines yields a line of exactly 1 MiB', async () => {
   ])
 })
 
-it('readLines reads a file like standard input', async () => {
-  const file = join(folder.path, 'lines')
-  writeFileSync(file, 'a\r\n\nb')
-  expect(await linesOf(arriving([]), file)).toEqual([
-    [1, 'a'],
-    [3, 'b'],
-  ])
-  rmSync(file)
-})
-
 it('readLines throws a usage error that names a missing file or a folder', async () => {
   const file = join(folder.path, 'none')
   const named = (name: string) => expect.objectContaining({ exit: 2, message: expect.stringContaining(name) })
@@ -130,8 +119,4 @@ it.each([
   ['UTF-16', [0xff, 0xfe, 0x61, 0x00]],
 ])('decode throws for bytes that are not UTF-8 (%s), and never yields U+FFFD', (_, bytes) => {
   expect(() => decode(Uint8Array.from(bytes), 'line 7')).toThrow('line 7 is not valid UTF-8')
-})
-
-it('decode removes a byte order mark', () => {
-  expect(decode(Buffer.from('\ufeff{}'), 'x')).toBe('{}')
 })

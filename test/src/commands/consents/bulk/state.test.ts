@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -165,20 +164,5 @@ describe('openState', () => {
     expect(writes).toHaveLength(1)
     release()
     await expect.poll(() => entries).toEqual([['r', [1, 'a'], [2, null]]])
-  })
-
-  it('says when it is closed that nothing else was sent', async () => {
-    const { state, entries, release } = await heldState()
-    state.ended([[1, 5]], true)
-    let isClosed = false
-    const closed = state.close(false).then(() => {
-      isClosed = true
-    })
-    while (!isClosed) {
-      release()
-      await delay(1)
-    }
-    await closed
-    expect(entries).toEqual([['r', [1, 5]], ['e']])
   })
 })
