@@ -166,8 +166,7 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     runs: async job => (await filesOf(job)).map(toRun),
     inputOf: job => inputOf(job).path,
     create: async (header, input) => {
-      await explained(makeFolder(kind.folder).then(() => removeStale(kind.folder)))
-      await removeLeftOver(kind.folder)
+      await explained(makeFolder(kind.folder).then(() => removeLeftOver(kind.folder)))
       if (input === undefined) return await start(header, [])
       const { path } = inputOf(header.job)
       await explained(move(input, path))
@@ -243,23 +242,17 @@ async function remove(files: readonly Pick<RunFile, 'path' | 'number'>[], folder
 
 const staleMs = 60_000
 
-/** Drafts of killed processes may contain personal data. */
-async function removeStale(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!name.endsWith('.part')) continue
-    const changedAt = await changeOf(join(folder, name))
-    if (Date.now() - changedAt > staleMs) await rm(join(folder, name), { force: true })
-  }
-}
-
-/** A process that was killed when it made or removed a job leaves its input, or later runs. An input is made first. */
+/**
+ * Removes what a process that was killed has left, and which may contain personal data: drafts, an input whose job it did
+ * not make, and runs of a job that it removed. A process that is making a job may have a draft, or an input.
+ */
 async function removeLeftOver(folder: string): Promise<void> {
   const files = await stored(folder)
   const jobs = new Set(files.flatMap(({ job, number }) => (number === 1 ? job : [])))
-  for (const { name, job, number } of files) {
-    const path = join(folder, name)
-    const isNew = number === null && Date.now() - ((await stat(path).catch(() => null))?.ctimeMs ?? 0) < staleMs
-    if (!jobs.has(job) && !isNew) await rm(path, { force: true })
+  for (const { name, job } of files) {
+    if (jobs.has(job ?? '')) continue
+    const changedAt = (await stat(join(folder, name)).catch(() => null))?.ctimeMs ?? Date.now()
+    if (Date.now() - changedAt > staleMs) await rm(join(folder, name), { force: true })
   }
 }
 
@@ -286,25 +279,33 @@ async function requireIdle(run: RunFile | undefined, host: Pick<Host, 'pid' | 'k
   )
 }
 
-/** `number`: of a run; null of the input. */
-async function stored(folder: string) {
+interface Stored {
+  readonly name: string
+  /** Undefined for a draft. */
+  readonly job?: string | undefined
+  /** Of a run; undefined for an input. */
+  readonly number?: number | undefined
+}
+
+async function stored(folder: string): Promise<Stored[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
   })
   return names.flatMap(name => {
     const [, job, kind, number = '1'] = /^([\da-f-]{36})\.(job|input)(?:\.(\d+))?$/.exec(name) ?? []
-    return job === undefined ? [] : [{ name, job, number: kind === 'job' ? Number(number) : null }]
+    if (job === undefined) return name.endsWith('.part') ? [{ name }] : []
+    return [{ name, job, number: kind === 'job' ? Number(number) : undefined }]
   })
 }
 
 async function listJobs(folder: string): Promise<string[]> {
   const changes = new Map<string, number>()
-  const files = await stored(folder)
-  for (const { name, job } of files)
-    changes.set(job, Math.max(changes.get(job) ?? 0, await changeOf(join(folder, name))))
-  const jobs = files.filter(({ number }) => number === 1).map(({ job }) => job)
-  return jobs.sort((a, b) => (changes.get(b) ?? 0) - (changes.get(a) ?? 0))
+  for (const { name, job, number } of await stored(folder)) {
+    if (job !== undefined && number !== undefined)
+      changes.set(job, Math.max(changes.get(job) ?? 0, await changeOf(join(folder, name))))
+  }
+  return [...changes.keys()].sort((a, b) => (changes.get(b) ?? 0) - (changes.get(a) ?? 0))
 }
 
 async function findJob<Header extends JobHeader>(

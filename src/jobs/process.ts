@@ -7,19 +7,17 @@ import { promisify } from 'node:util'
 import type { Host } from '../io/io.ts'
 import { makeFolder } from '../io/new-file.ts'
 
-/** Identifies a process even if its pid is reused, after a reboot or on another machine. */
+/** Identifies a process even if its pid is reused, or used on another machine. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly host: string
-  /** Null except on Linux. */
-  readonly boot: string | null
   /** Opaque; null if the system does not report it. */
   readonly started: string | null
 }
 
 export async function identify(pid: number): Promise<ProcessIdentity> {
   const status = await readStatus(pid)
-  return { pid, host: hostname(), boot: await readBootId(), started: status?.started ?? null }
+  return { pid, host: hostname(), started: status?.started ?? null }
 }
 
 /** Returns true unless a process of this machine has certainly ended. Zombies have ended. */
@@ -29,19 +27,10 @@ export async function isRunning(other: ProcessIdentity, { kill }: Pick<Host, 'ki
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false // another user's
   }
-  const boot = await readBootId()
-  if (boot !== null && other.boot !== null && boot !== other.boot) return false
   const status = await readStatus(other.pid)
   if (status === null) return true
   if (status.isZombie) return false
   return other.started === null || other.started === status.started
-}
-
-async function readBootId(): Promise<string | null> {
-  return await readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
-    text => text.trim(),
-    () => null,
-  )
 }
 
 interface Status {
@@ -97,16 +86,9 @@ export async function removeAbandoned(jobsFolder: string, host: Pick<Host, 'kill
 }
 
 async function isAbandoned(path: string, host: Pick<Host, 'kill'>): Promise<boolean> {
-  const owner = await readOwner(path)
+  const text = readFile(join(path, ownerFile), 'utf8')
+  const owner = await text.then(json => JSON.parse(json) as ProcessIdentity).catch(() => null)
   if (owner?.host === hostname()) return !(await isRunning(owner, host))
   const changedAt = (await stat(path).catch(() => null))?.mtimeMs ?? 0
   return Date.now() - changedAt > abandonedMs
-}
-
-async function readOwner(path: string): Promise<ProcessIdentity | null> {
-  try {
-    return JSON.parse(await readFile(join(path, ownerFile), 'utf8')) as ProcessIdentity
-  } catch {
-    return null
-  }
 }

@@ -15,7 +15,6 @@ interface Folder {
 
 export class Machine {
   readonly hostname: string
-  bootId = 'boot-1'
   /** Chance that a write or a flush fails. */
   faulty = 0
   /** Running processes by pid, with the time of their start. */
@@ -28,7 +27,6 @@ export class Machine {
 
   cutPower(): void {
     const { random } = current()
-    this.bootId += "'"
     this.processes.clear()
     for (const [path, folder] of this.#folders) {
       const names = new Map(folder.flushed)
@@ -239,10 +237,9 @@ export function rename(from: string, to: string): Promise<void> {
   })
 }
 
-/** Of the files of Linux that identify a process. */
+/** The file of Linux that identifies a process. */
 export function readFile(path: string): Promise<string> {
-  return operation(`read ${path}`, ({ bootId, processes }) => {
-    if (path.endsWith('boot_id')) return `${bootId}\n`
+  return operation(`read ${path}`, ({ processes }) => {
     const started = processes.get(Number(/^\/proc\/(\d+)\/stat$/.exec(path)?.[1]))
     if (started === undefined) throw failure('ENOENT', path)
     return `1 (node) S ${'0 '.repeat(18)}${started} 0`

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -93,20 +92,6 @@ describe('an input of its own', () => {
     expect(readdirSync(folder).sort()).toEqual([`${job}.input`, `${job}.job`])
     await (await jobs.resume(job)).close(true)
     expect(readdirSync(folder)).toEqual([])
-  })
-
-  it('is removed when its process was killed before it made the job, but not while that may run', async () => {
-    const { folder, jobs } = fresh()
-    input(folder)
-    const orphan = jobs.inputOf(randomUUID())
-    renameSync(join(folder, 'rows'), orphan)
-    await jobs.list()
-    expect(existsSync(orphan)).toBe(true)
-    const now = Date.now()
-    vi.spyOn(Date, 'now').mockReturnValue(now + 61_000)
-    await jobs.list()
-    vi.restoreAllMocks()
-    expect(existsSync(orphan)).toBe(false)
   })
 
   it('when another process removed it before the job was made, makes no job', async () => {
@@ -298,18 +283,18 @@ describe('the file of a job', () => {
     await expect(newJob(openJobs(folder))).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
-  it('removes what killed processes left: drafts, and further runs of a removed job', async () => {
-    const folder = newFolder()
+  it('when it is not of a job, and over a minute old, is removed: a draft, an input, a later run', async () => {
+    const { folder, jobs } = fresh()
     mkdirSync(folder, { recursive: true })
-    const [stale, fresh, orphan] = [
-      join(folder, 'a.job.1.part'),
-      join(folder, 'b.job.2.part'),
-      pathOf(folder, randomUUID(), 2),
-    ]
-    for (const path of [stale, fresh, orphan]) writeFileSync(path, 'a person')
-    makeOld(stale)
-    await newJob(openJobs(folder))
-    expect([stale, fresh, orphan].map(existsSync)).toEqual([false, true, false])
+    const left = [join(folder, 'a.job.1.part'), jobs.inputOf(randomUUID()), pathOf(folder, randomUUID(), 2)]
+    for (const path of left) writeFileSync(path, 'a person')
+    await newJob(jobs)
+    expect(left.map(path => existsSync(path))).toEqual([true, true, true])
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000)
+    await jobs.list()
+    vi.restoreAllMocks()
+    expect(left.map(path => existsSync(path))).toEqual([false, false, false])
+    expect(await jobs.list()).toHaveLength(1)
   })
 })
 

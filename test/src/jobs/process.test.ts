@@ -14,12 +14,6 @@ describe('isRunning', () => {
     expect(await isRunning({ ...identity, started: 'another time' }, process)).toBe(false)
   })
 
-  it.skipIf(process.platform !== 'linux')('is false for a process of an earlier boot', async () => {
-    const identity = await identify(process.pid)
-    expect(identity.boot).toMatch(/^[\da-f-]{36}$/)
-    expect(await isRunning({ ...identity, boot: 'another boot' }, process)).toBe(false)
-  })
-
   it('is false for a process that has ended', async () => {
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'])
     const identity = await identify(child.pid ?? 0)
