@@ -4,29 +4,13 @@ import { storable, text } from '../../../../contract/values.ts'
 import { usageError } from '../../../../errors/errors.ts'
 import { sha256 } from '../../../../evidence/bytes.ts'
 import { canonical } from '../../../../evidence/canonical.ts'
-import type { Decisions, Table } from './decisions.ts'
+import type { Decisions } from './decisions.ts'
 import type { ImportMap, Source } from './map.ts'
-import type { Details, Purposes } from './partitions.ts'
+import type { Details, LeftOut, Meaning } from './partitions.ts'
 import type { Reason } from './prepared.ts'
 import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
 import { type Columns, decidable, type Getter, type ReadRow, type Row, RowProblem, textOf } from './rows.ts'
 import { describeCause, timeReader } from './time.ts'
-
-export interface Meaning {
-  readonly originId: string
-  readonly at: number
-  readonly version: number
-  readonly accepted: boolean | null
-  readonly purposes: Purposes
-  readonly details: Details
-  /** Leaves the row out; its purposes may still count for other rows. */
-  readonly silence: LeftOut | null
-}
-
-export interface LeftOut {
-  readonly table: Table
-  readonly value: string
-}
 
 export type Interpretation =
   | { readonly kind: 'answer'; readonly meaning: Meaning }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { appendFile, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Reason } from './prepared.ts'
+import type { DecidedValue, Reason } from './prepared.ts'
 
 /** Identical for all answers of a person. */
 export interface Details {
@@ -13,37 +13,49 @@ export interface Details {
   readonly evidence?: string | undefined
 }
 
-/** Names are unique; null is neither yes nor no. Objects with arbitrary keys would be slow. */
-export type Purposes = readonly (readonly [name: string, given: boolean | null])[]
-
 export interface Problem {
   readonly reason: Reason
   readonly message: string
 }
 
-/** Refuses its person; sorted before the answers. */
-export type RefusedEvent = readonly [originId: string, at: 0, sequence: number, part: number, line: number, Problem]
+export interface LeftOut {
+  readonly table: DecidedValue['table']
+  readonly value: string
+}
 
-export type AnswerEvent = readonly [
-  originId: string,
+/** What a row says. */
+export interface Meaning {
+  readonly originId: string
   /** Unix time, ms. */
-  at: number,
-  sequence: number,
-  part: number,
-  line: number,
-  version: number,
+  readonly at: number
+  readonly version: number
   /** Null if derived. */
-  accepted: boolean | null,
-  purposes: Purposes,
-  details: Details,
-  /** No purpose has a yes or a no: left out. */
-  isSilent: boolean,
-]
+  readonly accepted: boolean | null
+  /** Names are unique; null is neither yes nor no. Objects with arbitrary keys would be slow. */
+  readonly purposes: readonly (readonly [name: string, given: boolean | null])[]
+  readonly details: Details
+  /** Leaves the row out; its purposes may still count for other rows. */
+  readonly silence: LeftOut | null
+}
+
+export interface Position {
+  readonly part: number
+  readonly line: number
+}
+
+interface Sequenced extends Position {
+  readonly sequence: number
+}
+
+export type AnswerEvent = Meaning & Sequenced
+
+/** Refuses its person; sorted before the answers. */
+export type RefusedEvent = Pick<Meaning, 'originId'> & { readonly at: 0; readonly problem: Problem } & Sequenced
 
 export type Event = AnswerEvent | RefusedEvent
 
 export function isRefused(event: Event): event is RefusedEvent {
-  return event.length === 6
+  return 'problem' in event
 }
 
 interface Stored {
@@ -73,8 +85,8 @@ export function openPartitions(folder: string, options: Limits = limits) {
   const partitions = openLevel(options, 0, partition => join(folder, partition))
   return {
     /** A promise only if the caller must wait. */
-    add: ([id, at, sequence, ...rest]: Event): Promise<void> | null => {
-      const key = [id, at, sequence] as const
+    add: ({ originId, at, sequence, ...rest }: Event): Promise<void> | null => {
+      const key = [originId, at, sequence] as const
       return partitions.add({ key, text: `${JSON.stringify(key)}\t${JSON.stringify(rest)}` })
     },
     /** Read once, after the last `add`. */
@@ -142,9 +154,10 @@ async function* withoutLongPersons(path: string, { personLength }: Limits): Asyn
 }
 
 function refuse(event: Event): RefusedEvent[] {
-  if (!isRefused(event) && event[9]) return [] // left out
-  const [id, , sequence, part, line] = event
-  return [[id, 0, sequence, part, line, { reason: 'too_large', message: 'it has more rows than a record can hold' }]]
+  if (!isRefused(event) && event.silence) return []
+  const { originId, sequence, part, line } = event
+  const problem = { reason: 'too_large', message: 'it has more rows than a record can hold' } as const
+  return [{ originId, at: 0, sequence, part, line, problem }]
 }
 
 /** Parsed events take many times the memory of their texts. */
@@ -153,8 +166,8 @@ function* sort(held: Stored[]): Generator<Event> {
   for (const stored of held) yield toEvent(stored)
 }
 
-function toEvent({ key, text }: Stored): Event {
-  return [...key, ...JSON.parse(text.slice(text.indexOf('\t')))] as unknown as Event
+function toEvent({ key: [originId, at, sequence], text }: Stored): Event {
+  return { originId, at, sequence, ...JSON.parse(text.slice(text.indexOf('\t'))) }
 }
 
 function toStored(text: string): Stored {

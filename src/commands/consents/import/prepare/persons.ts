@@ -1,6 +1,6 @@
 import { Preferences } from '../../../../contract/json.ts'
 import type { ImportMap } from './map.ts'
-import { type AnswerEvent, type Details, type Event, isRefused, type Problem } from './partitions.ts'
+import { type AnswerEvent, type Details, type Event, isRefused, type Position, type Problem } from './partitions.ts'
 import type { Reason } from './prepared.ts'
 
 /** A row of the prepared file, or the reason for a rejection. */
@@ -23,18 +23,9 @@ export interface Person {
   readonly lastAt: number
 }
 
-interface Position {
-  readonly part: number
-  readonly line: number
-}
-
-interface Answer {
-  readonly at: number
-  readonly version: number
-  readonly part: number
-  readonly accepted: boolean | null
+/** Rows of one person and time. */
+interface Answer extends Omit<AnswerEvent, 'purposes'> {
   readonly purposes: Map<string, boolean | null>
-  readonly details: Details
   isSilent: boolean
 }
 
@@ -50,7 +41,6 @@ interface State {
 const maxRowLength = 1_000_000
 
 const maxOthers = 1000
-const noOthers: readonly Position[] = []
 
 interface PersonOptions {
   readonly map: ImportMap
@@ -64,12 +54,8 @@ export function openPersons(options: PersonOptions) {
   return {
     /** Returns the previous person once complete. */
     add: (event: Event): Person | null => {
-      if (person?.originId === event[0]) {
-        addEvent(person, event, rules)
-        return null
-      }
-      const done = person && finish(person, rules)
-      person = openPerson(event)
+      const done = person && person.originId !== event.originId ? finish(person, rules) : null
+      if (done || !person) person = openPerson(event)
       addEvent(person, event, rules)
       return done
     },
@@ -85,55 +71,54 @@ interface Rules extends PersonOptions {
 interface OpenPerson {
   readonly originId: string
   first: Position
-  others: Position[] | null
-  readonly history: History
-  problem: Person['problem']
-  answer: Answer | null
+  readonly others: Position[]
+  problem: Problem | null
   subject: string | undefined
   events: number
   answers: number
   merged: number
   duplicates: number
+  /** The latest, to which rows may follow. */
+  answer: Answer | null
+  /** After the answers before it. */
+  purposes: ReadonlyMap<string, boolean | null>
+  start: { readonly state: State; readonly details: Details } | null
+  last: State | null
+  /** JSON of the states after the first. */
+  readonly changes: string[]
+  length: number
 }
 
-function openPerson([originId, , , part, line]: Event): OpenPerson {
-  const history: History = { purposes: noPurposes, first: null, last: null, changes: [], length: 0 }
+function openPerson({ originId, part, line }: Event): OpenPerson {
   const counts = { events: 0, answers: 0, merged: 0, duplicates: 0 }
-  const first = { part, line }
-  return { originId, first, others: null, history, problem: null, answer: null, subject: undefined, ...counts }
+  const history = { answer: null, purposes: new Map(), start: null, last: null, changes: [], length: 0 }
+  return { originId, first: { part, line }, others: [], problem: null, subject: undefined, ...counts, ...history }
 }
-
-const noPurposes: ReadonlyMap<string, boolean | null> = new Map()
 
 function addEvent(person: OpenPerson, event: Event, rules: Rules): void {
   if (isRefused(event)) {
-    const [, , , part, line, problem] = event
-    countEvent(person, part, line)
-    person.problem ??= problem
+    countEvent(person, event)
+    person.problem ??= event.problem
     return
   }
-  const [, at, , part, line, version, accepted, purposes, details, isSilent] = event
-  if (!isSilent) countEvent(person, part, line)
+  const isSilent = event.silence !== null
+  if (!isSilent) countEvent(person, event)
   if (person.problem) return
-  requireSubject(person, details)
+  requireSubject(person, event.details)
   const { answer } = person
-  if (answer?.at === at) {
+  if (answer?.at === event.at) {
     combine(person, answer, event, rules)
     return
   }
-  if (answer) closeAnswer(person, answer, rules)
-  person.answer = { at, version, part, accepted, purposes: new Map(purposes), details, isSilent }
+  if (answer) addAnswer(person, answer, rules)
+  person.answer = { ...event, purposes: new Map(event.purposes), isSilent }
   if (!isSilent) person.answers += 1
 }
 
-function countEvent(person: OpenPerson, part: number, line: number): void {
+function countEvent(person: OpenPerson, { part, line }: Event): void {
   person.events += 1
-  if (person.events === 1) {
-    person.first = { part, line }
-    return
-  }
-  person.others ??= []
-  if (person.others.length < maxOthers) person.others.push({ part, line })
+  if (person.events === 1) person.first = { part, line }
+  else if (person.others.length < maxOthers) person.others.push({ part, line })
 }
 
 function refuse(person: OpenPerson, reason: Reason, message: string): void {
@@ -148,54 +133,36 @@ function requireSubject(person: OpenPerson, { subject_id: given }: Details): voi
 }
 
 function combine(person: OpenPerson, before: Answer, event: AnswerEvent, { isWhole }: Rules): void {
-  const [, at, , , , version, accepted, purposes, , isSilent] = event
-  const clash = clashOf(before, version, accepted, purposes, isWhole)
+  const { at, purposes, silence } = event
+  const clash = clashOf(before, event, isWhole)
   if (clash !== null) {
     refuse(person, 'contradiction', `at ${isoOf(at)} it has different ${clash}`)
     return
   }
   const isNew = purposes.length === 0 ? !isWhole : purposes.some(([name]) => !before.purposes.has(name))
   for (const [name, given] of purposes) before.purposes.set(name, given)
-  if (isSilent) return
+  if (silence) return
   if (before.isSilent) person.answers += 1
   else if (isNew) person.merged += 1
   else person.duplicates += 1
   before.isSilent = false
 }
 
-function closeAnswer(person: OpenPerson, answer: Answer, rules: Rules): void {
-  const failed = addAnswer(person.history, answer, rules)
-  if (failed !== null) refuse(person, 'too_large', failed)
-}
-
-function finish(person: OpenPerson, rules: Rules): Person {
-  if (person.answer && !person.problem) closeAnswer(person, person.answer, rules)
-  const { originId, first, others, history, subject, events, answers, merged, duplicates } = person
-  const problem = events > 0 ? person.problem : null // otherwise every row is left out
-  const row = problem ? null : rowOf(history, rules.map.system, originId, subject)
-  const [firstAt, lastAt] = [history.first?.state.at ?? 0, history.last?.at ?? 0]
-  const counts = { events, answers, merged, duplicates }
+function finish(person: OpenPerson, { map, ...rules }: Rules): Person {
+  if (person.answer && !person.problem) addAnswer(person, person.answer, { map, ...rules })
+  const problem = person.events > 0 ? person.problem : null // otherwise every row is left out
   return {
-    originId,
-    first,
-    others: others ?? noOthers,
-    row,
+    ...person,
+    row: problem ? null : rowOf(person, map.system),
     problem,
-    ...counts,
-    hasSubject: subject !== undefined,
-    firstAt,
-    lastAt,
+    hasSubject: person.subject !== undefined,
+    firstAt: person.start?.state.at ?? 0,
+    lastAt: person.last?.at ?? 0,
   }
 }
 
 /** Null without a contradiction. Rows of complete answers must be identical. */
-function clashOf(
-  before: Answer,
-  version: number,
-  accepted: boolean | null,
-  purposes: AnswerEvent[7],
-  isWhole: boolean,
-): string | null {
+function clashOf(before: Answer, { version, accepted, purposes }: AnswerEvent, isWhole: boolean): string | null {
   if (before.accepted !== accepted) return 'answers'
   if (before.version !== version) return 'policy versions'
   for (const [name, given] of purposes) {
@@ -206,33 +173,28 @@ function clashOf(
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
 
-/** Each answer as JSON of the state after it. */
-interface History {
-  purposes: ReadonlyMap<string, boolean | null>
-  first: { readonly state: State; readonly details: Details } | null
-  last: State | null
-  readonly changes: string[]
-  length: number
-}
-
-function addAnswer(history: History, answer: Answer, { map, sha256Of, toState }: Rules): string | null {
-  history.purposes = map.rows === 'change' ? merge(history.purposes, answer.purposes) : answer.purposes
-  if (answer.isSilent) return null
-  const state = toState(answer, history.purposes, sha256Of(answer.part))
+function addAnswer(person: OpenPerson, answer: Answer, { map, sha256Of, toState }: Rules): void {
+  person.purposes = map.rows === 'change' ? merge(person.purposes, answer.purposes) : answer.purposes
+  if (answer.isSilent) return
+  const state = toState(answer, person.purposes, sha256Of(answer.part))
   const issue = Preferences.safeParse(state.preferences).error?.issues[0]
-  if (issue) return `its preferences ${issue.message}`
-  if (history.last) {
-    const text = JSON.stringify(changeOf(state, history.last))
-    history.length += text.length + 1
-    history.changes.push(text)
-  } else history.first = { state, details: answer.details }
-  history.last = state
-  return history.length > maxRowLength ? `its ${history.changes.length} changes do not fit into a record` : null
+  if (issue) {
+    refuse(person, 'too_large', `its preferences ${issue.message}`)
+    return
+  }
+  if (person.last) {
+    const text = JSON.stringify(changeOf(state, person.last))
+    person.length += text.length + 1
+    person.changes.push(text)
+  } else person.start = { state, details: answer.details }
+  person.last = state
+  if (person.length > maxRowLength)
+    refuse(person, 'too_large', `its ${person.changes.length} changes do not fit into a record`)
 }
 
-function rowOf({ first, changes }: History, system: string, id: string, subject: string | undefined): string | null {
-  if (!first) return null
-  const { details, state } = first
+function rowOf({ start, changes, originId: id, subject }: OpenPerson, system: string): string | null {
+  if (!start) return null
+  const { details, state } = start
   const { at, sha256, version, accepted, preferences } = state
   // Not spread: objects of one shape take a fraction of the memory.
   const text = JSON.stringify({

@@ -4,9 +4,9 @@ import type { Host } from '../../../../io/io.ts'
 import { makeWorkFolder } from '../../../../jobs/process.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
 import { digestOf } from './formats.ts'
-import { type LeftOut, openInterpreter } from './interpret.ts'
+import { openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
-import { isRefused, openPartitions, type Partitions } from './partitions.ts'
+import { isRefused, type LeftOut, openPartitions, type Partitions } from './partitions.ts'
 import { openPersons, type Person } from './persons.ts'
 import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
@@ -27,7 +27,6 @@ export interface PrepareOptions {
   readonly onRefused: (refused: Refused) => Promise<void> | void
   /** Before the rows are written, if nothing stops the import. */
   readonly onDecided?: () => void
-  readonly onProgress?: (rows: number) => void
 }
 
 /**
@@ -77,7 +76,7 @@ interface Preparation {
 }
 
 async function readFile(path: string, run: Preparation): Promise<SourceFile> {
-  const { map, options, parts, tally } = run
+  const { map, options, parts } = run
   const source = await openSource(path, options.signal)
   const { name, bytes, sha256 } = source
   try {
@@ -90,7 +89,6 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
           const pending = readRow(run, row, interpret) // awaiting takes longer than the rest
           if (pending) await pending
         }
-        options.onProgress?.(tally.counts().read)
       }
     }
   } finally {
@@ -110,9 +108,10 @@ function readRow(
   tally.read()
   const sequence = tally.counts().read
   const part = parts.length - 1
+  const place = { sequence, part, line: row.number }
   if (read.kind === 'refused') {
     const { originId, reason, message } = read
-    if (originId !== null) return run.partitions.add([originId, 0, sequence, part, row.number, { reason, message }])
+    if (originId !== null) return run.partitions.add({ originId, at: 0, ...place, problem: { reason, message } })
     tally.refuse(reason, 1)
     if (reason === 'invalid') tally.isUnreadable()
     const where = `${parts[part]?.name}:${row.number}`
@@ -120,22 +119,11 @@ function readRow(
   }
   if (read.kind === 'left_out') tally.leaveOut(read.by)
   if (read.kind !== 'answer') return null
-  const { originId, at, version, accepted, purposes, details, silence } = read.meaning
+  const { silence } = read.meaning
   if (silence) tally.leaveOut(silence)
   // A row without an answer matters only for rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
-  return run.partitions.add([
-    originId,
-    at,
-    sequence,
-    part,
-    row.number,
-    version,
-    accepted,
-    purposes,
-    details,
-    silence !== null,
-  ])
+  return run.partitions.add({ ...read.meaning, ...place })
 }
 
 /** While values are undecided, judges only persons with refused rows. */

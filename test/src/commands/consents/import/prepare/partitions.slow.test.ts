@@ -21,8 +21,10 @@ async function sort(events: readonly Event[], limits = { length: 300, personLeng
   return { sorted, modes, left: readdirSync(path) }
 }
 
-function answer(id: string, at: number, sequence: number, subject_id = 'x', isSilent = false): Event {
-  return [id, at, sequence, 0, sequence, 1, null, [['a', true]], { subject_id }, isSilent]
+function answer(originId: string, at: number, sequence: number, subject_id = 'x', isSilent = false): Event {
+  const silence = isSilent ? ({ table: 'values', value: '' } as const) : null
+  const said = { version: 1, accepted: null, purposes: [['a', true]] as const, details: { subject_id }, silence }
+  return { originId, at, sequence, part: 0, line: sequence, ...said }
 }
 
 it('yields the persons one after the other, each sorted by time, by private files that it removes', async () => {
@@ -31,11 +33,13 @@ it('yields the persons one after the other, each sorted by time, by private file
     fc.asyncProperty(fc.array(entry, { maxLength: 150 }), async entries => {
       const events = entries.map(([id, at], sequence) => answer(id, at, sequence))
       const { sorted, modes, left } = await sort(events, { length: 300, personLength: 1_000_000, partitions: 3 })
-      const persons = sorted.map(([id]) => id).filter((id, index, ids) => id !== ids[index - 1])
+      const persons = sorted.map(({ originId }) => originId).filter((id, index, ids) => id !== ids[index - 1])
       expect(new Set(persons).size).toBe(persons.length)
       for (const person of persons)
-        expect(sorted.filter(([id]) => id === person)).toEqual(
-          events.filter(([id]) => id === person).toSorted((a, b) => a[1] - b[1] || a[2] - b[2]),
+        expect(sorted.filter(({ originId }) => originId === person)).toEqual(
+          events
+            .filter(({ originId }) => originId === person)
+            .toSorted((a, b) => a.at - b.at || a.sequence - b.sequence),
         )
       expect(sorted).toHaveLength(events.length)
       expect([modes.every(mode => mode === 0o600), left]).toEqual([true, []])
@@ -47,17 +51,16 @@ it('yields the persons one after the other, each sorted by time, by private file
 it('reads events that are longer than what it reads at once', async () => {
   const long = ['b', 'a', 'c'].map((id, sequence) => answer(id, 0, sequence, 'x\n\t\u2028'.repeat(30_000)))
   const { sorted } = await sort(long, { length: 300, personLength: 1_000_000, partitions: 3 })
-  expect(sorted.toSorted((a, b) => a[2] - b[2])).toEqual(long)
+  expect(sorted.toSorted((a, b) => a.sequence - b.sequence)).toEqual(long)
 })
 
 it('rejects only the person whose rows do not fit into memory', async () => {
   const many = Array.from({ length: 100 }, (_, at) => answer('long', 100 - at, at, 'x', at === 7))
   const { sorted, left } = await sort([answer('a', 1, 200), ...many, answer('b', 1, 201)])
-  const refused = sorted.filter(([id]) => id === 'long')
+  const refused = sorted.filter(({ originId }) => originId === 'long')
   expect(refused).toHaveLength(99)
-  expect(
-    refused.every(([, at, , , , problem]) => at === 0 && (problem as { reason: string }).reason === 'too_large'),
-  ).toBe(true)
-  expect(sorted.filter(([id]) => id !== 'long')).toHaveLength(2)
+  const problem = { reason: 'too_large', message: expect.any(String) }
+  expect(refused).toEqual(refused.map(event => expect.objectContaining({ ...event, at: 0, problem })))
+  expect(sorted.filter(({ originId }) => originId !== 'long')).toHaveLength(2)
   expect(left).toEqual([])
 })
