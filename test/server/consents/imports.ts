@@ -18,9 +18,11 @@ export const fileDigest = createHash('sha256').update('a file').digest('hex')
 export type Importer = Awaited<ReturnType<typeof newImporter>>
 
 /** A new account with a key for imports. */
-export async function newImporter(service: TestService, scopes: readonly string[] = ['import']) {
+export async function newImporter(service: TestService) {
   const owner = await newOwner(service)
-  const { id: importKeyId, key: importKey } = await makeKey(service, await service.signIn(owner), { scopes })
+  const { id: importKeyId, key: importKey } = await makeKey(service, await service.signIn(owner), {
+    scopes: ['import'],
+  })
   const row = (id: string, fields: object = {}): ImportRow => ({
     site_id: owner.siteId,
     subject_id: `subject of ${id}`,

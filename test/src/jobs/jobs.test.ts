@@ -188,13 +188,6 @@ describe('a resumed job', () => {
     }
     expect(await numbersIn(jobs.runs(id))).toEqual(Array.from({ length: 12 }, (_, index) => index + 1))
   })
-
-  it('is removed with all runs when it is closed as done', async () => {
-    const { folder, jobs } = fresh()
-    const job = await jobs.resume(await stoppedJob(jobs, 1))
-    await job.close(true)
-    expect(readdirSync(folder)).toEqual([])
-  })
 })
 
 describe('the file of a job', () => {

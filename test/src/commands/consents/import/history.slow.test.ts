@@ -105,13 +105,6 @@ const flags = () => [
 ]
 const posts = () => cli.sent().filter(({ method }) => method === 'POST').length
 
-it('import › exit 2 › of an instance without imports, before anything is sent', async () => {
-  cli.instance.use(answers('get', '*/api/v1/openapi.json', { paths: { '/api/v1/consents/batch': { post: {} } } }))
-  const { code, stderr } = await run(people(1), ...flags(), '--yes')
-  expect([code, posts()]).toEqual([2, 0])
-  expect(stderr).toContain('does not take imports with their origin')
-})
-
 it('import › exit 2 › without a terminal and --yes, before any request', async () => {
   const { code, stderr } = await run(people(1), ...flags())
   expect([code, cli.sent()]).toEqual([2, []])
