@@ -4,10 +4,10 @@ import { isId } from '../../../cli/action.ts'
 import type { Context } from '../../../context.ts'
 import { type AuditEntry, type Consent, ConsentChange, consents } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
-import { CliError, dataError, exit } from '../../../errors/errors.ts'
+import { CliError, exit } from '../../../errors/errors.ts'
 import { exitOf } from '../../../errors/explain.ts'
 import type { Answer, Item, Operation, Sending } from './operation.ts'
-import type { LineKind } from './reader.ts'
+import { lineKind } from './reader.ts'
 
 const Id = text(1, 255).refine(isId, 'is not a valid id')
 const Change = z.strictObject({
@@ -17,6 +17,7 @@ const Change = z.strictObject({
 })
 type Change = z.output<typeof Change>
 const Deletion = z.object({ id: Id })
+const noId = { field: 'id', message: 'has no id' }
 
 export interface CommonChange {
   readonly accepted: boolean | undefined
@@ -26,7 +27,7 @@ export interface CommonChange {
 
 /** `update`: reads each record and writes it only if it differs. */
 export function updates(change: CommonChange): Operation {
-  const lines = lineKind(Change, 'a change', fields => {
+  const lines = lineKind(Change, 'a change', noId, fields => {
     const { accepted, preferences } = fields as Partial<Change>
     return accepted === undefined && preferences === undefined ? 'changes nothing' : null
   })
@@ -91,7 +92,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
-    lines: { ...lineKind(Deletion, 'a deletion', () => null), isOfIds: true },
+    lines: { ...lineKind(Deletion, 'a deletion', noId), isOfIds: true },
     done: 'deleted',
     words: { verb: 'delete', work: 'deletions', check: 'history before you delete', unchanged: 'as wanted' },
     defaults: { ignore_missing: ignoreMissing || undefined },
@@ -115,24 +116,6 @@ async function remove(ctx: Context, { entry, sentAt }: Item, ignoreMissing: bool
   } catch (error) {
     if (exitOf(error) !== exit.notFound || !ignoreMissing) throw error
     return { id, how: 'unchanged' }
-  }
-}
-
-function lineKind(schema: z.ZodObject, noun: string, findProblem: (fields: object) => string | null): LineKind<object> {
-  const fields = Object.keys(schema.shape)
-  return {
-    noun,
-    fields,
-    silenceRefuses: false,
-    check: (given: object, name: string) => {
-      const issue = schema.safeParse(given).error?.issues[0]
-      if (issue?.code === 'unrecognized_keys')
-        throw dataError(`${name}: "${issue.keys[0]}" is not a field of ${noun}`, `use ${fields.join(', ')}`)
-      if (issue?.path[0] === 'id' && !('id' in given)) throw dataError(`${name} has no id`)
-      if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
-      const problem = findProblem(given)
-      if (problem !== null) throw dataError(`${name} ${problem}`, 'use accepted, preferences or both')
-    },
   }
 }
 

@@ -3,10 +3,9 @@ import type { Context } from '../../../context.ts'
 import { type BatchRow, batchLimits } from '../../../contract/batch.ts'
 import { ConsentDraft, consents } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
-import { dataError } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import type { Answer, Item, LineJob, LineJobOptions, Operation } from './operation.ts'
-import type { LineKind } from './reader.ts'
+import { type LineKind, lineKind } from './reader.ts'
 
 export function creates(site: string | undefined): Operation {
   return {
@@ -138,20 +137,11 @@ function toRow({ state }: LineJob, { entry }: Item): BatchRow {
 /** Other instances may have other ids than UUIDs. */
 const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
-const draftFields = Object.keys(ConsentDraft.shape)
-
-const siteHint = 'use --site NAME, or store it in the profile: consentctl config set site NAME'
-
-export const newRecords: LineKind<ConsentDraft> = {
-  noun: 'a new record',
-  fields: draftFields,
+export const newRecords: LineKind<object> = {
+  ...lineKind(Draft, 'a new record', {
+    field: 'site_id',
+    message: 'has no site_id, and no --site is given',
+    hint: 'use --site NAME, or store it in the profile: consentctl config set site NAME',
+  }),
   silenceRefuses: true,
-  check: (given: { readonly site_id?: unknown }, name: string) => {
-    if (given.site_id === undefined) throw dataError(`${name} has no site_id, and no --site is given`, siteHint)
-    const { error } = Draft.safeParse(given)
-    const issue = error?.issues[0]
-    if (issue?.code === 'unrecognized_keys')
-      throw dataError(`${name}: "${issue.keys[0]}" is not a field of a new record`, `use ${draftFields.join(', ')}`)
-    if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
-  },
 }

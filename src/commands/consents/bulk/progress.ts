@@ -3,48 +3,37 @@ import type { Context } from '../../../context.ts'
 import { type Exit, exit } from '../../../errors/errors.ts'
 import { explain } from '../../../errors/explain.ts'
 import { report, reportsByKind } from '../../../errors/report.ts'
-import type { Counts, LineJob, LineJobOptions, Operation } from './operation.ts'
+import type { LineJob, LineJobOptions, Operation } from './operation.ts'
 import type { Reader } from './reader.ts'
 import { failsAll, type Outcome } from './sender.ts'
 
-export interface Progress extends Counts {
-  done: number
-  unchanged: number
-  unanswered: number
-  failed: number
-  unknown: number
-  /** Unknown, and never sent again. */
-  lost: number
-  /** Neither done nor rejected: sent again if there is a job. */
-  unfinished: number
-  /** Failed, but sent again by a later run. */
-  postponed: number
-  /** Of the groups in flight. */
-  readonly unsent: number[]
-  /** 0 before the first. */
-  last: number
-  /** Follows "stopped after line N: "; null while running. */
-  stop: string | null
-  /** Of an error that all further lines would have. */
-  stopExit: Exit | null
-  /** Not caused by a line, such as a write error. */
-  broken: unknown
-  firstExit: Exit
-  signalExit: Exit | null
-  readonly errors: ReturnType<typeof reportsByKind>
-}
+export type Progress = ReturnType<typeof newProgress>
 
-export function newProgress(ctx: Context): Progress {
-  const counts = { done: 0, unchanged: 0, unanswered: 0, failed: 0, unknown: 0, lost: 0, last: 0 }
-  const stops = { stop: null, stopExit: null, broken: null }
+export function newProgress(ctx: Context) {
   return {
-    ...counts,
-    ...stops,
+    done: 0,
+    unchanged: 0,
+    unanswered: 0,
+    failed: 0,
+    unknown: 0,
+    /** Unknown, and never sent again. */
+    lost: 0,
+    /** Neither done nor rejected: sent again if there is a job. */
     unfinished: 0,
+    /** Failed, but sent again by a later run. */
     postponed: 0,
-    unsent: [],
-    firstExit: exit.done,
-    signalExit: null,
+    /** Lines of the groups in flight. */
+    unsent: [] as number[],
+    /** 0 before the first. */
+    last: 0,
+    /** Follows "stopped after line N: "; null while running. */
+    stop: null as string | null,
+    /** Of an error that all further lines would have. */
+    stopExit: null as Exit | null,
+    /** Not caused by a line, such as a write error. */
+    broken: null as unknown,
+    firstExit: exit.done as Exit,
+    signalExit: null as Exit | null,
     errors: reportsByKind(ctx),
   }
 }

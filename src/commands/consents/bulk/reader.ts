@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
 import type { Context } from '../../../context.ts'
 import { CliError, dataError, exit, usageError } from '../../../errors/errors.ts'
@@ -31,6 +32,31 @@ export interface LineKind<Fields> extends CsvKind {
   readonly isOwn?: true | undefined
   /** @throws CliError invalid_data; the message begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
+}
+
+/** `needed`: a field that each line must have, and the error without it. */
+export function lineKind(
+  schema: z.ZodObject,
+  noun: string,
+  needed: { readonly field: string; readonly message: string; readonly hint?: string },
+  findProblem: (fields: object) => string | null = () => null,
+): LineKind<object> {
+  const fields = Object.keys(schema.shape)
+  return {
+    noun,
+    fields,
+    silenceRefuses: false,
+    check: (given: object, name: string) => {
+      const issue = schema.safeParse(given).error?.issues[0]
+      if (issue?.code === 'unrecognized_keys')
+        throw dataError(`${name}: "${issue.keys[0]}" is not a field of ${noun}`, `use ${fields.join(', ')}`)
+      if ((given as Record<string, unknown>)[needed.field] === undefined)
+        throw dataError(`${name} ${needed.message}`, needed.hint)
+      if (issue) throw dataError(`${name}: ${issue.path.join('.')} ${issue.message}`)
+      const problem = findProblem(given)
+      if (problem !== null) throw dataError(`${name} ${problem}`, 'use accepted, preferences or both')
+    },
+  }
 }
 
 export interface ReaderOptions extends CsvOptions {

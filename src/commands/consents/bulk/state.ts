@@ -21,26 +21,12 @@ export type Earlier =
   | { readonly id: string; readonly how?: How | undefined }
   | { readonly id: null; readonly sentAt: number }
 
-export interface JobState {
-  readonly job: string
-  readonly isResumed: boolean
-  /** Idempotency-Key, the same in every run. */
-  keyOf(line: number): string
-  /** Null for a line to send as if first. Call in line order. */
-  earlier(line: number): Promise<Earlier | null>
-  /** Resolves once it is on disk that lines up to this one may be sent; `ahead` more save writes. */
-  begin(line: number, ahead: number): Promise<void>
-  /** Written with the next `begin` if the lines can be sent again. */
-  ended(results: readonly Result[], isRepeatable: boolean): void
-  /** @throws CliError busy (exit 7) if another process took the job over */
-  requireHeld(): Promise<void>
-  close(isDone: boolean): Promise<void>
-}
+export type JobState = Awaited<ReturnType<typeof openState>>
 
 /** Lines read but not reported, besides one request: bounds the memory. */
 export const maxLinesInFlight = 4000
 
-export async function openState(job: HeldJob<{ readonly job: string }, Entry>): Promise<JobState> {
+export async function openState(job: HeldJob<{ readonly job: string }, Entry>) {
   const earlier = await readEarlierRuns(job.earlierRuns)
   const namespace = parse(job.header.job)
   let waiting: Result[] = []
@@ -59,34 +45,31 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>): 
   return {
     job: job.header.job,
     isResumed: job.earlierRuns.length > 0,
-    keyOf: line => v5(String(line), namespace),
-    earlier: line => earlier.find(line),
-    begin: async (line, ahead) => {
+    /** Idempotency-Key, the same in every run. */
+    keyOf: (line: number) => v5(String(line), namespace),
+    /** Null for a line to send as if first. Call in line order. */
+    earlier: (line: number) => earlier.find(line),
+    /** Resolves once it is on disk that lines up to this one may be sent; `ahead` more save writes. */
+    begin: async (line: number, ahead: number) => {
       if (line + ahead / 2 > sentTo) {
         begun = begin(line + ahead)
         begun.catch(() => {}) // thrown where awaited
       }
       if (line > recordedTo) await begun
     },
-    ended: (results, isRepeatable) => {
+    /** Written with the next `begin` if the lines can be sent again. */
+    ended: (results: readonly Result[], isRepeatable: boolean) => {
       waiting.push(...results)
       if (!isRepeatable) void job.append(...takeWaiting()).catch(() => {}) // the next `begin` fails too
     },
+    /** @throws CliError busy (exit 7) if another process took the job over */
     requireHeld: () => job.requireHeld(),
-    close: async isDone => {
+    close: async (isDone: boolean) => {
       await earlier.close()
       if (!isDone) await job.append(...takeWaiting(), ['e']).catch(() => {})
       await job.close(isDone)
     },
   }
-}
-
-interface EarlierRun {
-  /** Call in line order. */
-  find(line: number): Promise<Result | null>
-  /** Of a line after the watermark, in a window. */
-  mayBeSentAt(line: number): number | undefined
-  close(): Promise<void>
 }
 
 /** `runs` in order. Reads results along with the file's lines, in constant memory. */
@@ -110,7 +93,7 @@ export async function readEarlierRuns(runs: readonly Run<Entry>[]) {
   }
 }
 
-async function readRun(entries: Run<Entry>): Promise<EarlierRun> {
+async function readRun(entries: Run<Entry>) {
   let last = 0
   let sent: { to: number; at: number }[] = []
   for await (const [kind, ...rest] of entries()) {
@@ -124,8 +107,10 @@ async function readRun(entries: Run<Entry>): Promise<EarlierRun> {
   const results = resultsOf(entries)
   let next: IteratorResult<Result> | undefined
   return {
-    mayBeSentAt: line => (line > last ? sent.find(({ to }) => line <= to)?.at : undefined),
-    find: async line => {
+    /** Of a line after the watermark, in a window. */
+    mayBeSentAt: (line: number) => (line > last ? sent.find(({ to }) => line <= to)?.at : undefined),
+    /** Call in line order. */
+    find: async (line: number): Promise<Result | null> => {
       if (line > last) return null
       next ??= await results.next()
       while (!next.done && next.value[0] < line) next = await results.next()

@@ -118,7 +118,7 @@ async function send(ctx: Context, options: SendOptions, { signer, site, about, f
     beganAt: Date.parse(about.began_at),
     complete: async (job, counts, refusals) => {
       await job.state?.requireHeld()
-      stored = await makeImportReceipt(signer, toFinished(job, about, counts, refusals))
+      stored = await makeImportReceipt(signer, { job, about, counts, refusals })
       await copyReceipt(stored, copy) // before the job is removed, for resumed runs
     },
   })
@@ -182,18 +182,6 @@ function toAbout({ signer, options, prepared, format, system, startedAt, beganAt
   }
 }
 
-function toFinished(
-  { state, operation, extent }: LineJob,
-  about: ImportAbout,
-  { done, unanswered, unchanged, failed }: Counts,
-  refusals: readonly Refusal[],
-) {
-  if (!state || !extent) throw new Error('an import without a job has no receipt')
-  const records = { made: done, made_unanswered: unanswered, known: unchanged, refused: failed }
-  const site_id = String(operation.defaults['site_id'])
-  return { job: state.job, site_id, sent_sha256: extent.sha256, about, records, refused_records: [...refusals] }
-}
-
 function toRow({ path, receipt }: StoredImportReceipt): ImportedRow {
   const { number, job, rows, records, first_given_at, last_given_at } = receipt
   const { made, known, refused } = records
@@ -231,18 +219,24 @@ interface StoredImportReceipt {
 }
 
 /** All records are made, known or refused. */
-interface FinishedImport extends Pick<ImportReceipt, 'job' | 'site_id' | 'sent_sha256'> {
+interface FinishedImport {
+  readonly job: LineJob
   readonly about: ImportAbout
-  readonly records: ImportReceipt['records']
-  readonly refused_records: ImportReceipt['refused_records']
+  readonly counts: Counts
+  readonly refusals: readonly Refusal[]
 }
 
 /** Idempotent. @throws CliError if the chain is damaged */
-async function makeImportReceipt(signer: Signer, finished: FinishedImport): Promise<StoredImportReceipt> {
+async function makeImportReceipt(
+  signer: Signer,
+  { job: { state, operation, extent }, about, counts, refusals }: FinishedImport,
+): Promise<StoredImportReceipt> {
+  if (!state || !extent) throw new Error('an import without a job has no receipt')
   const { store, key, instance, profile, who, host, account_id, api_key_id } = signer
-  const { job, about, ...outcome } = finished
-  const made = await findImportReceipt(store, job)
-  if (made) return made
+  const { job } = state
+  const { done: made, unanswered: made_unanswered, unchanged: known, failed: refused } = counts
+  const earlier = await findImportReceipt(store, job)
+  if (earlier) return earlier
   const finished_at = new Date().toISOString()
   const make = (number: number, previous: ImportReceipt['previous']) => {
     const receipt: ImportReceipt = {
@@ -258,7 +252,10 @@ async function makeImportReceipt(signer: Signer, finished: FinishedImport): Prom
       api_key_id,
       ...about,
       account_id: about.account_id ?? account_id,
-      ...outcome,
+      site_id: String(operation.defaults['site_id']),
+      sent_sha256: extent.sha256,
+      records: { made, made_unanswered, known, refused },
+      refused_records: [...refusals],
       finished_at,
       previous,
     }
