@@ -8,7 +8,7 @@ import { openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
 import { isRefused, type LeftOut, openPartitions, type Partitions } from './partitions.ts'
 import { openPersons, type Person } from './persons.ts'
-import type { Counts, Prepared, Reason, Refused, SourceFile } from './prepared.ts'
+import type { Prepared, Reason, Refused, SourceFile } from './prepared.ts'
 import { type ReadRow, readRows } from './rows.ts'
 import { openSource } from './source.ts'
 
@@ -42,19 +42,19 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
   const prepared = join(work, 'rows.ndjson')
   let isKept = false
   try {
-    const tally = openTally()
+    const tally = newTally()
     const partitions = openPartitions(work)
     const parts: KnownPart[] = []
     const run: Preparation = { map, options, decisions, interpret, tally, partitions, parts }
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
-    const isStopped = undecided > 0 || tally.unreadable() > 0
+    const isStopped = undecided > 0 || tally.unreadable > 0
     if (!isStopped) options.onDecided?.()
     await writeRows(prepared, run)
-    isKept = !isStopped && tally.counts().records > 0
+    isKept = !isStopped && tally.counts.records > 0
     const path = isKept ? prepared : null
-    return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...tally.result() }
+    return { path, files: sources, mapSha256: digestOf(map), values: decisions.values(), undecided, ...resultOf(tally) }
   } finally {
     if (!isKept) await rm(work, { recursive: true, force: true })
   }
@@ -105,22 +105,21 @@ function readRow(
 ): Promise<void> | null {
   const { tally, decisions, parts, options } = run
   const read = interpret(row)
-  tally.read()
-  const sequence = tally.counts().read
+  tally.counts.read += 1
   const part = parts.length - 1
-  const place = { sequence, part, line: row.number }
+  const place = { sequence: tally.counts.read, part, line: row.number }
   if (read.kind === 'refused') {
     const { originId, reason, message } = read
     if (originId !== null) return run.partitions.add({ originId, at: 0, ...place, problem: { reason, message } })
-    tally.refuse(reason, 1)
-    if (reason === 'invalid') tally.isUnreadable()
+    countRefused(tally, reason, 1)
+    if (reason === 'invalid') tally.unreadable += 1
     const where = `${parts[part]?.name}:${row.number}`
     return Promise.resolve(options.onRefused({ where, rows: 1, origin_id: null, reason, message, others: [] }))
   }
-  if (read.kind === 'left_out') tally.leaveOut(read.by)
+  if (read.kind === 'left_out') countLeftOut(tally, read.by)
   if (read.kind !== 'answer') return null
   const { silence } = read.meaning
-  if (silence) tally.leaveOut(silence)
+  if (silence) countLeftOut(tally, silence)
   // A row without an answer matters only for rows of the same answer.
   if (decisions.undecided() > 0 || (silence && run.map.rows === 'answer')) return null
   return run.partitions.add({ ...read.meaning, ...place })
@@ -138,7 +137,7 @@ async function writeRows(
     let text = ''
     /** A promise only if the caller must wait. */
     const take = (person: Person): Promise<void> | null => {
-      tally.add(person)
+      countPerson(tally, person)
       if (person.row !== null) text += `${person.row}\n`
       return person.problem ? Promise.resolve(options.onRefused(refusedPerson(person, parts))) : null
     }
@@ -170,52 +169,49 @@ function refusedPerson({ originId, first, others, events, problem }: Person, par
   return { where: placeOf(first), rows: events, origin_id: originId, reason, message, others: others.map(placeOf) }
 }
 
-type Tally = ReturnType<typeof openTally>
+type Tally = ReturnType<typeof newTally>
 
-function openTally() {
-  const counts = { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 }
-  const refused: Partial<Record<Reason, number>> = {}
-  const leftOut = new Map<string, Prepared['leftOut'][number]>()
-  let [withoutSubject, unreadable] = [0, 0]
-  let [firstAt, lastAt] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  const refuse = (reason: Reason, rows: number) => {
-    counts.refused += rows
-    refused[reason] = (refused[reason] ?? 0) + rows
-  }
+function newTally() {
   return {
-    counts: (): Counts => counts,
-    read: () => {
-      counts.read += 1
-    },
-    refuse,
-    unreadable: () => unreadable,
-    isUnreadable: () => {
-      unreadable += 1
-    },
-    leaveOut: ({ table, value }: LeftOut) => {
-      counts.left_out += 1
-      const key = JSON.stringify([table, value])
-      leftOut.set(key, { table, value, count: (leftOut.get(key)?.count ?? 0) + 1 })
-    },
-    add: ({ problem, row, events, answers, merged, duplicates, hasSubject, ...times }: Person) => {
-      if (problem) return refuse(problem.reason, events)
-      if (row === null) return
-      counts.records += 1
-      if (!hasSubject) withoutSubject += 1
-      counts.changes += answers - 1
-      counts.merged += merged
-      counts.duplicates += duplicates
-      firstAt = Math.min(firstAt, times.firstAt)
-      lastAt = Math.max(lastAt, times.lastAt)
-    },
-    result: () => ({
-      counts: { ...counts },
-      withoutSubject,
-      unreadable,
-      refused,
-      leftOut: [...leftOut.values()].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)),
-      given:
-        counts.records === 0 ? null : { first: new Date(firstAt).toISOString(), last: new Date(lastAt).toISOString() },
-    }),
+    counts: { read: 0, records: 0, changes: 0, merged: 0, duplicates: 0, left_out: 0, refused: 0 },
+    withoutSubject: 0,
+    unreadable: 0,
+    refused: {} as Partial<Record<Reason, number>>,
+    leftOut: new Map<string, Prepared['leftOut'][number]>(),
+    firstAt: Number.POSITIVE_INFINITY,
+    lastAt: Number.NEGATIVE_INFINITY,
+  }
+}
+
+function countRefused({ counts, refused }: Tally, reason: Reason, rows: number): void {
+  counts.refused += rows
+  refused[reason] = (refused[reason] ?? 0) + rows
+}
+
+function countLeftOut({ counts, leftOut }: Tally, { table, value }: LeftOut): void {
+  counts.left_out += 1
+  const key = JSON.stringify([table, value])
+  leftOut.set(key, { table, value, count: (leftOut.get(key)?.count ?? 0) + 1 })
+}
+
+function countPerson(tally: Tally, { problem, row, ...person }: Person): void {
+  if (problem) countRefused(tally, problem.reason, person.events)
+  if (row === null) return
+  const { counts } = tally
+  counts.records += 1
+  if (!person.hasSubject) tally.withoutSubject += 1
+  counts.changes += person.answers - 1
+  counts.merged += person.merged
+  counts.duplicates += person.duplicates
+  tally.firstAt = Math.min(tally.firstAt, person.firstAt)
+  tally.lastAt = Math.max(tally.lastAt, person.lastAt)
+}
+
+function resultOf({ counts, withoutSubject, unreadable, refused, leftOut, firstAt, lastAt }: Tally) {
+  const isoOf = (at: number) => new Date(at).toISOString()
+  return {
+    ...{ counts, withoutSubject, unreadable, refused },
+    leftOut: [...leftOut.values()].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)),
+    given: counts.records === 0 ? null : { first: isoOf(firstAt), last: isoOf(lastAt) },
   }
 }
