@@ -59,7 +59,7 @@ describe('create --file', () => {
     },
   )
 
-  it('ends at once at the second SIGINT, and loses nothing', async () => {
+  it('at the second SIGINT, ends at once and loses nothing', async () => {
     records.wait = 3000
     const { child, ended, stderr } = start([...create, '--file', file()], env())
     while (readdirJobs().length === 0) await delay(5)
@@ -87,7 +87,7 @@ describe('create --file', () => {
     expect(stderr).toMatch(/^interrupted: finishing what is in flight; this cannot be resumed$/m)
   })
 
-  it('creates every record when the reader of its results has gone', async () => {
+  it('when the reader of its results is gone, creates every record', async () => {
     records.wait = 2
     const { child, ended } = start([...create, '--file', file()], env())
     await untilMade(20)
@@ -96,7 +96,7 @@ describe('create --file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('ends with an error when stdout is on a full disk, and can be resumed', async () => {
+  it('when stdout is on a full disk, ends with an error and can be resumed', async () => {
     const command = ['create', '--site', siteId, '--file', file(), '-o', 'ndjson']
     const shell = ['-c', '"$@" >/dev/full', 'sh', ...commandLine(command)]
     const ran = await startProgram('sh', shell, env()).ended
@@ -130,7 +130,7 @@ describe.skipIf(!tiny)('create --file on a full disk', () => {
   /** Leaves `free` KiB of the disk free. */
   const leave = (free: number) => writeFileSync(filler, Buffer.alloc((60 - free) * 1024))
 
-  it('stops when its job cannot be written; it reports what was created, and creates nothing twice', async () => {
+  it('when its job cannot be written, stops, reports what was created, and creates nothing twice', async () => {
     leave(0)
     const small = env({ CONSENTCTL_STATE_DIR: join(place, 'state') })
     const ran = await start([...create, '--file', file()], small).ended
@@ -145,7 +145,7 @@ describe.skipIf(!tiny)('create --file on a full disk', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('stops when --failed-out cannot be written, and can be resumed', async () => {
+  it('when --failed-out cannot be written, stops and can be resumed', async () => {
     leave(0)
     records.refuses = true
     const failedOut = join(place, 'failed')

@@ -40,7 +40,7 @@ async function expectSound({ accountId }: Importer): Promise<void> {
 }
 
 describe('import › 200', () => {
-  it('records the answer under its own time, and says apart when and where it was given', async () => {
+  it('stores when the record was created apart from when and where the answer was given', async () => {
     const before = Date.now()
     const origin = { system: 'usercentrics', id: 'controller 1', evidence: 'https://example.com/proof/1' }
     const fields = { consent_id: 'legacy', user_agent: 'old', notice_locale: 'de', ip_address: '203.0.113.7' }
@@ -137,7 +137,7 @@ describe('import › 200', () => {
     await expectSound(own)
   })
 
-  it('says of a row that another of its origin was before it, not that its site is missing', async () => {
+  it('when an earlier row of the batch has the origin, answers 409 rather than 404', async () => {
     const lost = importer.row('twice', { site_id: unknownId })
     const results = await importer.sendAll([lost, importer.row('twice'), lost])
     expect(results.map(({ error }) => error?.message)).toEqual([
@@ -178,7 +178,7 @@ describe('import › 200', () => {
     expect(await countOf('origins', importer)).toBe(before)
   })
 
-  it('takes an answer to a strict site without a notice, claims no notice, and never expires', async () => {
+  it('on a strict site, accepts an answer without a notice; it names no notice and never expires', async () => {
     const own = await newImporter(service)
     await service.sql`update sites set strict_notices = true where account_id = ${own.accountId}`
     await publishNotice(service, own, { version: 3, languages: ['de'], validFor: 'P30D' })
@@ -199,7 +199,7 @@ describe('import › 200', () => {
 })
 
 describe('import › origin', () => {
-  it('makes one record without limit of time: the same row again answers the first, as it was imported', async () => {
+  it('makes one record permanently: the same row again returns the record as it was imported', async () => {
     const changes = [{ given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: { b: 1 } }]
     const row = importer.row('again', { changes })
     const [first, twin] = (await importer.sendAll([row, row])) as [Outcome, Outcome]
@@ -221,7 +221,7 @@ describe('import › origin', () => {
     expect(minimal.body.results).toEqual([{ status: 201, consent: { id: first.consent.id }, replayed: true }])
   })
 
-  it('is new to the request that made it, though the connection is lost at the commit and the rows are sent twice', async () => {
+  it('when the connection is lost at the commit and the rows are retried, is still new to its request', async () => {
     let statements = 0
     const isImport = ([text]: Parameters<Sql>) => [text].flat().join('').includes('insert into consents as c')
     const sql = new Proxy(service.sql, {
@@ -265,7 +265,7 @@ describe('import › origin', () => {
     expect((await importer.get(first.consent.id)).body).toEqual(first.consent)
   })
 
-  it('is of one account and system: the same id elsewhere is another origin', async () => {
+  it('is separate per account and system', async () => {
     const other = await newImporter(service)
     const [one, two] = [
       await other.sendAll([other.row('shared'), other.row('shared', { origin: { system: 'didomi', id: 'shared' } })]),
@@ -274,7 +274,7 @@ describe('import › origin', () => {
     expect([...one, ...two].map(({ status, replayed }) => [status, replayed])).toEqual(Array(3).fill([201, false]))
   })
 
-  it('brings nothing back after an erasure and its purge', async () => {
+  it('does not restore a record after an erasure or its purge', async () => {
     const own = await newImporter(service)
     const rows = [own.row('gone'), own.row('stays')]
     const [gone] = (await own.sendAll(rows)) as [Outcome]
@@ -316,7 +316,7 @@ describe('import › origin', () => {
 })
 
 describe('import › scope', () => {
-  it('is needed beside write, and alone allows import rows only', async () => {
+  it('is required in addition to write, and alone allows only import rows', async () => {
     const writer = { key: importer.key, body: { records: [importer.row('forbidden')] } }
     const [refused, plain] = [
       await service.call('POST', `${root}/batch`, writer),
@@ -334,7 +334,7 @@ describe('import › scope', () => {
       expect((await service.call('POST', `${root}/batch`, { key, body: { records } })).status).toBe(200)
   })
 
-  it('is for batches of import rows alone: a mixed one is refused whole', async () => {
+  it('rejects a batch that mixes import rows and other records', async () => {
     const before = await countOf('consents', importer)
     expectRefused(await importer.sendRows([importer.row('mixed'), { site_id: importer.siteId }]), 'origin')
     expect(await countOf('consents', importer)).toBe(before)
@@ -342,7 +342,7 @@ describe('import › scope', () => {
 })
 
 describe('import › quota', () => {
-  it('takes a unit for each hundred rows, and answers 429 to the rows without a unit', async () => {
+  it('takes a unit per hundred rows, and answers 429 to rows without a unit', async () => {
     const poor = await newImporter(service)
     await service.sql`update accounts set monthly_quota = 3 where account_id = ${poor.accountId}`
     await service.sql`delete from usage where account_id = ${poor.accountId}`

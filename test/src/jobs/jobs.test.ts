@@ -83,7 +83,7 @@ describe('an input of its own', () => {
     return join(folder, 'rows')
   }
 
-  it('moves to the job, stays with it, and is removed with it', async () => {
+  it('becomes the job’s own, and is removed with it', async () => {
     const { folder, jobs } = fresh()
     const job = randomUUID()
     const stopped = await jobs.create({ job, note: '' }, input(folder))
@@ -120,7 +120,7 @@ describe('find', () => {
     expect(await jobs.list()).toEqual([second, first])
   })
 
-  it('with "last" passes over jobs of another profile or instance, and names the last of them if there are only those', async () => {
+  it('with "last", skips jobs of another profile or instance, and names the newest if there are no others', async () => {
     const folder = newFolder()
     const here = await stoppedJob(openJobs(folder), 1)
     const there = await stoppedJob(openJobs(folder), 2)
@@ -134,7 +134,7 @@ describe('find', () => {
     await expect(nowhere.find('last')).rejects.toMatchObject({ exit: 2, hint })
   })
 
-  it('with "last" returns a damaged job, because it may be of any profile', async () => {
+  it('with "last", returns a damaged job, which may be of any profile', async () => {
     const folder = newFolder()
     const job = await stoppedJob(openJobs(folder), 1)
     writeFileSync(pathOf(folder, job), '')
@@ -142,7 +142,7 @@ describe('find', () => {
     expect(await jobs.find('last')).toBe(job)
   })
 
-  it('is a usage error for an unknown job, also for a path and for a job of another kind', async () => {
+  it('rejects an unknown job, a path, and a job of another kind with a usage error', async () => {
     const folder = newFolder()
     const job = await stoppedJob(openJobs(join(folder, 'jobs')), 1)
     const others = openJobs(join(folder, 'erasures'))
@@ -191,14 +191,14 @@ describe('a resumed job', () => {
 })
 
 describe('the file of a job', () => {
-  it('is readable by its owner alone', async () => {
+  it('is readable only by its owner', async () => {
     const folder = newFolder()
     const job = await stoppedJob(openJobs(folder), 1)
     const modes = [folder, pathOf(folder, job)].map(path => statSync(path).mode & 0o777)
     expect(modes).toEqual([0o700, 0o600])
   })
 
-  it('is read up to an incomplete last line, cut at any byte', async () => {
+  it('when it is cut at any byte, is read up to the incomplete last line', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const path = pathOf(folder, id)
@@ -221,7 +221,7 @@ describe('the file of a job', () => {
     ['a few characters', '[["n"'],
     ['blocks that were never written', '\0'.repeat(4096)],
     ['a line in whose middle nothing was written', '[["n",\0\0\0\0]]\n'],
-  ])('is read up to %s at its end, which a later run does not turn into damage', async (_, garbage) => {
+  ])('when it ends with %s, is read up to that, also after a later run', async (_, garbage) => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1)
     for (const run of [1, 2]) {
@@ -233,7 +233,7 @@ describe('the file of a job', () => {
     expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
   })
 
-  it('is damaged when a line before its last cannot be read, also in an earlier run', async () => {
+  it('when a line before its last cannot be read, is damaged', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     await (await jobs.resume(id)).close(false)
@@ -248,7 +248,7 @@ describe('the file of a job', () => {
     })
   })
 
-  it('has no entry that would be too long to read again, and takes others after it', async () => {
+  it('rejects an entry that would be too long to read again, and accepts others after it', async () => {
     const { jobs } = fresh()
     const job = await newJob(jobs)
     const long = ['n', 'x'.repeat(1024 * 1024)] as unknown as Counted
@@ -276,7 +276,7 @@ describe('the file of a job', () => {
     await expect(newJob(openJobs(folder))).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
-  it('when it is not of a job, and over a minute old, is removed: a draft, an input, a later run', async () => {
+  it('when it belongs to no job and is over a minute old, is removed', async () => {
     const { folder, jobs } = fresh()
     mkdirSync(folder, { recursive: true })
     const left = [join(folder, 'a.job.1.part'), jobs.inputOf(randomUUID()), pathOf(folder, randomUUID(), 2)]
@@ -300,7 +300,7 @@ describe('append', () => {
     expect(await numbersIn(jobs.runs(job.header.job))).toEqual([1, 2, 3, 4])
   })
 
-  it('fails with every call after one that failed', async () => {
+  it('after a failure, fails at every call', async () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
     await job.close(false)
@@ -342,7 +342,7 @@ describe('append', () => {
 })
 
 describe('when several processes resume one job', () => {
-  it('exactly one gets it, and the others leave no trace that damages it', async () => {
+  it('exactly one gets it, and the others do not damage it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const jobs = openJobs(newFolder())
       const id = await stoppedJob(jobs, 1, 2)
@@ -357,7 +357,7 @@ describe('when several processes resume one job', () => {
     }
   })
 
-  it('one that comes while another holds it is refused, and one after that gets it', async () => {
+  it('one that comes while it is held is rejected, and one after that gets it', async () => {
     const jobs = openJobs(newFolder())
     const id = await stoppedJob(jobs, 1)
     const first = await jobs.resume(id)
@@ -368,7 +368,7 @@ describe('when several processes resume one job', () => {
     expect(await numbersIn((await jobs.resume(id)).earlierRuns)).toEqual([1, 2])
   })
 
-  it('one that comes when it is done is refused', async () => {
+  it('one that comes when it is done is rejected', async () => {
     const jobs = openJobs(newFolder())
     const id = await stoppedJob(jobs, 1)
     await (await jobs.resume(id)).close(true)
@@ -423,7 +423,7 @@ describe('when the process that holds a job', () => {
     expect(await codeOf(jobs.resume(other))).toBe(null)
   })
 
-  it('is of another machine, the job is taken over when it has been silent for ten minutes', async () => {
+  it('is on another machine, the job is taken over after ten minutes without a write', async () => {
     const owner = { host: 'another-machine', pid: process.pid, started: 'then' }
     expect(hostname()).not.toBe(owner.host)
     expect(await resumeHeldBy(owner, process)).toBe('busy')
@@ -431,7 +431,7 @@ describe('when the process that holds a job', () => {
     expect(await resumeHeldBy(owner, process, 601_000)).toBe(null)
   })
 
-  it('was taken for dead and wakes up, it appends nothing that it may act on', async () => {
+  it('was taken for dead and continues, its appends and checks fail', async () => {
     const { folder, jobs } = fresh()
     const first = await newJob(jobs)
     await first.append(['n', 1])
@@ -458,7 +458,7 @@ describe('when a process is killed at any moment', () => {
     await build({ entryPoints: [entry], outfile: script(), bundle: true, platform: 'node', format: 'esm' })
   })
 
-  it('every acknowledged event is on the disk, and the next process continues after it', async () => {
+  it('every acknowledged entry is on disk, and the next process continues after it', async () => {
     const { folder, jobs } = fresh()
     const job = randomUUID()
     let told = 0

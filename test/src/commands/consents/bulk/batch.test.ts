@@ -91,7 +91,7 @@ const created = (names: readonly string[]) =>
 const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
 
 describe('create --file on an instance that takes batches', () => {
-  it('sends up to 1,000 lines with a request, and has a result for every line in order', async () => {
+  it('sends up to 1,000 lines per request, and prints a result for every line in order', async () => {
     const made = serve()
     const { code, rows, stderr } = await create('--file', inFile(subjects(2500)))
     expect({ code, rows }, stderr).toEqual({ code: 0, rows: created(subjects(2500)) })
@@ -103,7 +103,7 @@ describe('create --file on an instance that takes batches', () => {
     expect(jobs()).toEqual([])
   })
 
-  it('sends the lines of a stream in batches after the first hundred', async () => {
+  it('after the first hundred lines of a stream, sends batches', async () => {
     const made = serve()
     const ran = await cli.run(['create', '-q', '--site', site, '--file', '-'], { stdin: text(subjects(400)) })
     expect(ran.stdout).toBe(
@@ -126,7 +126,7 @@ describe('create --file on an instance that takes batches', () => {
     expect(new Set(paths())).toEqual(new Set([...asked, 'POST consents']))
   })
 
-  it('never sends more lines at once than may fail', async () => {
+  it('with --max-errors, never sends more lines at once than may still fail', async () => {
     serve(() => [400, 'invalid_request'])
     const flags = ['--max-errors', '5', '--concurrency', '1']
     const { code, rows, stderr } = await create('--file', inFile(subjects(200)), ...flags)
@@ -193,7 +193,7 @@ describe('create --file: refused rows of a batch', () => {
     expect(again[0]?.[0]?.idempotency_key).toBe(batches()[0]?.[4]?.idempotency_key)
   })
 
-  it('because of the quota stop the import, and --resume creates the rest, none twice', async () => {
+  it('because of the quota, stop the job, and --resume creates the rest, none twice', async () => {
     let left = 120
     const made = serve(() => (left-- > 0 ? undefined : [429, 'quota_exceeded']))
     const stopped = await create('--file', inFile(subjects(200)))
@@ -205,7 +205,7 @@ describe('create --file: refused rows of a batch', () => {
   })
 })
 
-it('create --file whose results cannot be written counts those in flight too', async () => {
+it('when its results cannot be written, create --file counts those in flight too', async () => {
   const made = serve()
   const stdout = new Writable({
     write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('full'), { code: 'ENOSPC' })),
@@ -216,14 +216,14 @@ it('create --file whose results cannot be written counts those in flight too', a
 })
 
 describe('create --file: a batch without a usable answer', () => {
-  it('is halved when it is too large, and every line is created once', async () => {
+  it('when it is too large, is halved until every line is created once', async () => {
     const made = serve(undefined, 40)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
     expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
   })
 
-  it('is halved when it is refused whole, until the invalid line is alone, and later lines are still sent in batches', async () => {
+  it('when an invalid line rejects it, is halved until that line is alone; later lines are still sent in batches', async () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
     refuseBatches(text => text.includes('"s9"'))
     const { code, rows } = await create('--file', inFile(subjects(3000)), '--concurrency', '1')
@@ -231,7 +231,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(cli.sent().length).toBeLessThan(40)
   })
 
-  it('when it is rejected as a whole, its other lines are sent one by one', async () => {
+  it('when every batch is rejected, is replaced by single requests', async () => {
     const made = serve()
     refuseBatches(() => true)
     expect(await create('--file', inFile(subjects(300)), '--concurrency', '1')).toMatchObject({ code: 0 })
@@ -251,7 +251,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(stderr).not.toContain('nothing was sent')
   })
 
-  it('is retried with the same keys when its answer is lost', async () => {
+  it('when its response is lost, is retried with the same keys', async () => {
     const made = serve()
     let isLost = false
     cli.instance.use(
@@ -271,7 +271,7 @@ describe('create --file: a batch without a usable answer', () => {
   it.each([
     ['is never answered', () => fails(503, 'unavailable')],
     ['has fewer results than lines', () => HttpResponse.json({ results: [] })],
-  ])('leaves its lines unknown when it %s, until --resume retries them', async (_, answer) => {
+  ])('when it %s, its lines are unknown until --resume retries them', async (_, answer) => {
     const made = serve()
     let isBroken = true
     cli.instance.use(http.post(batchPath, () => (isBroken ? answer() : undefined)))
@@ -283,7 +283,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(made).toEqual(once(subjects(150)))
   })
 
-  it('leaves a line unknown that may exist and is refused at the retry', async () => {
+  it('when a line is rejected only at the retry, it is unknown', async () => {
     let isFirst = true
     serve(({ subject_id }) => (subject_id === 's3' ? [409, 'conflict'] : undefined))
     cli.instance.use(

@@ -44,7 +44,7 @@ describe('--map-init', () => {
 describe('create --file --map', () => {
   const foreign = 'Name;E-Mail;Status;Since, when\nA;a@example.com;Accepted;1\nB;b@example.com;Rejected;2\n'
 
-  it('takes pairs of fields and columns, and says once which columns are not used', async () => {
+  it('accepts pairs of fields and columns, and lists the unused columns once', async () => {
     const sent = keeping()
     const pairs = 'subject_id=e-mail,pref.since=Since, when, accepted=Status'
     const { code, stderr } = await importFile(write(foreign), '--map', pairs)
@@ -55,7 +55,7 @@ describe('create --file --map', () => {
     ])
   })
 
-  it('wins over the names of columns, which are fields where the map is silent', async () => {
+  it('has precedence over column names, which apply where the map names none', async () => {
     const sent = keeping()
     const file = write('subject_id;email;accepted;pref.a;pref.b\n1;a@example.com;yes;x;y\n')
     const map = write('{"fields":{"subject_id":"email","pref.b":null},"values":{}}', 'json')
@@ -63,7 +63,7 @@ describe('create --file --map', () => {
     expect(fieldsOf(sent)).toEqual([{ subject_id: 'a@example.com', accepted: true, preferences: { a: 'x' } }])
   })
 
-  it('says how many lines record a refusal because they have no answer', async () => {
+  it('reports how many lines record a refusal because they have no answer', async () => {
     keeping()
     const { stderr } = await importFile(write(foreign), '--map', 'subject_id=E-Mail')
     expect(stderr).toContain('every line records a refusal')
@@ -105,7 +105,7 @@ describe('create --file --map', () => {
     expectExit(await importFile(write('{}', 'ndjson'), '--map', 'accepted=a'), 2, '--format csv')
   })
 
-  it('is kept by the job: a resumed import uses the map of its start', async () => {
+  it('is stored in the job: a resumed job uses the map it was started with', async () => {
     const file = write('who;answer\na;x\nb;o\n')
     const path = write('{"fields":{"subject_id":"who","accepted":"answer"},"values":{"x":"yes","o":"no"}}', 'json')
     cli.instance.use(
@@ -126,7 +126,7 @@ describe('create --file --map', () => {
     ])
   })
 
-  it('fits the lines of --failed-out, in UTF-8', async () => {
+  it('can be used again for the lines of --failed-out, which are in UTF-8', async () => {
     const sent = keeping()
     const file = write(Buffer.from('\ufeffWer;Antwort\r\na;ja\r\nrejected;nein\r\n"ü\n2";nein\r\n', 'utf16le'))
     const failed = join(folder.path, 'failed.csv')
@@ -141,7 +141,7 @@ describe('create --file --map', () => {
 })
 
 describe('words for yes and no', () => {
-  it('are added with --true and --false, which win over the common ones and hold for preferences too', async () => {
+  it('are added with --true and --false, with precedence over the common words, also for preferences', async () => {
     const sent = keeping()
     const file = write('subject_id,accepted,pref.a,pref.b\na,Yep,YEP,1\nb,nope,x,no\nc,on,,\n')
     const { code, stderr } = await importFile(file, '--true', ' yep ,x', '--false', 'Nope,on')
@@ -157,7 +157,7 @@ describe('words for yes and no', () => {
   it.each([
     [true, ['Accepted', 'y', 'T', '1', 'Opt In', 'JA', 'oui', 'SÍ', 'Tak', 'wahr', 'ΝΑΙ', 'да', ' yes ']],
     [false, ['Rejected', 'n', 'f', '0', 'opt_out', 'NEIN', 'Non', 'não', 'Nie', 'FALSCH', 'όχι', 'нет']],
-  ])('the common ones for %s are known in the languages of Europe', async (accepted, words) => {
+  ])('the common words for %s are known in European languages', async (accepted, words) => {
     const sent = keeping()
     expect(await importFile(write(`accepted\n${words.join('\n')}\n`))).toMatchObject({ code: 0 })
     expect(fieldsOf(sent)).toEqual(words.map(() => ({ accepted })))
@@ -171,7 +171,7 @@ describe('words for yes and no', () => {
     expectExit(await importFile(write('accepted\nyes\n'), ...flags), 2, problem)
   })
 
-  it('5,000 words that are neither are three errors and a count, all of them are in --failed-out, and nothing is sent', async () => {
+  it('when 5,000 words are neither, reports three and a count, writes all lines to --failed-out, and sends nothing', async () => {
     const rows = Array.from({ length: 5000 }, (_, index) => `${index};maybe ${index % 7}`)
     const failed = join(folder.path, 'unread.csv')
     const file = write(`who;accepted\ngood;yes\n${rows.join('\n')}\n`)

@@ -61,7 +61,7 @@ async function lostAnswer() {
 }
 
 describe('create --file: a quota that is used up', () => {
-  it('leaves lines that are not created yet, which have not failed, and names none after the last', async () => {
+  it('counts the lines that are not created yet as not failed', async () => {
     serve({ b: [429, 'quota_exceeded'] })
     const last = await create('--file', write(text('a', 'b')), '--site', site)
     expect(last.stderr).toMatch(/created 1 record on [^,]*, 0 failed, 1 not created yet"/)
@@ -72,7 +72,7 @@ describe('create --file: a quota that is used up', () => {
     expect(more.stderr).toContain('to resume: consentctl create')
   })
 
-  it('with --out names a command that replaces the file by the results of all lines', async () => {
+  it('with --out, suggests a command that overwrites the file with all results', async () => {
     serve({ b: [429, 'quota_exceeded'] })
     const out = join(folder.path, 'results.ndjson')
     const first = await create('--file', write(text('a', 'b')), '--site', site, '--out', out)
@@ -113,7 +113,7 @@ describe('create --file: lines that are not created', () => {
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(new RegExp(`, ${counts}"`))])
   })
 
-  it('have examples that distinguish lines that may exist from lines to retry', async () => {
+  it('are reported apart: lines that may exist, and lines to retry', async () => {
     refuse()
     const { stderr } = await create('--file', write(text('lost', 'lost', 'lost', 'lost', 'later')), '--site', site)
     const told = stderr.split('\n').filter(Boolean)
@@ -122,14 +122,14 @@ describe('create --file: lines that are not created', () => {
     expect(stderr).toContain('and 1 more errors like line 1"')
   })
 
-  it('count for --fail-fast, which says as the summary that they are not created yet', async () => {
+  it('count for --fail-fast', async () => {
     refuse()
     const { stderr } = await create('--file', write(text('a', 'later', 'b')), '--site', site, '--fail-fast')
     expect(stderr).toContain('stopped after line 2: 0 failed, 1 not created yet, and no more may')
     expect(stderr).toMatch(/created 1 record on [^,]*, 0 failed, 2 not created yet"/)
   })
 
-  it('are failed lines for --failed-out, which ends the job', async () => {
+  it('with --failed-out, count as failed, and the job ends', async () => {
     refuse()
     const flags = ['--site', site, '--failed-out', failedOut()]
     const ran = await create('--file', write(text('a', 'later')), ...flags)
@@ -139,7 +139,7 @@ describe('create --file: lines that are not created', () => {
 })
 
 describe('create --resume', () => {
-  it('creates what is not created yet, and has a result for every line', async () => {
+  it('creates the remaining lines, and prints a result for every line', async () => {
     const job = await stopped()
     serve()
     const { code, rows, stderr } = await create('--resume', job)
@@ -161,7 +161,7 @@ describe('create --resume', () => {
     expect(posts().length).toBeGreaterThan(1)
   })
 
-  it('sends lines that were written ahead and never sent, even long ago', async () => {
+  it('sends lines that were recorded as begun but never sent, even after a day', async () => {
     const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
     serve({ s3: [429, 'quota_exceeded'] })
     const stopped = await create('--file', write(text(...subjects)), '--site', site, '--no-batch', '--ignore-quota')
@@ -175,7 +175,7 @@ describe('create --resume', () => {
     expect(rows.map(({ id }) => id)).toEqual(subjects)
   })
 
-  it('does not send a line again that may exist when the instance has no Idempotency-Key', async () => {
+  it('when the instance has no Idempotency-Key, does not resend a line that may exist', async () => {
     serve({ a: [503, 'unavailable'] }, false)
     await create('--file', write(text('a', 'b')), '--site', site)
     cli.instance.requests.length = 0
@@ -185,7 +185,7 @@ describe('create --resume', () => {
     expect(posts()).toEqual([])
   })
 
-  it('does not send a line again that may exist when its key is over 23 hours old', async () => {
+  it('when the key of a line is over 23 hours old, does not resend it', async () => {
     await lostAnswer()
     makeOlder(24 * hour)
     cli.instance.requests.length = 0
@@ -193,7 +193,7 @@ describe('create --resume', () => {
     expect(posts()).toEqual([])
   })
 
-  it('counts the age of a key from the first time that it was sent', async () => {
+  it('measures the age of a key from its first use', async () => {
     await lostAnswer()
     makeOlder(22 * hour)
     cli.instance.requests.length = 0
@@ -205,7 +205,7 @@ describe('create --resume', () => {
     expect(posts()).toEqual([])
   })
 
-  it('names --resume for lost answers while their keys are valid, and consentctl list after that', async () => {
+  it('suggests --resume for lost responses while their keys are valid, then consentctl list', async () => {
     serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] })
     const advice = (stderr: string) => stderr.match(/consentctl (list|create .*--resume)/g)
     const ran = await create('--file', write(text('a', 'b')), '--site', site)
@@ -217,7 +217,7 @@ describe('create --resume', () => {
     expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
-  it('writes --failed-out although other lines are lost, because no later run would', async () => {
+  it('when other lines are lost for good, writes --failed-out', async () => {
     serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] })
     await create('--file', write(text('a', 'b')), '--site', site)
     makeOlder(24 * hour)
@@ -233,7 +233,7 @@ describe('create --resume', () => {
     expect(jobs()).toEqual([])
   })
 
-  it('does not suggest --format csv when the file of the job became a CSV', async () => {
+  it('when the file of the job became a CSV, does not suggest --format csv', async () => {
     const job = await stopped()
     write('subject_id,accepted\nb,true\n')
     const { code, stderr } = await create('--resume', job)
@@ -244,7 +244,7 @@ describe('create --resume', () => {
   it.each([
     ['of an instance that honours no key', false],
     ['of standard input', true],
-  ])('names consentctl list once for lost answers %s', async (_, honours) => {
+  ])('suggests consentctl list once for lost responses %s', async (_, honours) => {
     serve({ a: [503, 'unavailable'], b: [503, 'unavailable'] }, honours)
     const stdin = text('a', 'b')
     const args = ['create', '--site', site, '--file', honours ? '-' : write(stdin)]
@@ -258,7 +258,7 @@ describe('create --resume', () => {
   it.each([
     [400, 'invalid_request'],
     [404, 'not_found'],
-  ])('accepts a rejection (%i) of a line that was sent before as its answer', async (status, code) => {
+  ])('when a resent line is rejected (%i), reports it as failed', async (status, code) => {
     await lostAnswer()
     serve({ a: [status, code] })
     const { rows, stderr } = await create('--resume', 'last', '--failed-out', failedOut())
@@ -270,7 +270,7 @@ describe('create --resume', () => {
   it.each<[string, () => void]>([
     ['another program than the API rejects it', () => cli.instance.use(http.post(consentsPath, notFoundPage))],
     ['it conflicts now, because its record may have been erased', () => serve({ a: [409, 'conflict'] })],
-  ])('leaves a line unknown that may exist if %s', async (_, answer) => {
+  ])('when %s, leaves a line that may exist unknown', async (_, answer) => {
     await lostAnswer()
     answer()
     const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
@@ -278,7 +278,7 @@ describe('create --resume', () => {
     expect(readdirSync(folder.path)).not.toContain('failed')
   })
 
-  it('after a kill settles every line that may have been sent, by its Idempotency-Key', async () => {
+  it('after a kill, resends every line that may have been sent, with its Idempotency-Key', async () => {
     serve({ b: [404, 'not_found'], c: [429, 'quota_exceeded'] })
     await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
     const keys = posts().map(({ key }) => key)
@@ -291,7 +291,7 @@ describe('create --resume', () => {
     expect([readFileSync(failedOut(), 'utf8'), jobs()]).toEqual([text('b'), []])
   })
 
-  it('after a kill leaves the lines unknown that may have been sent to an instance without Idempotency-Key', async () => {
+  it('after a kill, leaves lines that may have been sent without an Idempotency-Key unknown', async () => {
     serve({ c: [429, 'quota_exceeded'] }, false)
     await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
     forgetResults()
@@ -326,7 +326,7 @@ describe('create --resume', () => {
     expect(posts()).toEqual([])
   })
 
-  it('last resumes the last job of the profile and instance in use, and names that of another one', async () => {
+  it('with "last", resumes the newest job of the profile and instance, and names one of another profile', async () => {
     const job = await stopped()
     const begun = ['create', '--concurrency', '1', '--site', site, '--file', write(text('b', 'c'))]
     const later = await cli.run(begun, { env: { CONSENTCTL_PROFILE: 'other' } })
@@ -351,7 +351,7 @@ describe('create --resume', () => {
     expect(await create('--resume', '../../etc')).toMatchObject({ code: 2 })
   })
 
-  it('ends with 7 while another process works on the job', async () => {
+  it('while another process works on the job, ends with 7', async () => {
     const job = await stopped()
     rewrite(line => {
       if ('ended' in line) return null
@@ -395,7 +395,7 @@ function forgetResults(): void {
 }
 
 describe('the file of an import job', () => {
-  it('is readable by its owner alone, and has no key and nothing of the records', async () => {
+  it('is readable only by its owner, and contains neither the key nor data of records', async () => {
     await stopped()
     expect(statSync(jobsFolder()).mode & 0o777).toBe(0o700)
     expect(statSync(jobFile()).mode & 0o777).toBe(0o600)
@@ -404,7 +404,7 @@ describe('the file of an import job', () => {
     expect(content).not.toContain('subject')
   })
 
-  it('is an error when it is damaged elsewhere, and nothing is sent', async () => {
+  it('when a line before its last is damaged, is an error, and nothing is sent', async () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
     writeFileSync(jobFile(), content.replace('["s",', '["s,'))
@@ -412,7 +412,7 @@ describe('the file of an import job', () => {
     expect(posts()).toEqual([])
   })
 
-  it('is an error before anything is sent when it cannot be created', async () => {
+  it('when it cannot be created, is an error before anything is sent', async () => {
     const state = join(folder.path, 'no-folder')
     writeFileSync(state, '')
     const file = write(text('a'))
@@ -428,7 +428,7 @@ describe('the file of an import job', () => {
 describe('--failed-out', () => {
   const refusals = { b: [400, 'invalid_request'], d: [404, 'not_found'] } as Record<string, [number, string]>
 
-  it('has the failed lines unchanged, readable by their owner alone, and the job is removed', async () => {
+  it('has the failed lines unchanged, readable only by their owner, and the job is removed', async () => {
     serve(refusals)
     const content = `{"subject_id":"a"}\r\n{ "subject_id" : "b" }\r\n\n${text('c')}{"subject_id":"d"}`
     expect((await create('--file', write(content), '--site', site, '--failed-out', failedOut())).code).toBe(8)
@@ -448,7 +448,7 @@ describe('--failed-out', () => {
     expect(readFileSync(failedOut(), 'utf8')).toBe('subject_id,pref.a\n"b","x\ny"\n')
   })
 
-  it('is not written while the job can be resumed, because its lines would be sent twice', async () => {
+  it('is not written while the job can be resumed', async () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
     const { stderr } = await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site, ...flags)
@@ -459,13 +459,13 @@ describe('--failed-out', () => {
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
   })
 
-  it('has no line whose answer was lost', async () => {
+  it('does not contain lines whose response was lost', async () => {
     serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] }, false)
     await create('--file', write(text('a', 'b')), '--site', site, '--failed-out', failedOut())
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
   })
 
-  it('never replaces a file, and is not written when no line failed', async () => {
+  it('never overwrites a file, and is not written when no line failed', async () => {
     serve()
     writeFileSync(failedOut(), 'mine')
     const file = write(text('a'))
@@ -479,7 +479,7 @@ describe('--failed-out', () => {
   })
 })
 
-it('create --file stops with an error when the file changes while it is sent', async () => {
+it('when the file changes while it is sent, create --file stops with an error', async () => {
   const long = { preferences: { text: 'x'.repeat(10_000) } } // so that one chunk of the file has few lines
   const file = write(`${JSON.stringify(long)}\n`.repeat(80))
   serve()

@@ -58,7 +58,7 @@ const importLines = (stdin: string | Uint8Array, ...flags: string[]) =>
 const ids = (rows: readonly Row[]) => rows.map(({ line, id }) => `${line}:${id}`)
 
 describe('create --file: results', () => {
-  it('has one for each line in the order of the lines, with at most 8 requests in flight', async () => {
+  it('prints one per line in line order, with at most 8 requests in flight', async () => {
     const most = creating()
     const lines = Array.from({ length: 40 }, (_, index) => line(String(index), { wait: (index * 7) % 30 }))
     const { code, rows, stderr } = await importLines(lines.join('\n'))
@@ -77,7 +77,7 @@ describe('create --file: results', () => {
     ['lines of blanks alone', ` \n${line('a')}\n\t \r\n\r\r\n ${line('b')} \n  `, '2:a 5:b'],
     ['a last line without its end', `${line('a')}\n${line('b')}`, '1:a 2:b'],
     ['no line at all', '', ''],
-  ])('has the line numbers of the file with %s', async (_, text, expected) => {
+  ])('numbers the lines as in the file: %s', async (_, text, expected) => {
     creating()
     const { code, rows } = await importLines(text)
     expect(code).toBe(expected === '' ? 5 : 0)
@@ -116,7 +116,7 @@ describe('create --file: results', () => {
     expect(dry.stderr).toMatch(new RegExp(`^standard input ${told}\\nwould create 0 records`))
   })
 
-  it('sends the site of --site with records that name none', async () => {
+  it('adds the site of --site to records without one', async () => {
     creating()
     const file = join(folder.path, 'two.ndjson')
     writeFileSync(file, `{"subject_id":"a"}\n{"site_id":"${uuid(5)}","subject_id":"b","accepted":true}\n`)
@@ -227,7 +227,7 @@ describe('create --file: errors of the instance', () => {
     expect(stderr).toContain('created 2 records on ')
   })
 
-  it('are, like all other messages, lines of JSON with JSON', async () => {
+  it('with JSON output, are lines of JSON like all messages', async () => {
     creating()
     const bad = Array.from({ length: 6 }, (_, index) => line(`bad ${index}`, { status: 400 }))
     const { stderr } = await importLines([line('a'), ...bad].join('\n'), '--concurrency', '1')
@@ -240,14 +240,14 @@ describe('create --file: errors of the instance', () => {
   it.each([
     [401, 'unauthorized', 4],
     [429, 'quota_exceeded', 6],
-  ])('when every later line would get them (%i %s), stop the import', async (status, error, exit) => {
+  ])('when every later line would fail alike (%i %s), stop the job', async (status, error, exit) => {
     creating()
     const lines = Array.from({ length: 200 }, (_, index) => line(String(index), { status, error }))
     expect((await importLines(lines.join('\n'))).code).toBe(exit)
     expect(cli.sent().length).toBeLessThanOrEqual(16)
   })
 
-  it('for a bad key name the source of the key', async () => {
+  it('for a bad key, name its source', async () => {
     creating()
     const { stderr } = await cli.run(['create', '--file', '-', '--site', site], {
       stdin: line('a', { status: 401, error: 'unauthorized' }),
@@ -255,7 +255,7 @@ describe('create --file: errors of the instance', () => {
     expect(stderr).toContain('CONSENTCTL_API_KEY')
   })
 
-  it('do not hide the records created by requests in flight when the import stops', async () => {
+  it('when they stop the job, records created by requests in flight are printed', async () => {
     creating()
     const over = line('over', { status: 429, error: 'quota_exceeded', wait: 20 })
     const { rows } = await importLines([line('a'), over, line('b'), line('c')].join('\n'))
@@ -267,7 +267,7 @@ describe('create --file: errors of the instance', () => {
     expect(told.sort()).toEqual(made.sort())
   })
 
-  it('when they are temporary, do not stop the import', async () => {
+  it('when they are temporary, do not stop the job', async () => {
     creating()
     cli.instance.use(http.get('*/api/v1/openapi.json', () => fails(404, 'not_found')))
     const { code, rows, stderr } = await importLines(
@@ -279,7 +279,7 @@ describe('create --file: errors of the instance', () => {
   })
 })
 
-it('create --file takes the samples of the manual, which are the same records', async () => {
+it('create --file accepts both samples of the manual, and sends the same records', async () => {
   creating()
   const manual = readFileSync('src/commands/README.md', 'utf8')
   const importSample = async (format: string) => {
@@ -304,13 +304,13 @@ describe('create --file: an instance that cannot be reached', () => {
     return path
   }
 
-  it('ends the import before a job is made', async () => {
+  it('when the quota cannot be read, ends before it makes a job', async () => {
     const ran = await cli.run(['create', '--file', file(), '--site', site], { env: await env() })
     expect(ran).toMatchObject({ code: 7, stdout: '' })
     expect(ran.stderr).toMatch(/^error: no answer from .*\ntry: check that the instance is running.*\n$/)
   })
 
-  it('stops after the lines in flight, says so once, and leaves the others to --resume', async () => {
+  it('stops after the lines in flight, reports it once, and suggests --resume', async () => {
     const ran = await cli.run(['create', '--file', file(), '--site', site, '--ignore-quota'], { env: await env() })
     expect(ran.code).toBe(7)
     expect(ran.stdout.split('\n').length).toBeLessThanOrEqual(9)
@@ -320,7 +320,7 @@ describe('create --file: an instance that cannot be reached', () => {
   })
 })
 
-it('create --file reports three rejected lines of each kind, one hint, and all of them with --failed-out', async () => {
+it('create --file reports three rejected lines of each kind with one hint, and writes all to --failed-out', async () => {
   creating()
   const lines = Array.from({ length: 9 }, (_, index) => line(String(index), { status: index % 2 ? 404 : 409 }))
   const failed = join(folder.path, 'failed')
@@ -388,7 +388,7 @@ describe('create --file PATH', () => {
       ['--format', 'csv'],
       'is not valid UTF-16',
     ],
-  ])('and a stream that begins with %s: the error says that nothing was sent', async (_, bytes, flags, what) => {
+  ])('when it or a stream begins with %s, reports that nothing was sent', async (_, bytes, flags, what) => {
     const told = expect.stringMatching(new RegExp(`${what}, so nothing was sent`))
     expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
     expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
@@ -400,7 +400,7 @@ describe('create --file PATH', () => {
     expect(stderr.match(/is not a JSON object/g)).toHaveLength(2)
   })
 
-  it('has the results of a file that cannot be sent in the file of --out, with --columns also the reasons', async () => {
+  it('when the file is invalid, writes the results to --out, with the reasons if --columns asks for them', async () => {
     const out = join(folder.path, 'results.tsv')
     expect(await inFile('[]\n', '--out', out, '--columns', 'line,message')).toMatchObject({ code: 5, stdout: '' })
     expect(readFileSync(out, 'utf8')).toBe('1\tis not a JSON object\n')
@@ -432,12 +432,12 @@ describe('create --file PATH', () => {
     if (code === 6) expect(ran.stderr).toContain(`would be sent, but only ${remaining} fit`)
   })
 
-  it('does not start when the quota is used up, if reading it takes a request of it', async () => {
+  it('when reading the quota fails with quota_exceeded, does not start', async () => {
     cli.instance.use(answers('get', '*/api/v1/usage', { error: 'quota_exceeded', message: 'used up' }, 429))
     expect(await inFile(`${line('a')}\n`)).toMatchObject({ code: 6, stdout: '' })
   })
 
-  it('is sent to an instance that does not report its quota; with --ignore-quota the quota is not read', async () => {
+  it('when the instance does not report its quota, sends the file; with --ignore-quota does not read it', async () => {
     creating()
     cli.instance.use(answers('get', '*/api/v1/usage', { error: 'not_found', message: 'no' }, 404))
     expect(await inFile(`${line('a')}\n`, '-q')).toMatchObject({ code: 0 })

@@ -77,7 +77,7 @@ function runOf(
 }
 
 describe('readEarlierRuns', () => {
-  it('after any number of runs, knows of each line if it is done and since when it may be', async () => {
+  it('after any number of runs, tells for each line if it is done, and since when it may be', async () => {
     const lines = 30
     const end = fc.record({
       sent: fc.integer({ min: 0, max: lines }),
@@ -134,7 +134,7 @@ describe('openState', () => {
     return { state, entries, release, writes }
   }
 
-  it('lets a line be sent when its begin is on the disk, and records the next lines before they are due', async () => {
+  it('resolves when the line is recorded on disk, and records the next lines ahead', async () => {
     const { state, entries, release, writes } = await heldState()
     let begun = 0
     const begin = (line: number) => state.begin(line, 10).then(() => (begun = line))

@@ -105,14 +105,14 @@ const flags = () => [
 ]
 const posts = () => cli.sent().filter(({ method }) => method === 'POST').length
 
-it('import › exit 2 › without a terminal and --yes, before any request', async () => {
+it('import › exit 2 › without a terminal or --yes, before any request', async () => {
   const { code, stderr } = await run(people(1), ...flags())
   expect([code, cli.sent()]).toEqual([2, []])
   expect(stderr).toContain('cannot prompt')
 })
 
 it.skipIf(process.platform !== 'linux').each(['CONSENTCTL_STATE_DIR', 'CONSENTCTL_CONFIG_DIR'])(
-  'exit 2 › when the folder cannot be created (%s), at once',
+  'exit 2 › when the folder of %s cannot be created',
   async name => {
     const env = { HOME: folder, [name]: '/proc/home/consentctl' }
     const args = name.includes('STATE')
@@ -125,7 +125,7 @@ it.skipIf(process.platform !== 'linux').each(['CONSENTCTL_STATE_DIR', 'CONSENTCT
 )
 
 it.each(['--receipt-out', '--failed-out', '--refused-out'])(
-  'import › exit 2 › of %s FILE that exists, before the files are read',
+  'import › exit 2 › when the file of %s exists, before it reads the input',
   async flag => {
     const { code, stderr } = await run('missing.csv', ...flags(), '--yes', flag, put('taken', ''))
     expect([code, cli.sent()], stderr).toEqual([2, []])
@@ -172,7 +172,7 @@ function sumByReason(rows: readonly RefusedRow[]) {
   }))
 }
 
-it('import › --refused-out lists every row that the reading refuses, complete before anything is sent, as the receipt counts them', async () => {
+it('import › --refused-out › lists every row refused while reading before it sends any, and the receipt counts the same rows', async () => {
   const list = join(folder, 'refused.ndjson')
   let sentWith: number | undefined
   importing(() => {
@@ -217,7 +217,7 @@ it('import › --refused-out lists every row that the reading refuses, complete 
   expect(stderr).toContain(`8 rows refused when the files were read; ${list} lists the rows`)
 })
 
-it('import › --refused-out lists them with --dry-run, and if values stop the import, and without it the count names it', async () => {
+it('import › --refused-out › works with --dry-run and with undecided values; without it, a message suggests it', async () => {
   importing(made)
   const list = (name: string) => ['--refused-out', join(folder, name)]
   const dry = await run(irregular(), ...flags(), '--dry-run', ...list('dry'))
@@ -238,7 +238,7 @@ it('import › --refused-out lists them with --dry-run, and if values stop the i
 })
 
 it.each(['--yes', '--dry-run'])(
-  'import › exit 5 › of a row that may be of any person, which --refused-out names (%s)',
+  'import › exit 5 › when a row cannot be read, and --refused-out names it (%s)',
   async flag => {
     importing(made)
     const [file, list] = [people(3), join(folder, 'refused')]
@@ -253,7 +253,7 @@ it.each(['--yes', '--dry-run'])(
 it.each([
   ['nothing', ''],
   ['a header', 'person,at,answer\n'],
-])('import › exit 5 › of a file with only %s, but 0 with --allow-empty', async (_, text) => {
+])('import › exit 5 › when the file has only %s, but 0 with --allow-empty', async (_, text) => {
   importing(made)
   for (const flag of ['--yes', '--dry-run']) {
     const { code, stderr } = await run(put('empty.csv', text), ...flags(), flag)
@@ -263,7 +263,7 @@ it.each([
   }
 })
 
-it('import › leaves no file of --refused-out if the reading fails, and refuses it with --resume', async () => {
+it('import › --refused-out › leaves no file when reading fails, and cannot be used with --resume', async () => {
   const file = irregular()
   appendFileSync(file, '"open,2024-03-01T09:00:00Z,yes\n')
   const { code, stderr } = await run(file, ...flags(), '--dry-run', '--refused-out', join(folder, 'refused.ndjson'))
@@ -273,7 +273,7 @@ it('import › leaves no file of --refused-out if the reading fails, and refuses
   expect(resumed.stderr).toContain('a resumed import reads no files')
 })
 
-it('import › exit 2 › of --policy-version with a map that has the version', async () => {
+it('import › exit 2 › when both --policy-version and the map name the version', async () => {
   const own = { ...map, fields: { ...map.fields, policy_version: { constant: 2 } } }
   const from = ['--from', 'csv', '--map', put('own.json', JSON.stringify(own)), '--dry-run']
   const refused = await run(people(1), ...from, '--policy-version', '1')
@@ -282,7 +282,7 @@ it('import › exit 2 › of --policy-version with a map that has the version', 
   expect(await run(people(1), ...from)).toMatchObject({ code: 0 })
 })
 
-it('import › exit 2 › of the name of a site with a key that may not list sites, before any record is sent', async () => {
+it('import › exit 2 › when --site is a name and the key may not list sites, before it sends any record', async () => {
   importing(made)
   cli.instance.use(answers('get', '*/api/v1/sites', { error: 'forbidden', message: 'no' }, 403))
   const { code, stderr } = await run(people(1), ...flags().with(5, 'Shop'), '--yes')
@@ -291,14 +291,14 @@ it('import › exit 2 › of the name of a site with a key that may not list sit
   expect(readdirSync(join(state, 'jobs'))).toEqual([])
 })
 
-it('import › exit 7 › of a replay whose id has no time, so that nothing is signed', async () => {
+it('import › exit 7 › when the id of a replayed record contains no time, and signs nothing', async () => {
   const record = { id: '6f1c2e9a-1111-4222-8333-444455556666' }
   importing(({ origin }) => (origin.id === 'person-1' ? { status: 201, consent: record, replayed: true } : made()))
   const ran = await run(people(2), ...flags(), '--yes', '--json')
   expectNoStdout(ran, 7, 'contains no creation time', 'import --resume')
 })
 
-it('import › exit 5 › of values that nothing decides, which --map-init writes into a map to edit', async () => {
+it('import › exit 5 › when values are undecided, and --map-init writes them to a map to edit', async () => {
   importing(made)
   const file = people(3, 'seen')
   const previewed = await run(file, ...flags(), '--dry-run', '--json')
@@ -338,7 +338,7 @@ const listed = (path: string) => (existsSync(path) ? readdirSync(path, { recursi
 it.each([
   [10, 'the quota has room for 3 requests'],
   [null, 'the quota has no limit'],
-])('import › --dry-run only reads from the instance, and says what it saw (quota %s)', async (remaining, quota) => {
+])('import › --dry-run › sends only reads, and reports what it found (quota %s)', async (remaining, quota) => {
   importing(made)
   says({ remaining })
   const { code, stderr, stdout } = await run(people(300), ...flags().with(5, 'Shop'), '--dry-run', '--json')
@@ -353,7 +353,7 @@ it.each([
   expect(written()).toEqual(['jobs'])
 })
 
-it('import › --dry-run names only what the instance reports', async () => {
+it('import › --dry-run › mentions only what the instance reports', async () => {
   importing(made)
   expectExit(await run(people(3), ...flags(), '--dry-run'), 0, 'was asked: it takes imports; only reads were sent')
 })
@@ -369,7 +369,7 @@ it.each<[string, number, string, () => void, string?]>([
   ['a quota that is too small', 6, 'only 0 fit into this month', () => says({ remaining: 0 })],
   ['an instance that is down', 7, 'The database is down.', () => cli.instance.use(down)],
 ])(
-  'import › --dry-run reports %s as the import does (exit %i), which sends no record',
+  'import › --dry-run › reports %s like the import (exit %i), which sends no record',
   async (_, exit, message, set, to = site) => {
     importing(made)
     says()
@@ -385,7 +385,7 @@ it.each<[string, number, string, () => void, string?]>([
   },
 )
 
-it('import › --dry-run without a site or a key asks nothing, and says so', async () => {
+it('import › --dry-run › without a site or a key, sends no request and says so', async () => {
   importing(made)
   const file = people(3)
   const siteless = await run(file, ...flags().toSpliced(4, 2), '--dry-run')
@@ -402,13 +402,13 @@ it('import › --dry-run without a site or a key asks nothing, and says so', asy
   expect(cli.sent()).toEqual([])
 })
 
-it('import › exit 4 › of a key without the scope, with the command that makes one', async () => {
+it('import › exit 4 › when the key lacks the scope, with the command that creates one', async () => {
   importing(() => refused(403, 'forbidden', 'no', 'missing_scope'))
   const ran = await run(people(2), ...flags(), '--yes')
   expectExit(ran, 4, 'for an import create one with consentctl keys create --name import --scope import,read')
 })
 
-it('import › exit 130 › of a signal after every record was sent: only the receipt is missing, which --resume makes', async () => {
+it('import › exit 130 › when interrupted after every record was sent, and --resume only makes the receipt', async () => {
   importing(() => {
     signals.emit('SIGINT')
     return made()
@@ -422,7 +422,7 @@ it('import › exit 130 › of a signal after every record was sent: only the re
   expect(posts()).toBe(1)
 })
 
-it('import › copies the receipt to --receipt-out before the job ends, and a resumed run writes it without the flag', async () => {
+it('import › --receipt-out › writes the copy before the job ends, also in a resumed run without the flag', async () => {
   const copy = join(folder, 'receipt.json')
   importing(() => {
     if (!existsSync(copy)) writeFileSync(copy, 'of somebody else')
@@ -445,7 +445,7 @@ it('import › copies the receipt to --receipt-out before the job ends, and a re
   expect([readFileSync(copy), readdirSync(jobs)]).toEqual([receipt, []])
 })
 
-it('import › exit 6 › when the quota is used up; resumed after its state folder was moved, it signs a receipt with each refusal by its reason', async () => {
+it('import › exit 6 › when the quota is used up; after its state folder was moved, --resume signs a receipt with the refusals by reason', async () => {
   const conflict = refused(409, 'conflict', 'This origin was imported with another content.', 'origin_differs')
   const isRefused = ({ origin }: Row) => ['person-1', 'person-299'].includes(origin.id)
   const usedUp = refused(429, 'quota_exceeded', 'The quota is used up.')
@@ -485,23 +485,20 @@ it('import › exit 6 › when the quota is used up; resumed after its state fol
 it.each([
   [false, [], "'=1+1"],
   [true, ['--csv-unguard'], '=1+1'],
-])(
-  'import › signs whether --csv-unguard was used (%s), which decides what a cell says',
-  async (csv_unguard, flag, id) => {
-    const sent: unknown[] = []
-    importing(row => {
-      sent.push(row.origin.id)
-      return made()
-    })
-    const file = put('guarded.csv', "person,at,answer\n'=1+1,2024-03-01T09:00:00Z,yes\n")
-    const { code, stdout, stderr } = await run(file, ...flags(), ...flag, '--yes', '--json')
-    expect(code, stderr).toBe(0)
-    const receipt = JSON.parse(readFileSync(JSON.parse(stdout).receipt, 'utf8'))
-    expect([sent, receipt.csv_unguard]).toEqual([[id], csv_unguard])
-  },
-)
+])('import › signs whether --csv-unguard was used (%s)', async (csv_unguard, flag, id) => {
+  const sent: unknown[] = []
+  importing(row => {
+    sent.push(row.origin.id)
+    return made()
+  })
+  const file = put('guarded.csv', "person,at,answer\n'=1+1,2024-03-01T09:00:00Z,yes\n")
+  const { code, stdout, stderr } = await run(file, ...flags(), ...flag, '--yes', '--json')
+  expect(code, stderr).toBe(0)
+  const receipt = JSON.parse(readFileSync(JSON.parse(stdout).receipt, 'utf8'))
+  expect([sent, receipt.csv_unguard]).toEqual([[id], csv_unguard])
+})
 
-it('import › --dry-run › counts each row that it read once, repeated ones and parts of another answer included', async () => {
+it('import › --dry-run › counts each row once, including repeated rows', async () => {
   importing(made)
   const files = people(3)
   appendFileSync(files, 'person-1,2024-03-01T09:00:00Z,yes\nperson-2,2024-03-02T09:00:00Z,no\n')

@@ -40,7 +40,7 @@ describe('verify, of an import receipt', () => {
     expect(await judged(example)).toEqual(['valid', 'the key is given'])
   })
 
-  it.each(changes)('refuses numbers that do not, although they are signed: %s', async (name, change) => {
+  it.each(changes)('rejects numbers that do not add up, although they are signed: %s', async (name, change) => {
     expect(await judged({ ...example, ...change })).toEqual([
       'not_valid',
       expect.stringContaining(`is signed, but not as its type says (${name}: `),

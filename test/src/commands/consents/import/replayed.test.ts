@@ -10,10 +10,10 @@ it.each([
   [since, false, 'unchanged'],
   [before, true, 'unchanged'],
   [since, true, 'unanswered'],
-])('a record that was there, with the id %s, after a lost answer %s, is %s', (id, mayBeOwn, how) => {
+])('howOfReplayed › for the id %s, with a lost response: %s, returns %s', (id, mayBeOwn, how) => {
   expect(howOfReplayed(id, mayBeOwn, beganAt)).toBe(how)
 })
 
-it('is unknown for a record whose id has no time, when an answer was lost', () => {
+it('howOfReplayed › throws for an id without a time', () => {
   expect(() => howOfReplayed('5f2c8a54-0000-4000-8000-000000000000', true, beganAt)).toThrow('nothing was signed')
 })

@@ -137,7 +137,7 @@ describe('a container', () => {
     expect([refusals.length, rows.length, counts.read]).toEqual([1, made, 3])
   })
 
-  it('refuses elements that no comma separates', async () => {
+  it('rejects elements without a comma between them', async () => {
     const { refusals } = await prepare(write(JSON.stringify(objects).replace('},{', '}{')), json)
     expect(refusals.map(({ reason }) => reason)).toEqual(['invalid'])
   })
@@ -151,7 +151,7 @@ describe('a container', () => {
     expect([plain.rows[0]?.origin.id, unguarded.rows[0]?.origin.id]).toEqual(["'=a", '=a'])
   })
 
-  it('takes names of purposes that objects have themselves', async () => {
+  it('accepts "constructor" as the name of a purpose, and rejects "__proto__"', async () => {
     const rows =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,constructor,yes\nb,2024-01-01T00:00:00Z,__proto__,yes\n'
     const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
@@ -167,11 +167,11 @@ describe('a container', () => {
   })
 })
 
-describe('a file that another one replaces after its digest was computed', () => {
+describe('when another file takes its name after its digest was computed', () => {
   it.each([
     ['CSV', Buffer.from(csv), Buffer.from(csv.replace('a,', 'c,'))],
     ['ZIP', zip({ 'x.csv': csv }), zip({ 'x.csv': csv.replace('a,', 'c,') })],
-  ])('is read as it was: %s', async (_, content, other) => {
+  ])('reads the original: %s', async (_, content, other) => {
     const path = write(content)
     const source = await openSource(path, new AbortController().signal)
     renameSync(write(other, 'other'), path)

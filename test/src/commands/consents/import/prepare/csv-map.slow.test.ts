@@ -20,7 +20,7 @@ it('when a map for a format of its own names a preference, keeps the purposes of
 })
 
 describe('import --from csv --map-init', () => {
-  it('writes a map that only lacks the decisions', async () => {
+  it('writes a map that lacks only the decisions', async () => {
     const rows = Array.from({ length: 20 }, (_, n) => `p${n}@example.com;2024-01-${10 + n} 10:00:00;Open;yes;x`)
     const file = write(`E-Mail;Date;Status;Newsletter;Note\n${rows.join('\n')}\n`)
     const path = join(state(), '..', 'map.json')
@@ -62,7 +62,7 @@ describe('import --from csv --map-init', () => {
     ])
   })
 
-  it('drops no purpose because of a word that it does not know', async () => {
+  it('keeps a purpose column that has unknown words', async () => {
     const file = write('E-Mail;Purpose: News;Purpose: Ads;Page\na@x.example;Yes;No;/\nb@x.example;No;Maybe;/b\n')
     const path = join(state(), '..', 'purposes.json')
     const { code, stderr } = await run(['import', file, '--from', 'csv', '--map-init', path])
@@ -73,7 +73,7 @@ describe('import --from csv --map-init', () => {
     })
   })
 
-  it('is not needed to know how an import with refused rows would end', async () => {
+  it('with --dry-run instead, predicts the exit code of an import with refused rows', async () => {
     const map = write(JSON.stringify(wholeAnswers), 'whole.json')
     const end = async (rows: string) => {
       const file = write(`person,time,marketing,analytics\n${rows}`)
@@ -99,7 +99,7 @@ describe('import --from csv --map-init', () => {
     [['--from', 'csv'], 'no map says what the columns of the CSV mean'],
     [['--from', 'consenti'], '"accepted" has to be in a map of yours'],
     [['--from', 'klaro', '--policy-version', '3000000000'], 'must be from 1 to 2147483647'],
-  ])('without it import %s is an error in plain words', async (flags, message) => {
+  ])('without it, import %s is a usage error', async (flags, message) => {
     expectExit(await run(['import', write('a\n'), ...flags, '--dry-run']), 2, message)
   })
 })

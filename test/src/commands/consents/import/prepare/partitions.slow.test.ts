@@ -27,7 +27,7 @@ function answer(originId: string, at: number, sequence: number, subject_id = 'x'
   return { originId, at, sequence, part: 0, line: sequence, ...said }
 }
 
-it('yields the persons one after the other, each sorted by time, by private files that it removes', async () => {
+it('yields one person after the other, sorted by time, and removes its private files', async () => {
   const entry = fc.tuple(fc.string({ unit: 'grapheme', maxLength: 5 }), fc.integer({ min: 0, max: 3 }))
   await fc.assert(
     fc.asyncProperty(fc.array(entry, { maxLength: 150 }), async entries => {
@@ -48,13 +48,13 @@ it('yields the persons one after the other, each sorted by time, by private file
   )
 })
 
-it('reads events that are longer than what it reads at once', async () => {
+it('reads events that are longer than a chunk', async () => {
   const long = ['b', 'a', 'c'].map((id, sequence) => answer(id, 0, sequence, 'x\n\t\u2028'.repeat(30_000)))
   const { sorted } = await sort(long, { length: 300, personLength: 1_000_000, partitions: 3 })
   expect(sorted.toSorted((a, b) => a.sequence - b.sequence)).toEqual(long)
 })
 
-it('rejects only the person whose rows do not fit into memory', async () => {
+it('when the rows of one person do not fit into memory, rejects only that person', async () => {
   const many = Array.from({ length: 100 }, (_, at) => answer('long', 100 - at, at, 'x', at === 7))
   const { sorted, left } = await sort([answer('a', 1, 200), ...many, answer('b', 1, 201)])
   const refused = sorted.filter(({ originId }) => originId === 'long')

@@ -14,7 +14,7 @@ function sum({ records, changes, merged, duplicates, left_out, refused }: Record
 }
 
 describe('prepare', () => {
-  it('makes one row of a person, whose later answers are changes in the order of time', async () => {
+  it('makes one row per person, with later answers as changes in order of time', async () => {
     const csv = `${header}b,2024-03-01T00:00:00Z,no,no\na,2024-02-01T00:00:00+01:00,yes,no\nb,2024-01-01T00:00:00Z,yes,yes\n`
     const { rows, path, counts, given, withoutSubject } = await prepare(write(csv), wholeAnswers)
     const sha256 = createHash('sha256').update(csv).digest('hex')
@@ -52,7 +52,7 @@ describe('prepare', () => {
     for (const row of rows) expect(ImportRow.safeParse({ site_id, ...row }).error).toBeUndefined()
   })
 
-  it('makes the same bytes of the same rows in any order', async () => {
+  it('writes the same bytes for the same rows in any order', async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `p${n % 70},2024-01-01T00:00:${10 + (n % 50)}Z,yes,no`)
     const one = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
     const again = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
@@ -62,7 +62,7 @@ describe('prepare', () => {
     expect(withoutDigest(other.text)).toBe(withoutDigest(one.text))
   })
 
-  it('stops at values that nothing decides, with what each value becomes and how often it is there', async () => {
+  it('stops at undecided values, and reports each value with its count and meaning', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,yes,IMPLICIT\nb,2024-01-01T00:00:00Z,IMPLICIT,pending\n`
     const { values, undecided, path } = await prepare(write(csv), wholeAnswers)
     expect([path, undecided, left()]).toEqual([null, 1, []])
@@ -73,7 +73,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('stops at a purpose that nothing decides, and drops one that the map drops', async () => {
+  it('stops at an undecided purpose, and drops one that the map sets to false', async () => {
     const csv = 'person,time,purpose,value\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-01T00:00:00Z,video,yes\n'
     const undecided = await prepare(write(csv), parts)
     expect(undecided.values).toContainEqual({ table: 'names', value: 'video', count: 1, becomes: null })
@@ -83,7 +83,7 @@ describe('prepare', () => {
     expect([leftOut, sum({ ...counts })]).toEqual([[{ table: 'names', value: 'video', count: 1 }], counts.read])
   })
 
-  it('never makes an answer of values that are not answers', async () => {
+  it('when a value is left_out, makes no answer of it', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,pending,\nb,2024-01-01T00:00:00Z,pending,yes\n`
     const { rows, leftOut } = await prepare(write(csv), wholeAnswers)
     expect(rows.map(({ origin, preferences }) => [origin.id, preferences])).toEqual([['b', { analytics: true }]])
@@ -94,7 +94,7 @@ describe('prepare', () => {
     ['values', answer => ({ values: { '': answer } })],
     ['accepted.values', answer => ({ accepted: { path: 'answer', values: { '': answer } } })],
     ['accepted.values', answer => ({ accepted: { path: 'answer', values: { ok: 'yes', ' ': answer } } })],
-  ])('refuses a map whose %s make a consent of what is not given', (table, own) => {
+  ])('rejects a map whose %s turn an empty value into a consent', (table, own) => {
     const issuesOf = (answer: unknown) => ImportMap.safeParse({ ...wholeAnswers, ...own(answer) }).error?.issues ?? []
     expect(issuesOf('yes').map(({ path, message }) => [path.join('.'), message])).toEqual([
       [table, expect.stringContaining('silence is no consent')],
@@ -102,19 +102,19 @@ describe('prepare', () => {
     for (const answer of ['no', 'left_out', null]) expect(issuesOf(answer)).toEqual([])
   })
 
-  it('takes the rule “all” as refused if a purpose has no answer', async () => {
+  it('with the rule "all", when a purpose has no answer, records a refusal', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,yes,pending\nb,2024-01-01T00:00:00Z,yes,yes\n`
     const { rows } = await prepare(write(csv), { ...wholeAnswers, accepted: { rule: 'all' } })
     expect(rows.map(({ accepted }) => accepted)).toEqual([false, true])
   })
 
-  it('does not count purposes that everybody gets', async () => {
+  it('ignores the purposes of accepted.except in the rule', async () => {
     const map: ImportMapInput = { ...wholeAnswers, accepted: { rule: 'any', except: ['analytics'] } }
     const { rows } = await prepare(write(`${header}a,2024-01-01T00:00:00Z,no,yes\n`), map)
     expect(rows[0]?.accepted).toBe(false)
   })
 
-  it('leaves out events that are no answers', async () => {
+  it('leaves out rows whose event is not an answer', async () => {
     const map: ImportMapInput = {
       ...wholeAnswers,
       event: { path: 'marketing', values: { yes: 'answer', V: 'left_out' } },
@@ -126,7 +126,7 @@ describe('prepare', () => {
     expect([rows.length, counts.left_out, leftOut[0]?.table]).toEqual([1, 1, 'event'])
   })
 
-  it('makes one answer of the rows of a person and time, across files', async () => {
+  it('merges the rows of one person and time into one answer, across files', async () => {
     const start = 'person,time,purpose,value\n'
     const one = write(`${start}a,2024-01-01T00:00:00Z,marketing,yes\n`, 'one.csv')
     const two = write(`${start}a,2024-01-01T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\n`, 'two.csv')
@@ -135,7 +135,7 @@ describe('prepare', () => {
     expect(counts).toEqual({ read: 3, records: 1, changes: 0, merged: 1, duplicates: 1, left_out: 0, refused: 0 })
   })
 
-  it('keeps what a partial change does not name', async () => {
+  it('with rows "change", keeps the purposes that a row does not name', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-02T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-03T00:00:00Z,marketing,no\n'
     const { rows } = await prepare(write(csv), { ...parts, rows: 'change' })
@@ -151,7 +151,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('takes a preference of several services as a yes only if all are', async () => {
+  it('when several purposes map to one preference, needs a yes for all', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,s1,yes\na,2024-01-01T00:00:00Z,s2,no\nb,2024-01-01T00:00:00Z,s1,yes\nb,2024-01-01T00:00:00Z,s2,pending\n'
     const { rows, counts } = await prepare(write(csv), { ...parts, names: { s1: 'ads', s2: 'ads' } })
@@ -159,7 +159,7 @@ describe('prepare', () => {
     expect(sum({ ...counts })).toBe(counts.read)
   })
 
-  it('refuses different answers of a person at one time, and names them', async () => {
+  it('refuses a person with different answers at one time, and lists the rows', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,yes,no\na,2024-01-01T00:00:00Z,no,no\nb,2024-01-01T00:00:00Z,yes,no\n`
     const { rows, refusals, counts, refused } = await prepare(write(csv), wholeAnswers)
     expect([rows.map(({ origin }) => origin.id), counts.refused, refused]).toEqual([['b'], 2, { contradiction: 2 }])
@@ -168,7 +168,7 @@ describe('prepare', () => {
     expect(refusals[0]?.others).toEqual([expect.stringMatching(/export\.csv:3$/)])
   })
 
-  it('names the refused rows of a person without those that are left out', async () => {
+  it('lists the refused rows of a person without those that are left out', async () => {
     const map: ImportMapInput = { ...parts, fields: { ...parts.fields, subject_id: 'subject' } }
     const row = (person: string, subject: string, value: string) =>
       `${person},2024-01-01T00:00:0${subject}Z,marketing,${value},${subject}\n`
@@ -211,7 +211,7 @@ describe('prepare', () => {
       asLines([{ person: 'a', events: [yes, 1] }, other]),
       { container: { kind: 'ndjson', each: 'events' } },
     ],
-  ])('refuses a person with all rows if one of them has %s', async (_, file, own) => {
+  ])('when one row of a person has %s, refuses all of them', async (_, file, own) => {
     const { rows, refusals, counts } = await prepare(write(file), { ...wholeAnswers, ...own })
     expect(rows.map(({ origin }) => origin.id)).toEqual(['b'])
     expect(refusals.map(({ origin_id, rows, others }) => [origin_id, rows, others.length])).toEqual([['a', 2, 1]])
@@ -225,7 +225,7 @@ describe('prepare', () => {
     ['1706691600000', '"epoch_ms" in time.formats'],
     ['2024-01-31T09:00:00+0000', 'its offset has no colon'],
     ['yesterday', '"yesterday" is not a time as in the map: rfc3339'],
-  ])('names the column of the time %s, and the cause if that is a common one', async (time, told) => {
+  ])('when the time is %s, names its column and the likely cause', async (time, told) => {
     const { refusals } = await prepare(write(asCsv({ ...yes, time })), wholeAnswers)
     expect(refusals.map(({ message }) => message)).toEqual([expect.stringMatching(/^given_at \("time"\)/)])
     expect(refusals[0]?.message).toContain(told)
@@ -240,7 +240,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('names the columns of other values', async () => {
+  it('names the column of an invalid value', async () => {
     const map: ImportMapInput = { ...wholeAnswers, fields: { ...wholeAnswers.fields, subject_id: 'E-Mail' } }
     const long = asCsv({ ...yes, 'E-Mail': 'x'.repeat(256) }, { ...other, 'E-Mail': 'b', marketing: 'y'.repeat(256) })
     const { refusals } = await prepare(write(long), map)
@@ -250,7 +250,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('names refused rows while values are undecided, and judges no person', async () => {
+  it('while values are undecided, lists refused rows but checks no person', async () => {
     const csv = asCsv(yes, { ...withdrawn, time: 'soon' }, { ...other, marketing: 'seen' })
     const { refusals, undecided, counts } = await prepare(write(csv), wholeAnswers)
     expect([undecided, counts.refused, refusals.map(({ origin_id, rows }) => [origin_id, rows])]).toEqual([
@@ -259,13 +259,13 @@ describe('prepare', () => {
     ])
   })
 
-  it('takes a row that is there twice once', async () => {
+  it('counts a repeated row as a duplicate', async () => {
     const row = 'a,2024-01-01T00:00:00Z,yes,no\n'
     const { rows, counts } = await prepare(write(header + row + row), wholeAnswers)
     expect([rows.length, rows[0]?.changes, counts.duplicates]).toEqual([1, undefined, 1])
   })
 
-  it('refuses a person whose changes do not fit into a record', async () => {
+  it('refuses a person with more changes than fit into a record', async () => {
     const day = (n: number) => new Date(Date.UTC(2020, 0, 1) + n * 60_000).toISOString()
     const rows = Array.from({ length: 12_000 }, (_, n) => `a,${day(n)},${n % 2 ? 'yes' : 'no'},no`)
     const { refusals, path, counts } = await prepare(write(`${header}${rows.join('\n')}\n`), wholeAnswers)
@@ -283,7 +283,7 @@ describe('prepare', () => {
     ['too few cells', 'a,2024-01-01T00:00:00Z,yes', 'invalid'],
     ['a quotation mark within a cell', 'a,2024-01-01T00:00:00Z,y"es",no', 'invalid'],
     ['bytes that are not UTF-8', Buffer.from('a\xff,2024-01-01T00:00:00Z,yes,no', 'latin1'), 'invalid'],
-  ])('rejects a row with %s, by its line, and stops if its person is unknown', async (_, row, reason) => {
+  ])('rejects a row with %s by its line, and stops if its person is unknown', async (_, row, reason) => {
     const csv = Buffer.concat([
       Buffer.from(`${header}x,2024-01-01T00:00:00Z,no,no\n`),
       Buffer.from(row),
