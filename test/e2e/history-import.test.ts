@@ -70,17 +70,7 @@ it(`import › when client and server are killed ${kills} times, makes one recor
   }
   try {
     writeFileSync(join(folder.path, 'map.json'), JSON.stringify(map))
-    const flags = [
-      '--from',
-      'csv',
-      '--map',
-      join(folder.path, 'map.json'),
-      '--site',
-      site,
-      '--policy-version',
-      '2',
-      '--yes',
-    ]
+    const flags = `--from csv --map ${join(folder.path, 'map.json')} --site ${site} --policy-version 2 --yes`.split(' ')
     const earlier = await runBinary(['import', writeRows('earlier.csv', knownBefore), ...flags, '--json'], { env })
     expect(earlier, earlier.stderr).toMatchObject({ code: 0 })
     expect(JSON.parse(earlier.stdout)).toMatchObject({ number: 1, made: knownBefore, known: 0 })

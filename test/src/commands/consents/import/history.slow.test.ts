@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, expect, it } from 'vitest'
 import type { ImportReceipt } from '../../../../../src/contract/documents/import-receipt.ts'
-import { answers, consentsPath, expectExit, expectNoStdout, site, useCli, uuid } from '../../../support.ts'
+import { answers, consentsPath, expectExit, expectNoStdout, site, useCli, uuid, words } from '../../../support.ts'
 
 const cli = useCli()
 const account = uuid(1)
@@ -93,16 +93,7 @@ function run(...args: string[]) {
   })
 }
 
-const flags = () => [
-  '--from',
-  'csv',
-  '--map',
-  put('map.json', JSON.stringify(map)),
-  '--site',
-  site,
-  '--policy-version',
-  '1',
-]
+const flags = () => words(`--from csv --map ${put('map.json', JSON.stringify(map))} --site ${site} --policy-version 1`)
 const posts = () => cli.sent().filter(({ method }) => method === 'POST').length
 
 it('import › exit 2 › without a terminal or --yes, before any request', async () => {
@@ -183,31 +174,15 @@ it('import › --refused-out › lists every row refused while reading before it
   expect([code, sentWith], stderr).toEqual([8, 7])
   const rows = readRefused(list)
   const file = join(folder, 'people.csv')
-  const contradicts = 'at 2024-03-01T09:00:00.000Z it has different answers'
+  const row = (line: number, origin_id: string | null, reason: string, message: string) => ({
+    ...{ where: `${file}:${line}`, rows: 1, origin_id, reason, message, others: [] },
+  })
   expect([rows[0], rows[5], rows[6]]).toEqual([
+    row(307, null, 'field', 'origin_id ("person") is not there'),
+    row(306, 'late-4', 'time', 'given_at ("at") is not there'),
     {
-      ...{
-        where: `${file}:307`,
-        rows: 1,
-        origin_id: null,
-        reason: 'field',
-        message: 'origin_id ("person") is not there',
-      },
-      others: [],
-    },
-    {
-      ...{
-        where: `${file}:306`,
-        rows: 1,
-        origin_id: 'late-4',
-        reason: 'time',
-        message: 'given_at ("at") is not there',
-      },
-      others: [],
-    },
-    {
-      ...{ where: `${file}:308`, rows: 2, origin_id: 'two', reason: 'contradiction', message: contradicts },
-      others: [`${file}:309`],
+      ...row(308, 'two', 'contradiction', 'at 2024-03-01T09:00:00.000Z it has different answers'),
+      ...{ rows: 2, others: [`${file}:309`] },
     },
   ])
   const receipt = JSON.parse(readFileSync(JSON.parse(stdout).receipt, 'utf8')) as ImportReceipt
