@@ -37,49 +37,66 @@ export type LineParser = (line: Line) => object | null
 
 type CsvReading = CsvKind & Pick<CsvOptions, 'map'>
 
-interface CsvParser {
-  readonly parse: LineParser
-  readonly unused: readonly string[]
-  /** Columns whose yes or no was kept as text, with an example. */
-  readonly keptWords: ReadonlyMap<string, string>
-  readonly has: (field: string) => boolean
-  readonly unanswered: () => number
-}
-
 export function openCsv(ctx: Context, kind: CsvKind, options: CsvOptions, delimiter: Delimiter | undefined) {
   const { fields, silenceRefuses, isOfIds } = kind
-  const { map, unguard, isResumed } = options
+  const { map, unguard } = options
+  const reading = { ...kind, map }
   const mapped = new Set(Object.values(map.fields ?? {}).map(column => fold(column ?? '')))
   const isKnown = (name: string) => mapped.has(fold(name)) || fieldOf(name, fields) !== undefined
   const openTable = tableOpener({ delimiter, isKnown, unguard })
+  const named = namedWords(Object.entries(map.values))
   let table: Table | null = null
-  let parser: CsvParser | null = null
-  let [isHeaderTold, isTold] = [isResumed, isResumed]
-  const tellHeader = async ({ unused, has }: CsvParser) => {
+  let places: Place[] = []
+  /** Only the first reading of a new job warns. */
+  let [isHeaderTold, isTold] = [options.isResumed, options.isResumed]
+  let unanswered = 0
+  /** Columns whose yes or no was kept as text, with an example. */
+  const keptWords = new Map<string, string>()
+  const hasAnswer = () => places.some(({ field }) => field === 'accepted')
+  const tellHeader = async (header: readonly string[]) => {
     if (isHeaderTold || (map.fields === null && !isOfIds)) return
     isHeaderTold = true
+    const unused = unusedColumns(header, places, reading)
     const why = map.fields === null ? '' : ', because the map does not name them'
     if (unused.length > 0) await ctx.warn(`not used${why}: ${quoteAll(unused)}`)
-    if (silenceRefuses && !has('accepted'))
+    if (silenceRefuses && !hasAnswer())
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
+  /** An empty cell is a missing field. */
+  const toParser = ({ header, cells }: Table): LineParser => {
+    const setters = places.map(({ index, field }) => {
+      const column = nameColumn(header, index)
+      return { index, column, set: toSetter(field, named, word => keptWords.set(column, word)) }
+    })
+    return line => {
+      const row = cells(line)
+      if (row.every(cell => cell === '')) return null // as at the end of spreadsheets
+      const fields: Fields = {}
+      const preferences: Fields = {}
+      for (const { index, column, set } of setters) {
+        const cell = row[index] ?? ''
+        if (cell !== '') set(cell, `line ${line.number}: ${column}`, fields, preferences)
+      }
+      if (fields['accepted'] === undefined) unanswered += 1
+      return withPreferences(fields, preferences)
+    }
+  }
   return {
-    /** Null if there is no header yet. @throws CliError if it is invalid */
+    /** Null if there is no header yet. @throws CliError if it is invalid or does not fit the map */
     take: async (lines: Line[]): Promise<LineParser | null> => {
       table = await openTable(lines)
       if (!table) return null
-      parser = csvParser(table, { ...kind, map })
-      await tellHeader(parser)
-      return parser.parse
+      places = placeColumns(table.header, reading)
+      await tellHeader(table.header)
+      return toParser(table)
     },
     raw: () => table?.raw ?? null,
     end: async () => {
       if (isTold) return
       isTold = true
-      const unanswered = parser?.has('accepted') ? parser.unanswered() : 0
-      if (silenceRefuses && map.fields !== null && unanswered > 0)
+      if (silenceRefuses && map.fields !== null && hasAnswer() && unanswered > 0)
         await ctx.warn(`without an answer, which records a refusal: ${formatCount(unanswered, 'line')}`)
-      for (const [column, word] of parser?.keptWords ?? [])
+      for (const [column, word] of keptWords)
         await ctx.warn(
           `"${word}" in ${column} is kept as text: to read it as true or false, name it with --true or --false`,
         )
@@ -102,34 +119,6 @@ export function requireNoHeader({ number, bytes }: Line, name: string, fields: r
 function quoteAll(names: readonly string[]): string {
   const shown = names.slice(0, 10).map(name => `"${name}"`)
   return shown.join(', ') + (names.length > shown.length ? ` and ${names.length - shown.length} more` : '')
-}
-
-/** An empty cell is a missing field. @throws UsageError if the header does not fit the map */
-function csvParser(table: Table, reading: CsvReading): CsvParser {
-  const { header } = table
-  const places = placeColumns(header, reading)
-  let unanswered = 0
-  const keptWords = new Map<string, string>()
-  const named = namedWords(Object.entries(reading.map.values))
-  const setters = places.map(({ index, field }) => {
-    const column = nameColumn(header, index)
-    const keep = (word: string) => keptWords.set(column, word)
-    return { index, column, set: toSetter(field, named, keep) }
-  })
-  const parse = (line: Line): object | null => {
-    const row = table.cells(line)
-    if (row.every(cell => cell === '')) return null // as at the end of spreadsheets
-    const fields: Fields = {}
-    const preferences: Fields = {}
-    for (const { index, column, set } of setters) {
-      const cell = row[index] ?? ''
-      if (cell !== '') set(cell, `line ${line.number}: ${column}`, fields, preferences)
-    }
-    if (fields['accepted'] === undefined) unanswered += 1
-    return withPreferences(fields, preferences)
-  }
-  const has = (field: string) => places.some(place => place.field === field)
-  return { parse, unused: unusedColumns(header, places, reading), keptWords, has, unanswered: () => unanswered }
 }
 
 function unusedColumns(header: readonly string[], places: readonly Place[], reading: CsvReading): string[] {
@@ -193,7 +182,7 @@ function nameColumn(header: readonly string[], index: number): string {
   return header[index]?.trim() || `column ${index + 1}`
 }
 
-function toSetter(field: string, named: WordReader, keep: (word: string) => void): Setter {
+function toSetter(field: string, named: WordReader, keep: (word: string) => unknown): Setter {
   const preference = preferenceName(field)
   if (preference !== undefined) {
     return (cell, where, _, preferences) => {
