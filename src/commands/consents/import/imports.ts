@@ -1,5 +1,4 @@
 import type { RowResult } from '../../../client/batch.ts'
-import type { Context } from '../../../context.ts'
 import { batchLimits } from '../../../contract/batch.ts'
 import type { ImportRow } from '../../../contract/imports.ts'
 import { CliError, exit } from '../../../errors/errors.ts'
@@ -41,13 +40,27 @@ export function imports({ site, about, receiptOut, beganAt, complete }: ImportKi
     failsAll: error => explain(error).exit === exit.notFound,
     connect: (ctx, _, job) => {
       const size = batchSizes()
-      const common = Buffer.from(`${JSON.stringify(job.operation.defaults).slice(0, -1)},`)
+      const common = Buffer.from(`${JSON.stringify(job.operation.defaults).slice(0, -1)},`) // begins each row
+      const post = async (items: readonly Item[]): Promise<readonly Answer[]> => {
+        const start = performance.now()
+        try {
+          const rows = items.map(({ entry }) => entry.line.bytes)
+          const results = await ctx.api.createRows(rows, common)
+          size.took(items.length, performance.now() - start)
+          return results.map((result, index) => toAnswer(result, items[index] as Item, beganAt))
+        } catch (error) {
+          size.failed()
+          if (explain(error).status !== 413 || items.length === 1) return items.map(() => ({ error }))
+          const middle = Math.ceil(items.length / 2)
+          return [...(await post(items.slice(0, middle))), ...(await post(items.slice(middle)))]
+        }
+      }
       return {
         maxLines: async () => size.next(),
         isRepeatable: () => true,
         mayResend: async () => true,
         send: async items => {
-          const answers = await post(ctx, items, { common, size, beganAt })
+          const answers = await post(items)
           for (const answer of answers) if ('error' in answer) refusals.add(answer.error)
           return answers
         },
@@ -56,8 +69,6 @@ export function imports({ site, about, receiptOut, beganAt, complete }: ImportKi
     complete: async (_, job, counts) => await complete(job, counts, refusals.all()),
   }
 }
-
-type Sizes = ReturnType<typeof batchSizes>
 
 const targetMs = 2000
 
@@ -76,32 +87,6 @@ function batchSizes() {
     failed: () => {
       size = rowsPerUnit
     },
-  }
-}
-
-interface Batches {
-  /** JSON; begins each row. */
-  readonly common: Buffer
-  readonly size: Sizes
-  readonly beganAt: number
-}
-
-async function post(ctx: Context, items: readonly Item[], batches: Batches): Promise<readonly Answer[]> {
-  const { common, size, beganAt } = batches
-  const start = performance.now()
-  try {
-    const results = await ctx.api.createRows(
-      items.map(({ entry }) => entry.line.bytes),
-      common,
-    )
-    size.took(items.length, performance.now() - start)
-    return results.map((result, index) => toAnswer(result, items[index] as Item, beganAt))
-  } catch (error) {
-    size.failed()
-    if (explain(error).status !== 413 || items.length === 1) return items.map(() => ({ error }))
-    const middle = Math.ceil(items.length / 2)
-    const first = await post(ctx, items.slice(0, middle), batches)
-    return [...first, ...(await post(ctx, items.slice(middle), batches))]
   }
 }
 
