@@ -48,15 +48,6 @@ describe('a draft', () => {
     expect(failed).toMatchObject({ code: 'ENOENT' })
     expect(isTaken(failed)).toBe(false)
   })
-
-  it('when many writers want one name, exactly one gets it', async () => {
-    const path = join(newFolder(), '1')
-    const texts = Array.from({ length: 20 }, (_, index) => String(index).repeat(10_000))
-    const outcomes = await Promise.allSettled(texts.map(text => writeDraft(path, text)))
-    const won = texts.filter((_, index) => outcomes[index]?.status === 'fulfilled')
-    expect(won).toEqual([readFileSync(path, 'utf8')])
-    expect(readdirSync(join(path, '..'))).toEqual(['1'])
-  })
 })
 
 describe('openOutFile', () => {

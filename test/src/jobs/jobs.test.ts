@@ -357,17 +357,6 @@ describe('when several processes resume one job', () => {
     }
   })
 
-  it('one that comes while it is held is rejected, and one after that gets it', async () => {
-    const jobs = openJobs(newFolder())
-    const id = await stoppedJob(jobs, 1)
-    const first = await jobs.resume(id)
-    await expect(jobs.resume(id)).rejects.toMatchObject({ code: 'busy' })
-    await expect(jobs.readHeader(id)).rejects.toMatchObject({ code: 'busy' })
-    await first.append(['n', 2])
-    await first.close(false)
-    expect(await numbersIn((await jobs.resume(id)).earlierRuns)).toEqual([1, 2])
-  })
-
   it('one that comes when it is done is rejected', async () => {
     const jobs = openJobs(newFolder())
     const id = await stoppedJob(jobs, 1)

@@ -77,13 +77,6 @@ describe('create --file in CSV', () => {
     expect(bodies).toHaveLength(odd ? 1 : 2)
   })
 
-  it('reports a quotation mark that is never closed with the line that opens it', async () => {
-    const { code, stderr } = await feed('subject_id\na\n"b\nc\nd\n')
-    expect(code).toBe(8)
-    expect(stderr).toContain('line 3 has an opening quotation mark that is never closed')
-    expect(stderr).toContain('the rows in lines 3 to 5 cannot be told apart')
-  })
-
   it('reports invalid UTF-8 with its line number, and never repairs it', async () => {
     expectExit(await feed(Buffer.from('subject_id\na\nzo\xeb\n', 'latin1')), 8, 'line 3 is not valid UTF-8')
   })

@@ -346,11 +346,6 @@ describe('create --resume', () => {
     expect([imported.code, imported.stderr]).toEqual([2, expect.not.stringContaining('create --resume')])
   })
 
-  it('is a usage error for a job that does not exist', async () => {
-    expect(await create('--resume', 'last')).toMatchObject({ code: 2 })
-    expect(await create('--resume', '../../etc')).toMatchObject({ code: 2 })
-  })
-
   it('while another process works on the job, ends with 7', async () => {
     const job = await stopped()
     rewrite(line => {
@@ -440,14 +435,6 @@ describe('--failed-out', () => {
     expect(again.rows.map(row => row.id)).toEqual(['b', 'd'])
   })
 
-  it('begins with the header of a CSV', async () => {
-    serve(refusals)
-    const file = join(folder.path, 'records.csv')
-    writeFileSync(file, 'subject_id,pref.a\na,1\n"b","x\ny"\n')
-    await create('--file', file, '--site', site, '--failed-out', failedOut())
-    expect(readFileSync(failedOut(), 'utf8')).toBe('subject_id,pref.a\n"b","x\ny"\n')
-  })
-
   it('is not written while the job can be resumed', async () => {
     serve({ b: [400, 'invalid_request'], c: [401, 'unauthorized'] })
     const flags = ['--failed-out', failedOut()]
@@ -456,12 +443,6 @@ describe('--failed-out', () => {
     expect(readdirSync(folder.path).filter(name => name.startsWith('failed'))).toEqual([])
     serve({ b: [400, 'invalid_request'] })
     expect(await create('--resume', 'last', ...flags)).toMatchObject({ code: 8 })
-    expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
-  })
-
-  it('does not contain lines whose response was lost', async () => {
-    serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] }, false)
-    await create('--file', write(text('a', 'b')), '--site', site, '--failed-out', failedOut())
     expect(readFileSync(failedOut(), 'utf8')).toBe(text('b'))
   })
 

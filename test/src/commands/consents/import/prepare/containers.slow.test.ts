@@ -142,15 +142,6 @@ describe('a container', () => {
     expect(refusals.map(({ reason }) => reason)).toEqual(['invalid'])
   })
 
-  it('removes the apostrophe that spreadsheets need, with --csv-unguard', async () => {
-    const guarded = csv.replace('\na,', "\n'=a,")
-    const [plain, unguarded] = [
-      await prepare(write(guarded), wholeAnswers),
-      await prepare(write(guarded), wholeAnswers, { unguard: true }),
-    ]
-    expect([plain.rows[0]?.origin.id, unguarded.rows[0]?.origin.id]).toEqual(["'=a", '=a'])
-  })
-
   it('accepts "constructor" as the name of a purpose, and rejects "__proto__"', async () => {
     const rows =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,constructor,yes\nb,2024-01-01T00:00:00Z,__proto__,yes\n'

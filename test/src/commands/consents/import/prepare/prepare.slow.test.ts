@@ -259,12 +259,6 @@ describe('prepare', () => {
     ])
   })
 
-  it('counts a repeated row as a duplicate', async () => {
-    const row = 'a,2024-01-01T00:00:00Z,yes,no\n'
-    const { rows, counts } = await prepare(write(header + row + row), wholeAnswers)
-    expect([rows.length, rows[0]?.changes, counts.duplicates]).toEqual([1, undefined, 1])
-  })
-
   it('refuses a person with more changes than fit into a record', async () => {
     const day = (n: number) => new Date(Date.UTC(2020, 0, 1) + n * 60_000).toISOString()
     const rows = Array.from({ length: 12_000 }, (_, n) => `a,${day(n)},${n % 2 ? 'yes' : 'no'},no`)
