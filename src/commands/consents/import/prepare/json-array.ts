@@ -1,12 +1,6 @@
 import { dataError } from '../../../../errors/errors.ts'
 import { type Line, longestLine } from '../../../../io/input.ts'
 
-/** An object or a list around the elements. */
-interface Frame {
-  readonly isArray: boolean
-  key: string | null
-}
-
 const maxDepth = 32
 
 const signs = { quote: 34, comma: 44, colon: 58, openList: 91, backslash: 92, closeList: 93, open: 123, close: 125 }
@@ -23,32 +17,29 @@ export async function* splitArray(
   name: string,
 ): AsyncGenerator<readonly Line[]> {
   const place = path.length > 0 ? ` at ${path.join('.')}` : ''
-  const stack: Frame[] = []
+  const invalid = () => dataError(`${name} is not valid JSON`)
+  /** Of each object and list around the elements: its latest key, or null for a list. */
+  const keys: (string | null)[] = []
   let [isText, isEscaped, isInside, isFound, isBegun] = [false, false, false, false, false]
   let [number, depth] = [1, 0]
   /** Of an element, or of a text outside of the list. */
   let start = -1
-  let rest: Buffer[] = []
+  let rest: Buffer = Buffer.alloc(0)
   let text = ''
 
   const take = (chunk: Buffer, end: number): Buffer => {
-    const last = chunk.subarray(start, end)
-    const taken = rest.length > 0 ? Buffer.concat([...rest, last]) : last
-    rest = []
+    const taken = Buffer.concat([rest, chunk.subarray(start, end)])
+    rest = Buffer.alloc(0)
     start = -1
+    if (isInside && taken.length > longestLine) throw dataError(`element ${number} of ${name} is longer than 1 MiB`)
     return taken
   }
   const keep = (chunk: Buffer) => {
     if (start === -1) return
-    rest.push(chunk.subarray(start))
+    rest = take(chunk, chunk.length)
     start = 0
-    if (rest.reduce((sum, { length }) => sum + length, 0) <= longestLine) return
-    if (isInside) throw tooLong(number, name)
-    rest = [] // no key
+    if (rest.length > longestLine) rest = Buffer.alloc(0) // no key
   }
-  const isAtList = () =>
-    stack.length === path.length && stack.every(({ isArray, key }, index) => !isArray && key === path[index])
-
   const readText = (byte: number, chunk: Buffer, at: number) => {
     if (isEscaped) isEscaped = false
     else if (byte === signs.backslash) isEscaped = true
@@ -64,43 +55,37 @@ export async function* splitArray(
     else if (byte === signs.close || byte === signs.closeList) depth -= 1
   }
   const endElement = (byte: number, chunk: Buffer, at: number): Line | null => {
-    if (byte === signs.closeList) {
-      isInside = false
-      stack.pop()
-    } else if (start === -1) throw invalid(name)
-    if (start === -1) return null
-    const line = { number, bytes: take(chunk, at), end: 0 }
-    if (line.bytes.length > longestLine) throw tooLong(number, name)
+    const isLast = byte === signs.closeList
+    if (start === -1 && !isLast) throw invalid()
+    const line = start === -1 ? null : { number, bytes: take(chunk, at), end: 0 }
     number += 1
+    isInside = !isLast
+    if (isLast) keys.pop()
     return line
   }
-  const open = (isArray: boolean) => {
-    if (stack.length >= maxDepth) throw dataError(`${name} is nested too deeply`)
-    if (isArray && isAtList()) {
+  const open = (key: string | null) => {
+    if (keys.length >= maxDepth) throw dataError(`${name} is nested too deeply`)
+    if (key === null && keys.length === path.length && keys.every((each, index) => each === path[index])) {
       if (isFound) throw dataError(`${name} has two lists${place}`)
       isFound = true
       isInside = true
     }
-    stack.push({ isArray, key: null })
+    keys.push(key)
     isBegun = true
   }
-  const close = (isArray: boolean) => {
-    if (stack.pop()?.isArray !== isArray) throw invalid(name)
+  const close = (isList: boolean) => {
+    const key = keys.pop()
+    if (key === undefined || (key === null) !== isList) throw invalid()
   }
   const readOutside = (byte: number, at: number) => {
-    if (isBegun && stack.length === 0 && !isBlank(byte)) throw invalid(name)
-    const frame = stack.at(-1)
-    if (byte === signs.colon && frame) frame.key = parseKey(text, name)
-    else if (byte === signs.open || byte === signs.openList) open(byte === signs.openList)
+    if (isBegun && keys.length === 0 && !isBlank(byte)) throw invalid()
+    if (byte === signs.open) open('')
+    else if (byte === signs.openList) open(null)
     else if (byte === signs.close || byte === signs.closeList) close(byte === signs.closeList)
+    else if (byte === signs.colon && typeof keys.at(-1) === 'string') keys[keys.length - 1] = parseKey(text, invalid)
     if (byte !== signs.quote) return
     isText = true
     start = at + 1
-  }
-  const requireEnd = () => {
-    if (!isBegun) throw dataError(`${name} is not JSON`)
-    if (stack.length > 0) throw dataError(`${name} ends in the middle of its JSON`, 'export it again')
-    if (!isFound) throw dataError(`${name} has no list${place}`, 'name its place in the map: container.at')
   }
   const readByte = (byte: number, chunk: Buffer, at: number): Line | null => {
     if (isText) readText(byte, chunk, at)
@@ -119,14 +104,16 @@ export async function* splitArray(
     keep(chunk)
     if (elements.length > 0) yield elements
   }
-  requireEnd()
+  if (!isBegun) throw dataError(`${name} is not JSON`)
+  if (keys.length > 0) throw dataError(`${name} ends in the middle of its JSON`, 'export it again')
+  if (!isFound) throw dataError(`${name} has no list${place}`, 'name its place in the map: container.at')
 }
 
-function parseKey(text: string, name: string): string {
+function parseKey(text: string, invalid: () => Error): string {
   try {
     return JSON.parse(`"${text}"`) as string
   } catch {
-    throw invalid(name)
+    throw invalid()
   }
 }
 
@@ -134,7 +121,3 @@ function parseKey(text: string, name: string): string {
 function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13) || byte === 0xef || byte === 0xbb || byte === 0xbf
 }
-
-const invalid = (name: string) => dataError(`${name} is not valid JSON`)
-
-const tooLong = (number: number, name: string) => dataError(`element ${number} of ${name} is longer than 1 MiB`)
