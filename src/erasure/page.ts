@@ -75,14 +75,10 @@ function workRows(receipt: ErasureReceipt): Cells[] {
 }
 
 function siteTable({ sites }: ErasureReceipt): string {
-  const rows = sites.map(
-    ({ site_id, deleted, already_gone, unknown }): Cells => [
-      site_id ?? '(none)',
-      String(deleted),
-      String(already_gone),
-      String(unknown),
-    ],
-  )
+  const rows = sites.map(({ site_id, deleted, already_gone, unknown }): Cells => {
+    const counts = [deleted, already_gone, unknown].map(String)
+    return [site_id ?? '(none)', ...counts]
+  })
   return markdownTable(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
 }
 

@@ -1,13 +1,22 @@
+import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dueAfter } from '../contract/deadline.ts'
 import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
+import { keyIdOf } from '../evidence/keys.ts'
 import { type Claimed, readSigned, signDocument } from '../evidence/signed.ts'
 import type { ReceiptKey, Signer } from '../receipts/signer.ts'
-import type { ReceiptStore } from '../receipts/store.ts'
-import { appendToChain, listNumbers, receiptPath } from '../receipts/store.ts'
+import {
+  appendToChain,
+  type ChainHead,
+  findHeadFault,
+  listNumbers,
+  type ReceiptStore,
+  receiptPath,
+  sha256,
+} from '../receipts/store.ts'
 import type { Verified } from './deletion.ts'
 import type { ErasureHeader, PersonState } from './job.ts'
 import { toOutcome } from './state.ts'
@@ -25,18 +34,14 @@ export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
     const claimed = readSigned(bytes)
     const { type } = claimed.document
     if (type !== 'erasure_receipt') throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
-    return { path, bytes, claimed, receipt: parseReceipt(claimed.document) }
+    const { data, error } = ErasureReceipt.safeParse(claimed.document)
+    const issue = error?.issues[0]
+    if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
+    return { path, bytes, claimed, receipt: data }
   } catch (error) {
     if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
     throw error
   }
-}
-
-function parseReceipt(document: Claimed['document']): ErasureReceipt {
-  const { data, error } = ErasureReceipt.safeParse(document)
-  const issue = error?.issues[0]
-  if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
-  return data
 }
 
 export async function loadReceipt(path: string): Promise<StoredReceipt> {
@@ -140,6 +145,62 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   })
 }
 
+/** Null if none of the keys is the receipt's. */
+export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
+  const key = keys.find(each => keyIdOf(each) === receipt.key_id)
+  return key ? claimed.isSignedBy(key) : null
+}
+
+/**
+ * Returns the first fault of the profile's chain, or null: each receipt must be signed, have its file's number, and
+ * name the previous digest; the chain must contain the head.
+ */
+export async function findChainFault(
+  store: ReceiptStore,
+  { bytes, receipt }: StoredReceipt,
+  keys: readonly KeyObject[],
+  head: ChainHead | null,
+): Promise<string | null> {
+  const numbers = await listNumbers(store)
+  let previous: string | null = null
+  for (const [index, number] of numbers.entries()) {
+    if (number !== index + 1) return `receipt ${index + 1} is missing`
+    const content = await readFile(receiptPath(store, number))
+    const fault = findLinkFault(content, number, previous, keys)
+    if (fault) return fault
+    if (number === receipt.number && !content.equals(bytes)) return `the chain has another receipt ${number}`
+    previous = sha256(content)
+    const changed = head?.number === number && findHeadFault(head, previous)
+    if (changed) return changed
+  }
+  if (head && !numbers.includes(head.number)) return findHeadFault(head, null)
+  return numbers.includes(receipt.number) ? null : `receipt ${receipt.number} is not in the chain`
+}
+
+function findLinkFault(
+  content: Buffer,
+  number: number,
+  previous: string | null,
+  keys: readonly KeyObject[],
+): string | null {
+  let stored: StoredReceipt
+  try {
+    stored = readReceipt(`receipt ${number}`, content)
+  } catch (error) {
+    return (error as Error).message
+  }
+  const { receipt } = stored
+  if (receipt.number !== number) return `the file of receipt ${number} holds receipt ${receipt.number}`
+  const signed = isSigned(stored, keys)
+  if (signed === false) return `the signature of receipt ${number} is invalid`
+  if (signed === null) return `receipt ${number} is signed by another key, ${receipt.key_id}`
+  const isLinked =
+    previous === null
+      ? receipt.previous === null
+      : receipt.previous?.sha256 === previous && receipt.previous.number === number - 1
+  return isLinked ? null : `receipt ${number} does not follow the one before it`
+}
+
 /** @throws CliError like `appendToChain` */
 export function appendReceipt(
   store: ReceiptStore,
@@ -182,7 +243,7 @@ export async function makeReceipt(
 ): Promise<StoredReceipt> {
   const { order } = state
   const finished_at = new Date().toISOString()
-  const { result, statement, counts, sites, records, unverified } = toOutcome(state, verification)
+  const outcome = toOutcome(state, verification)
   return await appendReceipt(store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
@@ -203,12 +264,7 @@ export async function makeReceipt(
       clock_offset_seconds: state.clockOffset,
       subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
       subjects: header.shows_subject ? [...order.subjects] : null,
-      result,
-      statement,
-      counts,
-      sites,
-      records,
-      unverified,
+      ...outcome,
       planned_by: order.planned_by,
       plan_sha256: order.plan_sha256,
       export_sha256: order.export_sha256,

@@ -5,7 +5,7 @@ import { consents } from '../contract/consents.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, ConsentQuery } from '../contract/index.ts'
 import { parseInstant } from '../contract/instant.ts'
-import { erasedRecordsLimit, subjects as subjectEndpoints } from '../contract/subjects.ts'
+import { erasedRecordsLimit, type PurgeAnswer, subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf, explain } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
@@ -277,4 +277,33 @@ export async function countNearMatches(api: Client, subjects: readonly string[])
     if (explain(error).code === 'forbidden') return null
     throw error
   }
+}
+
+/** At most `erasedRecordsLimit` ids. */
+export type AskForPurge = (ids: readonly string[]) => Promise<PurgeAnswer>
+
+export function askForPurged(api: Client): AskForPurge {
+  return ids => api.call(subjectEndpoints.certifyPurge, { body: { ids: [...ids] }, isIdempotent: true })
+}
+
+/** Repeats until complete, or nothing more is purged. */
+export function orderPurge(api: Client): AskForPurge {
+  return async ids => {
+    for (let left = Number.POSITIVE_INFINITY; ; ) {
+      const answer = await api.call(subjectEndpoints.purge, { body: { ids: [...ids] } })
+      const deleted = answer.records.filter(({ state }) => state === 'deleted').length
+      if (answer.complete || deleted >= left) return answer
+      left = deleted
+    }
+  }
+}
+
+export async function previewPurge(api: Client, ids: readonly string[]): Promise<Map<string, string>> {
+  const states = new Map<string, string>()
+  for (let start = 0; start < ids.length; start += erasedRecordsLimit) {
+    const body = { ids: ids.slice(start, start + erasedRecordsLimit), dry_run: true }
+    const { records } = await api.call(subjectEndpoints.purge, { body })
+    for (const { id, state } of records) states.set(id, state)
+  }
+  return states
 }

@@ -12,15 +12,15 @@ import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { subjects } from '../../contract/subjects.ts'
-import { findPurged, findPurgeReceipt, makePurgeReceipt } from '../../erasure/purge.ts'
-import { orderPurge, previewPurge } from '../../erasure/purge-calls.ts'
+import { findPurged, findPurgeReceipt, makePurgeReceipt } from '../../erasure/certificates.ts'
 import { findReceiptOrFile, type StoredReceipt } from '../../erasure/receipts.ts'
+import { orderPurge, previewPurge } from '../../erasure/records.ts'
 import { describePurged } from '../../erasure/sentences.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { openSigner, requireSameInstance } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { type PurgeRow, purgeView } from '../../views/subject.ts'
-import { publishedKeys } from './published-keys.ts'
+import { requirePublishedKeys } from '../verify/keys.ts'
 
 const Options = z.strictObject({
   ...confirmOptionsFromZero,
@@ -94,7 +94,7 @@ async function purgeAll(
   const { fault, certificates, ...seen } = await findPurged(
     orderPurge(ctx.api),
     stored.receipt,
-    await publishedKeys(ctx),
+    await requirePublishedKeys(ctx),
     ids,
   )
   if (fault !== null) throw dataError(fault)

@@ -8,8 +8,14 @@ import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { unfinishedJobs } from '../../erasure/job.ts'
 import { formatPage } from '../../erasure/page.ts'
-import { allReceipts, findReceipt, findReceiptsOfTicket, isAbout, type StoredReceipt } from '../../erasure/receipts.ts'
-import { isSigned } from '../../erasure/verify.ts'
+import {
+  allReceipts,
+  findReceipt,
+  findReceiptsOfTicket,
+  isAbout,
+  isSigned,
+  type StoredReceipt,
+} from '../../erasure/receipts.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { withoutEntities } from '../../output/markdown.ts'

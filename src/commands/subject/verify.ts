@@ -9,19 +9,19 @@ import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
-import { findPurged } from '../../erasure/purge.ts'
-import { askForPurged } from '../../erasure/purge-calls.ts'
+import { findCertificateFault, findPurged } from '../../erasure/certificates.ts'
 import {
+  findChainFault,
   findReceiptOrFile,
   findReceiptsOfJob,
   isAbout,
+  isSigned,
   loadReceipt,
   numbersOf,
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
-import { findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
+import { askForPurged, findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
 import { describeLive, describePurged } from '../../erasure/sentences.ts'
-import { findCertificateFault, findChainFault, isSigned } from '../../erasure/verify.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { findContradiction } from '../../evidence/contradictions.ts'
 import { readText } from '../../io/input.ts'
@@ -36,8 +36,7 @@ import {
 } from '../../receipts/signer.ts'
 import { listNumbers, locateReceipts, type ReceiptStore, readHead, receiptPath } from '../../receipts/store.ts'
 import { checkView } from '../../views/program.ts'
-import { readPem } from '../verify/keys.ts'
-import { publishedKeys } from './published-keys.ts'
+import { readPem, requirePublishedKeys } from '../verify/keys.ts'
 
 const Options = z.strictObject({
   operands: z.tuple([nonEmpty]),
@@ -173,7 +172,7 @@ async function checkCertificates(
 ): Promise<Checked> {
   requireSameInstance(ctx, receipt.instance, 'receipt')
   const { account_id } = await identify()
-  const byId = await publishedKeys(ctx)
+  const byId = await requirePublishedKeys(ctx)
   const subjectHmac = await findSubjectHmac(ctx.api, receipt, { subject, account_id })
   const fault = findCertificateFault(receipt, byId, subjectHmac)
   if (fault !== null) return fail('certificates', exit.rejected, fault, null)
@@ -190,7 +189,11 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
     return fail('purged', exit.changed, 'the instance certifies no purges, so it is not known what is gone', null)
   const file = path === undefined ? null : await openOutFile(path, '--certificate-out')
   try {
-    const { fault, certificates, ...seen } = await findPurged(askForPurged(ctx.api), receipt, await publishedKeys(ctx))
+    const { fault, certificates, ...seen } = await findPurged(
+      askForPurged(ctx.api),
+      receipt,
+      await requirePublishedKeys(ctx),
+    )
     if (fault !== null) return fail('purged', exit.rejected, fault, null)
     if (file && certificates.length > 0) {
       await file.write(certificates.join(''))

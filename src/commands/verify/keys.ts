@@ -6,7 +6,8 @@ import { NetworkError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
 import type { DocumentKind } from '../../contract/documents/index.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
-import { dataError, Resumable, usageError } from '../../errors/errors.ts'
+import { dataError, exit, Resumable, usageError } from '../../errors/errors.ts'
+import { explain } from '../../errors/explain.ts'
 import type { FindKeys, Keys } from '../../evidence/document.ts'
 import { readKeySet, type TrustedKey, trustKeys } from '../../evidence/key-chain.ts'
 import { keyIdOf, readPublicKey } from '../../evidence/keys.ts'
@@ -47,9 +48,19 @@ async function fromFiles(
 export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
-    const keys = found.get(signer) ?? (signer === 'profile' ? profileKeys(ctx) : publishedKeys(ctx))
+    const keys = found.get(signer) ?? (signer === 'profile' ? profileKeys(ctx) : fetchKeys(ctx))
     found.set(signer, keys)
     return keys
+  }
+}
+
+/** @throws CliError invalid_data (exit 5) without keys, which the command needs although nobody named them */
+export async function requirePublishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
+  try {
+    return (await fetchKeys(ctx)).byId
+  } catch (error) {
+    const { message, exit: code } = explain(error)
+    throw code === exit.usage ? dataError(message) : error
   }
 }
 
@@ -74,7 +85,7 @@ async function findOtherProfile(ctx: Context, keyId: string): Promise<string> {
   return ''
 }
 
-async function publishedKeys(ctx: Context): Promise<Keys> {
+async function fetchKeys(ctx: Context): Promise<Keys> {
   const { baseUrl } = ctx.settings
   const hint = 'name a file of keys that you have kept, with --keys or --public-key'
   if (!baseUrl) throw usageError('no instance is configured to fetch the keys from', hint)

@@ -1,6 +1,6 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { makePurgeReceipt } from '../../../src/erasure/purge.ts'
+import { makePurgeReceipt } from '../../../src/erasure/certificates.ts'
 import type { StoredReceipt } from '../../../src/erasure/receipts.ts'
 import type { Signer } from '../../../src/receipts/signer.ts'
 import { consent, fails, useCli, uuid } from '../support.ts'

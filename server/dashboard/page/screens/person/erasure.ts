@@ -3,8 +3,7 @@ import type { ErasureReceipt } from '../../../../../src/contract/documents/erasu
 import type { DataSubjectRequest } from '../../../../../src/contract/index.ts'
 import { erasedRecordsLimit } from '../../../../../src/contract/subjects.ts'
 import { deleteRest, markErased, verifyErased } from '../../../../../src/erasure/deletion.ts'
-import type { Ask } from '../../../../../src/erasure/purge-calls.ts'
-import type { Target } from '../../../../../src/erasure/records.ts'
+import type { AskForPurge, Target } from '../../../../../src/erasure/records.ts'
 import {
   apply,
   type ErasureEvent,
@@ -121,7 +120,7 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
 }
 
 /** Purges the records, or with `askForPurged` gets certificates for purged ones. Keeps each certificate as it arrives. */
-export async function purge(ids: readonly string[], ask: Ask): Promise<void> {
+export async function purge(ids: readonly string[], ask: AskForPurge): Promise<void> {
   if (current.get()?.purging?.isRunning) return
   const named = new Set<string>()
   const show = (isRunning: boolean, error?: unknown) => change({ purging: { isRunning, certified: named.size, error } })

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/purge-calls.ts'
+import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/records.ts'
 import { useAction } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
 import { Field, Form, missingCount } from '../../parts/form.tsx'

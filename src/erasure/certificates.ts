@@ -1,16 +1,93 @@
+import * as z from 'zod'
 import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { PurgeCertificate } from '../contract/documents/purge-certificate.ts'
 import { erasedRecordsLimit, type PurgeAnswer } from '../contract/subjects.ts'
 import { dataError } from '../errors/errors.ts'
-import type { TrustedKey } from '../evidence/key-chain.ts'
-import { signDocument } from '../evidence/signed.ts'
+import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
+import { readSigned, signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
-import type { Ask } from './purge-calls.ts'
 import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
+import type { AskForPurge } from './records.ts'
 import type { PurgeSeen } from './sentences.ts'
-import { readOfService } from './verify.ts'
+
+/** Other services may add fields. */
+const Certificate = z.object({
+  type: z.literal('erasure_certificate'),
+  erased: z.int().min(0),
+  account_id: z.string(),
+  subject_hmac: z.string(),
+  request_id: z.string(),
+  records: z.array(z.object({ id: z.string() })),
+  unverified: z.array(z.string()),
+})
+type Certificate = z.output<typeof Certificate>
+
+/**
+ * Returns the first fault of a receipt's certificates, or null. Each must be signed by a published key, and name exactly
+ * the records that its request deleted; `findContradiction` compares the rest. `subjectHmac`: of the only subject; null
+ * if unknown.
+ */
+export function findCertificateFault(
+  receipt: ErasureReceipt,
+  keys: ReadonlyMap<string, TrustedKey>,
+  subjectHmac: string | null,
+): string | null {
+  const { certificates } = receipt
+  const found: Certificate[] = []
+  for (const [index, text] of certificates.entries()) {
+    const certificate = readCertificate(text, keys)
+    const fault = typeof certificate === 'string' ? certificate : findBindingFault(certificate, receipt, subjectHmac)
+    if (fault !== null) return `${index + 1} of ${certificates.length} ${fault}`
+    found.push(certificate as Certificate)
+  }
+  return findCoverFault(found, receipt)
+}
+
+function findBindingFault(
+  { subject_hmac, request_id, records, erased }: Certificate,
+  receipt: ErasureReceipt,
+  subjectHmac: string | null,
+): string | null {
+  if (subjectHmac !== null && subject_hmac !== subjectHmac) return 'is about another data subject'
+  if (records.length !== erased) return 'contradicts itself'
+  const outcomes = new Map(receipt.records.map(record => [record.id, record]))
+  for (const { id } of records) {
+    const outcome = outcomes.get(id)
+    if (outcome?.result === 'remaining') continue
+    if (outcome?.result !== 'deleted') return `names the record ${id}, which the receipt does not say was deleted`
+    if (outcome.request_id !== request_id) return `names the record ${id}, which another request deleted`
+  }
+  return null
+}
+
+/** Each deleted record must be named, unless its response was lost. */
+function findCoverFault(certificates: readonly Certificate[], { records }: ErasureReceipt): string | null {
+  const named = new Set(certificates.flatMap(certificate => certificate.records.map(({ id }) => id)))
+  const missing = records.find(
+    ({ id, result, request_id }) => result === 'deleted' && request_id !== null && !named.has(id),
+  )
+  return missing ? `none names the record ${missing.id}, which the receipt says was deleted` : null
+}
+
+function readCertificate(text: string, keys: ReadonlyMap<string, TrustedKey>): Certificate | string {
+  const document = readOfService(text, keys)
+  if (typeof document === 'string') return document
+  return Certificate.safeParse(document).data ?? 'is not an erasure certificate'
+}
+
+/** Returns a problem as text that completes "the document …". */
+function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): object | string {
+  try {
+    const { document, isSignedBy } = readSigned(Buffer.from(text))
+    const time = String(document['issued_at'])
+    return findSignatureProblem({ key_id: document.key_id, time, isSignedBy }, keys) ?? document
+  } catch (error) {
+    if (error instanceof SyntaxError) return error.message
+    throw error
+  }
+}
 
 export interface PurgeProof extends PurgeSeen {
   readonly fault: string | null
@@ -19,7 +96,7 @@ export interface PurgeProof extends PurgeSeen {
 
 /** Purged: named by a certificate that one of `keys` signed. */
 export async function findPurged(
-  ask: Ask,
+  ask: AskForPurge,
   receipt: ErasureReceipt,
   keys: ReadonlyMap<string, TrustedKey>,
   ids: readonly string[] = receipt.records.map(({ id }) => id),
