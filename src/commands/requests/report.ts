@@ -2,17 +2,16 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { nonEmpty, textAction } from '../../cli/action.ts'
 import { instanceLabel } from '../../cli/messages.ts'
-import { listRequests, today } from '../../cli/register.ts'
+import { isOverdue, listRequests, today } from '../../cli/register.ts'
 import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { requestKinds } from '../../contract/requests.ts'
+import { type DataSubjectRequest, requestKinds } from '../../contract/requests.ts'
 import { usageError } from '../../errors/errors.ts'
 import { widthOf } from '../../output/graphemes.ts'
 import { formats, type View, visible } from '../../output/index.ts'
 import { markdownTable, markdownText, withoutEntities } from '../../output/markdown.ts'
 import { wordLines } from '../../output/word-lines.ts'
 import { field } from '../../views/field.ts'
-import { type Reported, reportedOf, summarize } from './figures.ts'
 
 const Options = z.strictObject({
   from: nonEmpty.optional(),
@@ -54,6 +53,40 @@ Examples:
         return format === undefined ? await formatText(ctx, page) : withoutEntities(formatMarkdown(page))
       }),
     )
+}
+
+/** Without personal data. */
+interface Reported
+  extends Pick<
+    DataSubjectRequest,
+    'ticket' | 'kind' | 'state' | 'outcome' | 'received_on' | 'due_on' | 'extension_reason' | 'outcome_reason'
+  > {
+  /** In UTC. */
+  readonly closed_on: string | null
+  /** Until closed; null while open. */
+  readonly days: number | null
+  /** From the due day until closed, or until today; 0 if not late. */
+  readonly days_late: number
+}
+
+function reportedOf(request: DataSubjectRequest, today: string): Reported {
+  const { ticket, kind, state, outcome, received_on, due_on, extension_reason, outcome_reason, closed_at } = request
+  const closed_on = closed_at?.slice(0, 10) ?? null
+  const isLate = closed_on === null ? isOverdue(request, today) : closed_on > due_on
+  return {
+    ...{ ticket, kind, state, outcome, received_on, due_on, closed_on, extension_reason, outcome_reason },
+    days: closed_on === null ? null : daysBetween(received_on, closed_on),
+    days_late: isLate ? daysBetween(due_on, closed_on ?? today) : 0,
+  }
+}
+
+function daysBetween(first: string, last: string): number {
+  return Math.max(0, Math.round((Date.parse(last) - Date.parse(first)) / 86_400_000))
+}
+
+function medianOf(sorted: readonly number[]): number | null {
+  const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]]
+  return low === undefined || high === undefined ? null : (low + high) / 2
 }
 
 const reportedView: View<Reported> = {
@@ -137,9 +170,13 @@ async function formatText({ io: { out } }: Context, page: Page): Promise<string>
 }
 
 function figureCells(rows: readonly Reported[]): string[] {
-  const { received, open, done, refused, withdrawn, late, median, longest } = summarize(rows)
-  const counts = [received, open, done, refused, withdrawn, late].map(String)
-  return [...counts, daysText(median), daysText(longest)]
+  const count = (outcome: Reported['outcome']) => rows.filter(row => row.outcome === outcome).length
+  const late = rows.filter(({ days_late }) => days_late > 0).length
+  const counts = [rows.length, count(null), count('done'), count('refused'), count('withdrawn'), late]
+  const days = rows
+    .flatMap(row => (row.days !== null && row.outcome !== 'withdrawn' ? [row.days] : []))
+    .sort((a, b) => a - b)
+  return [...counts.map(String), daysText(medianOf(days)), daysText(days.at(-1) ?? null)]
 }
 
 function daysText(days: number | null): string {
