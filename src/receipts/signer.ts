@@ -31,7 +31,7 @@ export interface IdentifiedKey extends Identity {
   readonly scopes: readonly string[] | null
 }
 
-export interface Signer extends Operator, Identity {
+export interface Signer extends Operator, IdentifiedKey {
   readonly instance: string
   readonly profile: string
   readonly store: ReceiptStore
@@ -42,12 +42,12 @@ export interface Signer extends Operator, Identity {
 export async function openSigner(
   ctx: Context,
   store: ReceiptStore = locateReceipts(ctx),
-  identity?: Identity,
+  key?: IdentifiedKey,
 ): Promise<Signer> {
   const instance = requireBaseUrl(ctx.settings)
-  const key = await openReceiptKey(store)
-  const { account_id, api_key_id } = identity ?? (await identify(ctx.api))
-  return { ...findOperator(), instance, profile: store.profile, store, key, account_id, api_key_id }
+  const receiptKey = await openReceiptKey(store)
+  const identified = key ?? (await identify(ctx.api))
+  return { ...findOperator(), instance, profile: store.profile, store, key: receiptKey, ...identified }
 }
 
 const unknown: IdentifiedKey = { account_id: null, api_key_id: null, scopes: null }

@@ -26,9 +26,9 @@ import { openOutFile } from '../../io/new-file.ts'
 import { findOperator, requireSameInstance } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { erasureView, personView } from '../../views/subject.ts'
-import { tellUnplanned } from './near.ts'
+import { tellUnplanned, warnOfNear } from './near.ts'
 import { explainQuota } from './run.ts'
-import { rehearse, startErasure, toSubjectRequest, warnOfNear } from './start.ts'
+import { rehearse, startErasure, toSubjectRequest } from './start.ts'
 
 const Options = z.strictObject({
   ...alsoOption,

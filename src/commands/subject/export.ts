@@ -11,8 +11,7 @@ import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { exit } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { openSigner } from '../../receipts/signer.ts'
-import { tellLeftOut } from './near.ts'
-import { warnOfNear } from './start.ts'
+import { tellLeftOut, warnOfNear } from './near.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
 

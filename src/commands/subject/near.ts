@@ -1,7 +1,7 @@
 import { commandLike, quoteForShell } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
-import type { NearMatch, Target } from '../../erasure/records.ts'
+import { findNearMatches, type NearMatch, type Target } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
@@ -20,6 +20,13 @@ export async function tellNearMatches(
   if (matches.length > longestList) await warn(`near matches not shown: ${matches.length - longestList}`)
   if (toInclude && shown.length > 0)
     await warn(`to include ${shown.length === 1 ? 'it' : 'them'}: ${toInclude(shown.map(each => each.subject_id))}`)
+}
+
+/** Returns the near matches, which are never erased or exported. */
+export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
+  const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
+  await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
+  return near
 }
 
 export function formatNear(count: number): string {
@@ -67,7 +74,7 @@ export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> &
 }
 
 /** Flags, a command for the register, or an addition to a line of a file. */
-export function adviceToInclude(
+function adviceToInclude(
   ctx: Pick<Context, 'globals'>,
   { ticket, subjects, request_id, isLine }: Asked,
   ids: readonly string[],

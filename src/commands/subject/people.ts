@@ -5,7 +5,7 @@ import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { erasureJobs, type SubjectRequest } from '../../erasure/job.ts'
-import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
+import { CliError, dataError, usageError } from '../../errors/errors.ts'
 import { type Table, tableOpener } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { hashed, type Line, nameOf, readChunks, splitLines } from '../../io/input.ts'
@@ -60,7 +60,7 @@ export async function readPeople(ctx: Context, file: string, reason: string | nu
   const sha256 = hash.digest('hex')
   await requireNoJob(ctx, name, sha256)
   const people: SubjectRequest[] = []
-  for (const row of rows) people.push(await toRequest(ctx, row, reason))
+  for (const row of rows) people.push(await toRequest(ctx, row, reason).catch(rejectLine(row.number)))
   requireDistinctPeople(people)
   return { people, sha256 }
 }
@@ -135,20 +135,12 @@ function requireDistinctPeople(people: readonly SubjectRequest[]): void {
 }
 
 async function toRequest(ctx: Context, row: Row, common: string | null): Promise<SubjectRequest> {
-  const { number, ticket, received, identifiers } = row
+  const { ticket, received, identifiers } = row
   const reason = row.reason === '' ? common : row.reason
   if (identifiers.length > 0) {
-    const received_at = received === '' ? null : await readDay(received).catch(rejectLine(number))
+    const received_at = received === '' ? null : receivedDay(received)
     return { subjects: [...new Set(identifiers)], ticket, reason, received_at }
   }
-  return await readRegistered(ctx, ticket, reason).catch(rejectLine(number))
-}
-
-async function readDay(text: string): Promise<string> {
-  return receivedDay(text)
-}
-
-async function readRegistered(ctx: Context, ticket: string, reason: string | null): Promise<SubjectRequest> {
   const { subjects, request } = await readPerson(ctx, [], { request: ticket })
   if (request) return toSubjectRequest(request, subjects, reason)
   throw dataError('no identifier and no register request')
@@ -159,15 +151,7 @@ function rejectLine(number: number): (error: unknown) => never {
   return error => {
     if (!(error instanceof CliError)) throw error
     const { code, message, hint } = error
-    const isUsage = code === 'usage'
-    throw new CliError(
-      isUsage ? 'invalid_data' : code,
-      isUsage ? exit.rejected : error.exit,
-      `line ${number}: ${message}`,
-      {
-        hint,
-        cause: error,
-      },
-    )
+    if (code === 'usage') throw dataError(`line ${number}: ${message}`, hint)
+    throw new CliError(code, error.exit, `line ${number}: ${message}`, { hint, cause: error })
   }
 }

@@ -13,7 +13,6 @@ import {
   askForErasable,
   countBySite,
   erasesSubjects,
-  findNearMatches,
   liveRecords,
   type NearMatch,
   type Target,
@@ -22,11 +21,11 @@ import {
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
-import { identify, openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
+import { openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
 import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
-import { type Asked, adviceToInclude, rejectOnlyNear, tellLeftOut, tellNearMatches, tellUnplanned } from './near.ts'
+import { rejectOnlyNear, tellLeftOut, tellUnplanned, warnOfNear } from './near.ts'
 import { formatPeople, quotaError, runJob } from './run.ts'
 
 export interface Order {
@@ -64,8 +63,7 @@ interface Planned extends Found {
 export async function startErasure(ctx: Context, order: Order, options: StartOptions): Promise<Output<unknown>> {
   const { dryRun, confirm, asks, showSubject = false } = options
   const { people, source, sha256, given, files } = order
-  const key = dryRun ? null : await identify(ctx.api)
-  const signer = key && (await openSigner(ctx, undefined, key))
+  const signer = dryRun ? null : await openSigner(ctx)
   const plans: Planned[] = []
   for (const asked of people) {
     const near = await warnOfNear(ctx, { ...asked, isLine: source !== null })
@@ -74,8 +72,8 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
     plans.push({ asked, near, ...found })
   }
   const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
-  if (!key || !signer) return await rehearse(ctx, order, plans)
-  if (total > 0 || (await marksErased(ctx.api))) requireScope(ctx, key, 'erase')
+  if (!signer) return await rehearse(ctx, order, plans)
+  if (total > 0 || (await marksErased(ctx.api))) requireScope(ctx, signer, 'erase')
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
   if (total > 0 || (!asks && confirm === undefined)) rejectMistyped(ctx, order, plans)
@@ -83,6 +81,13 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
   if (total > 0 && !asks) await tellLeftOut(ctx, near, 'erased')
   await review(ctx, order, plans, asks)
   const export_sha256 = files && (await exportFirst(ctx, signer, files, plans))
+  const planned_by = given && { who: given.plan.who, host: given.plan.host, created_at: given.plan.created_at }
+  const planned = plans.map(({ asked, records, targets }) => {
+    const { subjects, ticket, reason, received_at, due_at, request_id } = asked
+    const plan = records && (given ?? makePlan(asked, signer, records))
+    const proof = { planned_by, plan_sha256: plan?.sha256 ?? null, export_sha256 }
+    return { person: { subjects, ticket, reason, received_at, due_at, request_id, ...proof }, targets }
+  })
   const { who, host, profile, instance, account_id } = signer
   const header = {
     version: 1 as const,
@@ -90,10 +95,6 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
     shows_subject: showSubject,
     started_at: new Date().toISOString(),
   }
-  const planned = plans.map(({ asked, records, targets }) => {
-    const plan = records && (given ?? makePlan(asked, signer, records))
-    return { person: toPerson(asked, { given, plan, export_sha256 }), targets }
-  })
   return runJob(await createJob(ctx, header, planned), { signer, earlier: null })
 }
 
@@ -101,15 +102,6 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
 function rejectMistyped(ctx: Context, { source }: Order, plans: readonly Planned[]): void {
   for (const { asked, targets, near } of plans)
     if (targets.length === 0) rejectOnlyNear(ctx, { ...asked, isLine: source !== null }, near)
-}
-
-function toPerson(
-  { subjects, ticket, reason, received_at, due_at, request_id }: SubjectRequest,
-  { given, plan, export_sha256 }: { given: PlanFile | null; plan: PlanFile | null; export_sha256: string | null },
-) {
-  const planned_by = given && { who: given.plan.who, host: given.plan.host, created_at: given.plan.created_at }
-  const asked = { subjects, ticket, reason, received_at, due_at, request_id }
-  return { ...asked, planned_by, plan_sha256: plan?.sha256 ?? null, export_sha256 }
 }
 
 /**
@@ -127,12 +119,6 @@ async function findRecords(ctx: Context, { subjects }: SubjectRequest, { given, 
     await ctx.say('the quota is used up: erasing on the server instead (not limited)')
     return { records: null, targets: (await askForErasable(ctx.api, subjects)).live }
   }
-}
-
-export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
-  const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
-  await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
-  return near
 }
 
 /** @throws CliError (usage) unless an erasure would answer the request */
