@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { system } from '../../src/evidence/chain.ts'
+import type { StateRow } from '../consents/rows.ts'
 import { deleteBatch } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { lastIdAt, noId } from '../ids.ts'
@@ -15,14 +16,10 @@ export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): P
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
     const rows = await findExpired(sql, site, ids)
-    const deleted =
-      rows.length === 0
-        ? []
-        : await bisect(
-            rows,
-            half => deleteBatch(sql, site.account_id, half, system),
-            (id, error) => failures.add(`the record ${id} of the account ${site.account_id}`, error),
-          )
+    const deleteRows = (rows: readonly StateRow[]) => deleteBatch(sql, site.account_id, rows, system)
+    const onFailure = (id: string, error: unknown) =>
+      failures.add(`the record ${id} of the account ${site.account_id}`, error)
+    const deleted = rows.length === 0 ? [] : await bisect(rows, deleteRows, onFailure)
     await pauseAfter(start, pace)
     return deleted.flat().length
   })

@@ -9,7 +9,7 @@ interface ChangeContext {
   readonly holidays: Holidays
 }
 
-type Changed = { readonly state: RequestState; readonly action: Audit['action'] }
+type Changed = Pick<Audit, 'action' | 'before' | 'after'> & { readonly state: RequestState }
 
 /**
  * Returns null if nothing changes.
@@ -27,9 +27,10 @@ export function applyChange(row: RequestState, change: RequestChange, context: C
   const { receipts: _, ...others } = diff(row, state).after
   if (isClosed && Object.keys(others).length > 0) throw new Failure('conflict', 'The request is closed.')
   addReceipt(state, change, context)
-  if (Object.keys(diff(row, state).after).length === 0) return null
+  const values = diff(row, state)
+  if (Object.keys(values.after).length === 0) return null
   const isExtended = row.extended_at === null && state.extended_at !== null
-  return { state, action: state.outcome !== row.outcome ? 'closed' : isExtended ? 'extended' : 'updated' }
+  return { state, action: state.outcome !== row.outcome ? 'closed' : isExtended ? 'extended' : 'updated', ...values }
 }
 
 function requireWhole({ outcome, outcome_reason }: RequestChange): void {
@@ -74,10 +75,7 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
 export type Values = Record<string, unknown>
 
 /** Returns the changed fields, with HMACs of identifiers. */
-export function diff(
-  before: RequestState | null,
-  after: RequestState,
-): { readonly before: Values; readonly after: Values } {
+export function diff(before: RequestState | null, after: RequestState) {
   const changes: { before: Values; after: Values } = { before: {}, after: {} }
   for (const name of fields) {
     const values = [before?.[name] ?? null, after[name]].map(toValue)

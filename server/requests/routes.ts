@@ -7,7 +7,7 @@ const unknown = 'There is no such request.'
 
 const options = { isIdempotent: () => true }
 
-export function requestRoutes(app: FastifyInstance, deps: service.RequestDeps & service.RequestListDeps): void {
+export function requestRoutes(app: FastifyInstance, deps: service.RequestDeps): void {
   route(app, requests.create, ({ body }, { caller }) => service.createRequest(deps, caller, body), options)
   route(app, requests.list, ({ query }, { caller }) => service.getPage(deps, caller, query))
   route(app, requests.get, ({ params }, { caller }) => service.getRequest(deps, caller, pathId(params, unknown)))

@@ -1,14 +1,14 @@
 import type { Sql } from 'postgres'
-import type {
-  DataSubjectRequest,
-  RequestChange,
-  RequestDraft,
-  RequestEntry,
-  RequestPage,
-  RequestQuery,
-  RequestWithHistory,
+import {
+  type DataSubjectRequest,
+  dueAfter,
+  type RequestChange,
+  type RequestDraft,
+  type RequestEntry,
+  type RequestPage,
+  type RequestQuery,
+  type RequestWithHistory,
 } from '../../src/contract/index.ts'
-import { dueAfter } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
@@ -24,9 +24,6 @@ export interface RequestDeps {
   readonly sql: Sql
   readonly config: Pick<Config, 'holidays'>
   readonly subjectSecret: Uint8Array
-}
-
-export interface RequestListDeps {
   readonly cursorSecret: Buffer
 }
 
@@ -84,7 +81,7 @@ function isSameDraft(one: Values, other: Values, namesAssignee: boolean): boolea
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
 export async function getPage(
-  deps: Pick<RequestDeps, 'sql' | 'subjectSecret'> & RequestListDeps,
+  deps: RequestDeps,
   caller: Caller,
   { cursor, limit = defaultLimit, ...query }: RequestQuery,
 ): Promise<RequestPage> {
@@ -107,11 +104,7 @@ export async function getPage(
 }
 
 /** @throws Failure `not_found` */
-export async function getRequest(
-  { sql }: Pick<RequestDeps, 'sql'>,
-  { accountId }: Caller,
-  id: string,
-): Promise<RequestWithHistory> {
+export async function getRequest({ sql }: RequestDeps, { accountId }: Caller, id: string): Promise<RequestWithHistory> {
   const row = await queries.findRequest(sql, accountId, id)
   if (!row) throw noRequest()
   const entries = await queries.findEntries(sql, accountId, id)
@@ -140,8 +133,8 @@ export async function changeRequest(
     if (change.received_on !== undefined) requirePast(change.received_on, at)
     const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays })
     if (!changed) return toJson<DataSubjectRequest>(row)
-    const { state, action } = changed
-    const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...diff(row, state) })
+    const { state, action, ...values } = changed
+    const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...values })
     if (written) return toJson<DataSubjectRequest>(written)
   }
   throw unavailable('Too many callers are changing this request at once.')

@@ -50,16 +50,18 @@ export async function certifyPurge(
 
 const purgeShare = 0.4
 
+interface PurgeCall {
+  readonly requestId: string
+  readonly timeLeftMs: number
+  readonly onProblem: (problem: string) => void
+}
+
 /** Purges deleted records until the deadline, and certifies the purged ones. Can be retried. */
 export async function purgeSubject(
   deps: Pick<Deps, 'sql' | 'signer'>,
   caller: Caller,
   { ids, dry_run = false }: SubjectPurge,
-  {
-    requestId,
-    timeLeftMs,
-    onProblem,
-  }: { readonly requestId: string; readonly timeLeftMs: number; readonly onProblem: (problem: string) => void },
+  { requestId, timeLeftMs, onProblem }: PurgeCall,
 ): Promise<SubjectPurged> {
   const until = performance.now() + timeLeftMs
   if (!dry_run) {
@@ -85,13 +87,13 @@ function instantsOf({ deleted_at, purged_at }: StoredRecord) {
 }
 
 function toCertified(record: StoredRecord): PurgeCertificate['records'][number] {
+  const { id, site_id, chain_head } = record
   const { deleted_at, purged_at } = instantsOf(record)
-  const chain_head = record.chain_head.toString('hex')
   return {
-    id: record.id,
-    site_id: record.site_id,
+    id,
+    site_id,
     deleted_at: deleted_at ?? '',
     purged_at: purged_at ?? '',
-    chain_head,
+    chain_head: chain_head.toString('hex'),
   }
 }

@@ -140,10 +140,9 @@ async function deleteSelected(
   const deleteBatch = async (rows: readonly StateRow[]) => {
     const links = deletionLinks(rows, caller, { erased: true })
     unanswered.add(links)
-    const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
+    const deleted = await writeDeletions(sql, caller, links)
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
-    if (deleted.length === 0) await delay(20 * Math.random())
   }
   // A deletion that may have been written counts too.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
@@ -158,6 +157,13 @@ async function deleteSelected(
   }
 }
 
+/** Waits a moment if all records were changed or locked. */
+async function writeDeletions(sql: Sql, caller: Caller, links: readonly BatchLink[]): Promise<readonly DeletedRow[]> {
+  const deleted = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
+  if (deleted.length === 0) await delay(20 * Math.random())
+  return deleted
+}
+
 /** Marks records deleted earlier, which a restore shows. Returns false if some are left. */
 async function markDeleted(
   sql: Sql,
@@ -169,9 +175,7 @@ async function markDeleted(
   let isSkipped = false
   const markBatch = async (rows: readonly StateRow[]) => {
     const links = deletionLinks(rows, caller, { erased: true })
-    const written = await deleteRecords(sql, caller.accountId, links, { actor: caller, erased: true })
-    for (const { id } of written) marked.add(id)
-    if (written.length === 0) await delay(20 * Math.random())
+    for (const { id } of await writeDeletions(sql, caller, links)) marked.add(id)
   }
   let after: string | null = null
   do {
