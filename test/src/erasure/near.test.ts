@@ -146,12 +146,6 @@ describe('subject erase', () => {
     expect(stderr.indexOf('near match of')).toBeLessThan(stderr.indexOf('Make a receipt that nothing is held?'))
     expect(folders.receipts()).toEqual([])
   })
-
-  it('when the instance cannot search for them, has null in the receipt', async () => {
-    fakeInstance(cli, 1)
-    expect((await folders.run(...erase, '--yes')).code).toBe(0)
-    expect(await lastReceipt(folders)).toMatchObject({ near_matches: null })
-  })
 })
 
 describe('an identifier without records, beside one with records', () => {

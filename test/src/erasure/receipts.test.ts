@@ -2,11 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { Context } from '../../../src/context.ts'
+import { appendReceipt } from '../../../src/erasure/receipts.ts'
 import { readSigningKey } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
-import { toFileName } from '../../../src/receipts/store.ts'
+import { locateReceipts, toFileName, writeHead } from '../../../src/receipts/store.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
-import { hostileCases, useCli } from '../support.ts'
+import { expectExit, hostileCases, useCli, uuid } from '../support.ts'
 import { fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
 const cli = useCli()
@@ -18,16 +20,16 @@ beforeEach(() => {
   folders = freshFolders(cli)
 })
 
-async function makeThree() {
-  for (const ticket of ['T-1', 'T-2', 'T-3']) {
+async function makeReceipts(length = 3) {
+  for (let number = 1; number <= length; number += 1) {
     fakeInstance(cli, 2)
-    expect(await erase('--ticket', ticket)).toMatchObject({ code: 0 })
+    expect(await erase('--ticket', `T-${number}`)).toMatchObject({ code: 0 })
   }
 }
 
 describe('a chain of receipts', () => {
   it('verifies from any of its receipts, and they match the published schema', async () => {
-    await makeThree()
+    await makeReceipts()
     for (const wanted of ['1', '2', 'last']) expect(await folders.verify(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(folders)
     expect(await folders.verify(job)).toEqual({ code: 0, failed: [] })
@@ -37,7 +39,7 @@ describe('a chain of receipts', () => {
   })
 
   it('does not verify if one bit of a receipt is flipped', async () => {
-    await makeThree()
+    await makeReceipts()
     const file = folders.receipt(2)
     const bytes = readFileSync(file)
     for (let index = 0; index < bytes.length; index += 97) {
@@ -52,8 +54,8 @@ describe('a chain of receipts', () => {
   })
 
   it('does not verify if a receipt is missing or replaced by another, and names it', async () => {
-    await makeThree()
-    const [second, third] = [readFileSync(folders.receipt(2)), readFileSync(folders.receipt(3))]
+    await makeReceipts()
+    const third = readFileSync(folders.receipt(3))
     rmSync(folders.receipt(2))
     expect(await folders.verify('3')).toEqual({ code: 5, failed: ['chain: receipt 2 is missing'] })
     writeFileSync(folders.receipt(2), third)
@@ -61,17 +63,10 @@ describe('a chain of receipts', () => {
       code: 5,
       failed: ['chain: the file of receipt 2 holds receipt 3'],
     })
-    writeFileSync(folders.receipt(2), second)
-    rmSync(folders.receipt(3))
-    writeFileSync(join(folders.state, 'kept.json'), third)
-    expect(await folders.verify(join(folders.state, 'kept.json'))).toEqual({
-      code: 5,
-      failed: ['chain: receipt 3 is missing'],
-    })
   })
 
   it('does not verify if it is forked, even with the same key', async () => {
-    await makeThree()
+    await makeReceipts()
     const kept = join(folders.state, 'kept.json')
     writeFileSync(kept, readFileSync(folders.receipt(2)))
     const { signature: _, ...receipt } = JSON.parse(readFileSync(kept, 'utf8'))
@@ -88,6 +83,141 @@ describe('a chain of receipts', () => {
     expect(folders.receipts()).toHaveLength(12)
     expect(await folders.verify('12')).toEqual({ code: 0, failed: [] })
     expect(readdirSync(join(folders.config, 'receipt-keys'))).toEqual(['default.head', 'default.pem'])
+  })
+})
+
+const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
+
+it('subject erase deletes nothing if no receipt could be written (exit 2)', async () => {
+  await makeReceipts(1)
+  const before = deletions()
+  rmSync(join(folders.state, 'receipts'), { recursive: true })
+  rmSync(join(folders.config, 'receipt-keys', 'default.head'))
+  writeFileSync(join(folders.state, 'receipts'), '')
+  fakeInstance(cli, 2)
+  const ran = await erase('--ticket', 'T')
+  expectExit(ran, 2, /cannot make the folder .*receipts\/default: ENOTDIR/)
+  expect([deletions() - before, folders.journals()]).toEqual([0, []])
+})
+
+describe('a receipt that does not match its schema', () => {
+  it('is never appended to the chain', async () => {
+    await makeReceipts(1)
+    const { signature: _, ...first } = JSON.parse(readFileSync(folders.receipt(1), 'utf8'))
+    const key = readSigningKey(readFileSync(keyFile(), 'utf8'))
+    const settings = { folder: folders.config, stateFolder: folders.state, profile: { value: 'default' } }
+    const append = (more: object) =>
+      appendReceipt(
+        locateReceipts({ settings, warn: async () => {} } as unknown as Context),
+        uuid(7),
+        (number, previous) => signDocument({ ...first, job: uuid(7), number, previous, ...more }, key),
+      )
+    const counts = { deleted: -1, already_gone: 0 }
+    await expect(append({ counts })).rejects.toMatchObject({
+      exit: 5,
+      message: expect.stringContaining('counts.deleted'),
+    })
+    expect(folders.receipts()).toEqual(['000001.json'])
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is reported by the list (exit 8), and prevents resume from making a second one', async () => {
+    await makeReceipts(3)
+    const { job } = JSON.parse(readFileSync(folders.receipt(2), 'utf8'))
+    writeFileSync(folders.receipt(2), 'no receipt')
+    const listed = await folders.run('receipts', '-o', 'id')
+    expect(listed).toMatchObject({ code: 8, stdout: '3\n1\n' })
+    expect(listed.stderr).toContain('000002.json')
+    expectExit(await folders.run('resume', job), 5, '000002')
+    expect(folders.receipts()).toHaveLength(3)
+  })
+})
+
+it('subject receipts --subject reports receipts that it cannot judge, because another key signed them', async () => {
+  await makeReceipts(2)
+  rmSync(keyFile())
+  await makeReceipts(1)
+  const listed = await folders.run('receipts', '--subject', maria, '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
+  expect(listed.stderr).toContain('2 receipts are signed by another key')
+  const all = await folders.run('receipts', '-o', 'id')
+  expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
+  expect(all.stderr).toContain('2 receipts are signed by another key')
+  expectExit(await folders.run('receipts', '1', '--format', 'md'), 0, 'its signature was not verified')
+})
+
+it('subject receipts does not list a changed receipt or format its page, and reports it when printing its bytes', async () => {
+  await makeReceipts(2)
+  writeFileSync(folders.receipt(1), readFileSync(folders.receipt(1), 'utf8').replace('T-1', 'T-9'))
+  const listed = await folders.run('receipts', '-o', 'id')
+  expect(listed).toMatchObject({ code: 8, stdout: '2\n' })
+  expect(listed.stderr).toContain('the signature of receipt 1 is invalid')
+  expect(await folders.run('receipts', '1', '--format', 'md')).toMatchObject({ code: 5, stdout: '' })
+  expect(await folders.run('receipts', '1')).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining('T-9'),
+    stderr: expect.stringContaining('the signature of receipt 1 is invalid'),
+  })
+  expect(await folders.run('receipts', '2')).toMatchObject({ code: 0, stderr: '' })
+})
+
+describe('the newest receipt of a chain', () => {
+  const head = () => join(folders.config, 'receipt-keys', 'default.head')
+  const eraseOne = () => {
+    fakeInstance(cli, 1)
+    return erase('--ticket', 'T')
+  }
+
+  it('is reported as missing if it was removed, and its number is not reused', async () => {
+    await makeReceipts(3)
+    const before = deletions()
+    const third = readFileSync(folders.receipt(3))
+    rmSync(folders.receipt(3))
+    for (const wanted of ['last', '1'])
+      expect(await folders.verify(wanted)).toEqual({ code: 5, failed: ['chain: receipt 3 is missing'] })
+    expect(await eraseOne()).toMatchObject({ code: 5, stderr: expect.stringContaining('receipt 3 is missing') })
+    expect(folders.receipts()).toEqual(['000001.json', '000002.json'])
+    expect([deletions() - before, folders.journals()]).toEqual([0, []])
+    writeFileSync(folders.receipt(3), third)
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('is reported as missing if all receipts were removed', async () => {
+    await makeReceipts(1)
+    const kept = join(folders.state, 'kept.json')
+    writeFileSync(kept, readFileSync(folders.receipt(1)))
+    rmSync(dirname(folders.receipt(1)), { recursive: true })
+    expect((await folders.verify(kept)).code).toBe(5)
+    rmSync(head())
+    expect((await folders.verify(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
+  })
+
+  it('may be newer than the head, if its process was killed before it wrote that', async () => {
+    await makeReceipts(1)
+    const before = readFileSync(head())
+    await makeReceipts(1)
+    writeFileSync(head(), before)
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
+    expect(await eraseOne()).toMatchObject({ code: 0 })
+    expect(JSON.parse(readFileSync(head(), 'utf8'))).toMatchObject({ number: 3 })
+    rmSync(head())
+    expect(await eraseOne()).toMatchObject({ code: 0 })
+    expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
+  })
+
+  it('stays, with a warning, if the head cannot be written', async () => {
+    const said: string[] = []
+    const settings = {
+      folder: join(folders.config, 'gone'),
+      stateFolder: folders.state,
+      profile: { value: 'default' },
+    }
+    const warn = async (line: string) => void said.push(line)
+    await writeHead(locateReceipts({ settings, warn } as unknown as Context), {
+      number: 7,
+      sha256: '0'.repeat(64),
+    })
+    expect(said).toEqual([expect.stringContaining('the loss of receipt 7 would not be noticed')])
   })
 })
 
@@ -113,7 +243,7 @@ describe('the key of a profile', () => {
   )
 
   it('verifies a receipt with openssl', async () => {
-    await makeThree()
+    await makeReceipts()
     const [folder, file] = [folders.state, folders.receipt(3)]
     writeFileSync(join(folder, 'key.pem'), (await folders.run('keys', 'show')).stdout)
     const script = `sed '$d' ${file} > lines; tail -n 1 ${file} | cut -d '"' -f 4 | base64 -d > signature
@@ -124,7 +254,7 @@ describe('the key of a profile', () => {
   })
 
   it('when it is of another machine, verifies with --public-key without its chain', async () => {
-    await makeThree()
+    await makeReceipts()
     const pem = join(folders.state, 'key.pem')
     writeFileSync(pem, (await folders.run('keys', 'show')).stdout)
     const [file, theirs] = [folders.receipt(3), folders]
@@ -139,7 +269,6 @@ describe('the key of a profile', () => {
 describe('subject receipts', () => {
   it('when it does not exist, the error names it as a ticket and as a file', async () => {
     fakeInstance(cli, 1)
-    const folders = freshFolders(cli)
     const { code, stdout } = await folders.run('verify', 'D-2', '--json')
     expect([code, JSON.parse(stdout)]).toMatchObject([
       2,
@@ -153,7 +282,7 @@ describe('subject receipts', () => {
   })
 
   it('lists receipts newest first, and those of a subject', async () => {
-    await makeThree()
+    await makeReceipts()
     const { stdout } = await folders.run('receipts', '-o', 'json')
     expect(JSON.parse(stdout)).toMatchObject([{ number: 3, ticket: 'T-3', deleted: 2 }, { number: 2 }, { number: 1 }])
     expect((await folders.run('receipts', '--subject', maria, '-o', 'id')).stdout).toBe('3\n2\n1\n')

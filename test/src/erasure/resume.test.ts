@@ -2,7 +2,9 @@ import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import type { Context } from '../../../src/context.ts'
-import { type ErasureEntry, type ErasureHeader, erasureJobs } from '../../../src/erasure/job.ts'
+import { type ErasureEntry, type ErasureHeader, erasureJobs, type PersonState } from '../../../src/erasure/job.ts'
+import { findMadeReceipt, type StoredReceipt } from '../../../src/erasure/receipts.ts'
+import type { ReceiptKey } from '../../../src/receipts/signer.ts'
 import { type consent, expectExit, useCli, uuid } from '../support.ts'
 import { erasesSubjects, fakeInstance, freshFolders, lastReceipt, maria } from './fake-instance.ts'
 
@@ -141,4 +143,16 @@ it('when the file of an unfinished job is damaged, erases other people, and resu
   expect(await folders.run('erase', 'li', '--ticket', 'T-2', '--yes')).toMatchObject({ code: 0 })
   expect((await folders.run('receipts')).stderr).toContain('an erasure is not finished and has no receipt')
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 1, stderr: expect.stringContaining('damaged') })
+})
+
+it.each([
+  ['when another person has the same ticket and no records either, finds no receipt', 'k', 'other', false],
+  ['finds the receipt of the person', 'k', 'maria', true],
+  ['when the signing key was replaced, finds the receipt by ticket and records', 'other', 'maria', true],
+])('a resumed erasure › %s', (_, id, subject, isFound) => {
+  const receipt = { ticket: 'DSR-7', records: [], subjects: null, subject_hmacs: ['h-maria'], key_id: 'k' }
+  const key = { id, hmacOf: (each: string) => `h-${each}` } as unknown as ReceiptKey
+  const made = [{ receipt } as unknown as StoredReceipt]
+  const state = { order: { ticket: 'DSR-7', subjects: [subject] }, targets: new Map() } as unknown as PersonState
+  expect(findMadeReceipt({ made, key }, state)).toBe(isFound ? made[0] : null)
 })
