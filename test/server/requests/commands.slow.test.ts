@@ -1,24 +1,12 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import * as cli from '../../support/cli.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../support/service.ts'
+import { useCommands } from './commands.ts'
 
 const service = useService()
-const folder = cli.useFolder()
 const maria = 'maria@example.com'
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
 
-let account: TestAccount
-let env: Record<string, string>
-beforeEach(async () => {
-  account = await service.newAccount()
-  env = {
-    CONSENTCTL_BASE_URL: service.url,
-    CONSENTCTL_API_KEY: account.key,
-    CONSENTCTL_CONFIG_DIR: `${folder.path}/config`,
-    CONSENTCTL_STATE_DIR: `${folder.path}/${account.accountId}`,
-  }
-})
-const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
+const { run, create, call, inFolder } = useCommands(service)
 const requests = (...args: string[]) => run(['requests', ...args])
 const add = (ticket: string, ...more: string[]) => requests('add', ticket, maria, '--kind', 'erasure', ...more)
 const late = ['--received', '2026-01-31']
@@ -102,7 +90,7 @@ describe('requests list', () => {
   it('follows the pages', async () => {
     for (let number = 0; number < 102; number += 1) {
       const body = { ticket: `DSR-${number}`, kind: 'access', subject_ids: [maria], received_on: day(0) }
-      await service.call('POST', '/api/v1/requests', { key: account.key, body })
+      await call('requests', body)
     }
     expect((await requests('list', '-q')).stdout.trim().split('\n')).toHaveLength(102)
   })
@@ -134,14 +122,10 @@ describe('requests next, show, update, extend and close', () => {
 
   it('is how a near match of a request is included, with the identifiers that are there', async () => {
     await add('DSR-1')
-    for (const subject_id of ['MARIA@example.com', 'Maria@Example.com'])
-      await service.call('POST', '/api/v1/consents', {
-        key: account.key,
-        body: { site_id: account.siteId, subject_id },
-      })
+    for (const subject of ['MARIA@example.com', 'Maria@Example.com']) await create(subject)
     const refused = await run(['subject', 'erase', '--request', 'DSR-1', '--yes'])
     const advice = `requests update DSR-1 --subject ${maria} --subject MARIA@example.com --subject Maria@Example.com`
-    const exported = await run(['subject', 'export', '--request', 'DSR-1', '--out', `${folder.path}/maria.json`])
+    const exported = await run(['subject', 'export', '--request', 'DSR-1', '--out', inFolder('maria.json')])
     expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining(`them: consentctl ${advice}\n`) })
     expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining(`use consentctl ${advice}, or --conf`) })
     expect((await run(advice.split(' '))).code).toBe(0)

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import * as cli from '../../support/cli.ts'
 import { useProxy } from '../../support/proxy.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { useService } from '../../support/service.ts'
+import { useCommands } from './commands.ts'
 
 const service = useService()
-const folder = cli.useFolder()
 
 /** Forwards to the service; `intercept` may answer an erasure in its place with 503. */
 let intercept: (subject: string) => boolean = () => false
@@ -16,27 +14,13 @@ const proxy = useProxy(
   ({ url }, body) => url === '/api/v1/subjects/erase' && intercept(JSON.parse(body).subject_id),
 )
 
-let account: TestAccount
-let state: string
-let env: Record<string, string>
-beforeEach(async () => {
+const { run, create, inState } = useCommands(service, proxy)
+beforeEach(() => {
   intercept = () => false
-  account = await service.newAccount()
-  state = join(folder.path, account.accountId)
-  mkdirSync(state)
-  env = {
-    CONSENTCTL_BASE_URL: proxy.url,
-    CONSENTCTL_API_KEY: account.key,
-    CONSENTCTL_MAX_WAIT: '0',
-    CONSENTCTL_CONFIG_DIR: join(state, 'config'),
-    CONSENTCTL_STATE_DIR: state,
-  }
+  mkdirSync(inState())
 })
-const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
-const create = (subject_id: string) =>
-  service.call('POST', '/api/v1/consents', { key: account.key, body: { site_id: account.siteId, subject_id } })
 const file = (content: string | Uint8Array) => {
-  const path = join(state, 'requests.csv')
+  const path = inState('requests.csv')
   writeFileSync(path, content)
   return path
 }
@@ -47,7 +31,7 @@ const rows = (stdout: string) =>
     .replace(/\n$/, '')
     .split('\n')
     .map(line => line.split('\t').slice(0, 4))
-const left = (kind: string) => (existsSync(join(state, kind)) ? readdirSync(join(state, kind)) : [])
+const left = (kind: string) => (existsSync(inState(kind)) ? readdirSync(inState(kind)) : [])
 const receipts = async () => (await run(['subject', 'receipts', '--columns', 'ticket,number'])).stdout
 
 const three = 'ticket,received,identifier,identifier_2\nDSR-1,2026-01-31,ada,customer-1\nDSR-2,,bob,\nDSR-3,,nobody,\n'
@@ -95,7 +79,7 @@ describe('subject erase --file', () => {
       '\ufeffTicket;Received;Reason;Identifier\r\nDSR-1;2026-02-01;"by ""post""\nand mail";ada\r\nDSR-2;;;\r\n'
     const erased = await erase(file(Buffer.from(text, 'utf16le')), '--confirm', '2')
     expect([erased.code, erased.stderr]).toEqual([0, expect.stringContaining('the register has the digest')])
-    const path = join(state, 'receipts', 'default', '000002.json')
+    const path = inState('receipts', 'default', '000002.json')
     const digest = createHash('sha256').update(readFileSync(path)).digest('hex')
     const shown = JSON.parse((await run(['requests', 'show', 'DSR-2', '--json'])).stdout)
     expect(shown.receipts).toMatchObject([{ sha256: digest }])
@@ -123,7 +107,7 @@ describe('subject erase --file', () => {
   })
 
   it('is a usage error with flags about one person', async () => {
-    for (const flag of [['--ticket', 'DSR-1'], ['--also', 'x'], ['--plan-out', join(state, 'plan')], ['--one-person']])
+    for (const flag of [['--ticket', 'DSR-1'], ['--also', 'x'], ['--plan-out', inState('plan')], ['--one-person']])
       expect((await erase(file(three), ...flag, '--yes')).code).toBe(2)
   })
 

@@ -1,44 +1,28 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import * as cli from '../../support/cli.ts'
 import { useProxy } from '../../support/proxy.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { useService } from '../../support/service.ts'
+import { useCommands } from './commands.ts'
 
 const service = useService()
-const folder = cli.useFolder()
 const maria = 'maria@example.com'
 
 /** Forwards to the service, except changes of requests while they are to fail. */
 let failsChanges = false
 const proxy = useProxy(service, ({ method }) => failsChanges && method === 'PATCH')
 
-let account: TestAccount
-let state: string
-let env: Record<string, string>
-beforeEach(async () => {
+beforeEach(() => {
   failsChanges = false
-  account = await service.newAccount()
-  state = join(folder.path, account.accountId)
-  env = {
-    CONSENTCTL_BASE_URL: proxy.url,
-    CONSENTCTL_API_KEY: account.key,
-    CONSENTCTL_MAX_WAIT: '0',
-    CONSENTCTL_CONFIG_DIR: join(state, 'config'),
-    CONSENTCTL_STATE_DIR: state,
-  }
 })
-const run = (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options })
+const { run, create, inFolder, inState } = useCommands(service, proxy)
 const subject = (...args: string[]) => run(['subject', ...args])
-const create = (subject_id: string) =>
-  service.call('POST', '/api/v1/consents', { key: account.key, body: { site_id: account.siteId, subject_id } })
 const add = (ticket: string, kind = 'erasure', ...more: string[]) =>
   run(['requests', 'add', ticket, maria, '--kind', kind, '--received', '2026-01-31', ...more])
 const show = async (ticket: string) => JSON.parse((await run(['requests', 'show', ticket, '--json'])).stdout)
 const digestOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
-const receiptPath = (number: number) => join(state, 'receipts', 'default', `00000${number}.json`)
-const journals = () => readdirSync(join(state, 'erasures')).filter(name => /^[\da-f-]{36}/.test(name))
+const receiptPath = (number: number) => inState('receipts', 'default', `00000${number}.json`)
+const journals = () => readdirSync(inState('erasures')).filter(name => /^[\da-f-]{36}/.test(name))
 
 describe('subject find and export --request', () => {
   it('take every identifier from the register, and the export adds its manifest to it', async () => {
@@ -47,7 +31,7 @@ describe('subject find and export --request', () => {
     await add('DSR-8', 'access', '--also', 'customer-4711')
     const found = await subject('find', '--request', 'DSR-8', '-q')
     expect(found.stdout.trim().split('\n')).toHaveLength(2)
-    const out = join(state, 'maria.json')
+    const out = inState('maria.json')
     const exported = await subject('export', '--request', 'DSR-8', '--out', out)
     expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('requests close DSR-8 --outcome done') })
     expect((await run(['requests', 'next'])).stderr).toContain(
@@ -61,7 +45,7 @@ describe('subject find and export --request', () => {
     await create(maria)
     await add('DSR-8', 'access')
     failsChanges = true
-    const out = join(state, 'maria.json')
+    const out = inState('maria.json')
     const exported = await subject('export', '--request', 'DSR-8', '--out', out)
     const command = `requests update DSR-8 --receipt ${out}.manifest.json`
     expect(exported).toMatchObject({ code: 8, stderr: expect.stringContaining(`consentctl ${command}`) })
@@ -123,7 +107,7 @@ describe('subject erase --request', () => {
 
   it('also writes back a receipt that nothing is held, by a plan that another person carries out', async () => {
     await add('DSR-7')
-    const plan = join(folder.path, 'plan.json')
+    const plan = inFolder('plan.json')
     expect((await subject('erase', '--request', 'DSR-7', '--plan-out', plan)).code).toBe(0)
     expect((await subject('erase', '--apply', plan, '--request', 'DSR-7', '--confirm', '0')).code).toBe(2)
     expect((await subject('erase', '--apply', plan, '--confirm', '0')).code).toBe(0)

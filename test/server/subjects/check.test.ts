@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { useService } from '../../support/service.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
-import { type Publication, publishNotice } from './notices.ts'
+import { newSite, publishNotice } from './fixtures.ts'
 
 const service = useService()
 let owner: Importer
@@ -23,21 +23,7 @@ const reasonOf = async (subject_id: string, more: Record<string, string> = {}) =
   expect(status, text).toBe(200)
   return [body.allowed, body.reason]
 }
-const publish = (fields: Partial<Publication> & { readonly version: number }) =>
-  publishNotice(service, owner, {
-    siteId: owner.siteId,
-    languages: ['en', 'de'],
-    purposes: [],
-    validFor: null,
-    requiresRenewal: false,
-    effectiveFrom: null,
-    ...fields,
-  })
-async function newSite(): Promise<string> {
-  const headers = await service.signIn(owner)
-  return (await service.call('POST', '/api/v1/sites', { headers, body: { name: 'another', allow_duplicate: true } }))
-    .body.id
-}
+const publish = (notice: Parameters<typeof publishNotice>[2]) => publishNotice(service, owner, notice)
 
 describe('GET /api/v1/subjects/check › 200', () => {
   it('names the record, and says that its notice is not held', async () => {
@@ -128,7 +114,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
 
   it('lets the newest record of a site decide, and without a site the newest of these that names the purpose', async () => {
     const subject_id = newSubject()
-    const site_id = await newSite()
+    const site_id = await newSite(service, owner)
     const first = await create(subject_id)
     const other = await create(subject_id, { site_id, preferences: { analytics: true } })
     const decides = async (more: Record<string, string> = {}) => (await check({ subject_id, ...more })).body.record?.id
@@ -142,7 +128,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
   })
 
   it('counts a consent no longer when a newer notice requires a renewal, from when it is in effect', async () => {
-    const site_id = await newSite()
+    const site_id = await newSite(service, owner)
     const subject_id = newSubject()
     await create(subject_id, { site_id, policy_version: 2 })
     const on = { siteId: site_id, requiresRenewal: true }
@@ -205,7 +191,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
 
   it('takes the latest given of several, and of the sites the newest answer that names the purpose', async () => {
     const subject_id = newSubject()
-    const site_id = await newSite()
+    const site_id = await newSite(service, owner)
     const latest = await importOf(subject_id, '2021-01-01T00:00:00Z')
     await importOf(subject_id, '2020-01-01T00:00:00Z')
     const other = await importOf(subject_id, '2022-01-01T00:00:00Z', { site_id, preferences: { analytics: true } })

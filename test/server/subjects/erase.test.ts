@@ -11,6 +11,7 @@ import { type ServiceResponse, useService } from '../../support/service.ts'
 import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { brokenChains, purgeNow, purgeVerified } from '../purge/purge.ts'
+import { newSite } from './fixtures.ts'
 
 const key = newSigningKey()
 const service = useService({ signer: signerOf(key) })
@@ -21,16 +22,6 @@ beforeAll(async () => {
 })
 
 const erase = (body: object, own: { key: string } = owner) => service.call('POST', path, { key: own.key, body })
-
-/** Another site of an account. */
-async function newSite(own: Owner): Promise<string> {
-  const headers = await service.signIn(own)
-  const { body } = await service.call('POST', '/api/v1/sites', {
-    headers,
-    body: { name: 'another', allow_duplicate: true },
-  })
-  return body.id
-}
 
 /** What a certificate says, once its signature was found to be the service's. */
 function certified({ body }: ServiceResponse): ErasureCertificate {
@@ -59,7 +50,7 @@ function losing(sql: Sql, moment: string): Sql {
 describe('POST /api/v1/subjects/erase › 200', () => {
   it('deletes every live record of exactly the subject, names them, and certifies it', async () => {
     const own = await newOwner(service)
-    const other = await newSite(own)
+    const other = await newSite(service, own)
     const subject_id = 'maria@example.com'
     const [first, second] = [await own.create({ subject_id }), await own.create({ subject_id })]
     const third = await own.create({ subject_id, site_id: other })

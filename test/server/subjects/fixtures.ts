@@ -1,21 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import type { TestAccount, TestService } from '../../support/service.ts'
 
-export interface Publication {
-  readonly siteId: string
-  readonly version: number
-  readonly languages: readonly string[]
-  readonly purposes: readonly string[]
-  readonly validFor: string | null
-  readonly requiresRenewal: boolean
-  readonly effectiveFrom: Date | null
+/** Creates another site of an account. */
+export async function newSite(service: TestService, own: TestAccount): Promise<string> {
+  const headers = await service.signIn(own)
+  const body = { name: 'another', allow_duplicate: true }
+  return (await service.call('POST', '/api/v1/sites', { headers, body })).body.id
 }
 
-/** Publishes a notice at this instant, and returns the version of the account's entry. */
+/** Publishes a notice in two languages at this instant, and returns the version of the account's entry. */
 export async function publishNotice(
   { sql }: Pick<TestService, 'sql'>,
-  { accountId }: Pick<TestAccount, 'accountId'>,
-  { siteId, version, languages, purposes, validFor, requiresRenewal, effectiveFrom }: Publication,
+  { accountId, siteId: ownSite }: Pick<TestAccount, 'accountId' | 'siteId'>,
+  {
+    version,
+    siteId = ownSite,
+    purposes = [],
+    validFor = null,
+    requiresRenewal = false,
+    effectiveFrom = null,
+  }: {
+    readonly version: number
+    readonly siteId?: string
+    readonly purposes?: readonly string[]
+    readonly validFor?: string | null
+    readonly requiresRenewal?: boolean
+    readonly effectiveFrom?: Date | null
+  },
 ): Promise<number> {
   const at = new Date()
   const listed = purposes.map(key => ({ key, title: key, language: null, iri: null }))
@@ -30,7 +41,7 @@ export async function publishNotice(
       created_at, updated_at, published_entry)
     values (${accountId}, ${siteId}, ${version}, ${sql.json(listed)}, ${validFor}, ${requiresRenewal}, ${effectiveFrom},
       ${at}, ${at}, ${entry})`
-  for (const language of languages)
+  for (const language of ['en', 'de'])
     await sql`
       insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
       values (${accountId}, ${siteId}, ${version}, ${language}, 'text/plain', ${randomBytes(32)}, 'x')`
