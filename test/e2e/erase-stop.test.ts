@@ -109,7 +109,7 @@ describe.skipIf(!hasTerminal)('subject erase on a terminal', () => {
     ['nothing', '\r', 9],
     ['Ctrl-C', '\u0003', 130],
     ['the number', '60\r', 0],
-  ])('shows the records, asks for their number, and obeys the answer: %s', async (_name, keys, code) => {
+  ])('shows the records, and prompts for their number: %s', async (_name, keys, code) => {
     wait = 0
     const env = surroundings()
     const terminal = openTerminal(erase, env)

@@ -62,7 +62,7 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
     expect(await brokenChains(sql, account.accountId)).toEqual([])
   })
 
-  it('ends after the current records when it is interrupted by SIGINT, and says what was done', async () => {
+  it('at SIGINT, ends after the current records and says what was done', async () => {
     const account = await newAccount(sql)
     await insertChains(sql, account, { records: 4000, entries: 2 })
     const before = await purgedOf(sql)

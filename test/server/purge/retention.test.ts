@@ -65,7 +65,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
   })
 
-  it('has them purged like others, in the same run if purging is immediate', async () => {
+  it('purges them like others, in the same run if purging is immediate', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
     const expected = [{ account_id: owner.accountId, expired: 5, purged: 5 }]

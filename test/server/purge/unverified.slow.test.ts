@@ -46,7 +46,7 @@ describe('a purge, when the history of some records does not verify', () => {
     expect(idsOf((await purgeVerified(sql)).unverified)).toEqual(tampered)
   })
 
-  it('continues after more of them than may fail in one run', async () => {
+  it('continues if more records do not verify than may fail in one run', async () => {
     const account = await service.newAccount()
     const at = new Date(Date.now() - 60_000)
     const ids = await insertChains(sql, account, { records: 1010, entries: 2, at })

@@ -12,7 +12,7 @@ const add = (ticket: string, ...more: string[]) => requests('add', ticket, maria
 const late = ['--received', '2026-01-31']
 
 describe('requests add', () => {
-  it('prints the request with its due day, and changes nothing if it is given again', async () => {
+  it('prints the request with its due day, and changes nothing if repeated', async () => {
     const made = await add('DSR-7', ...late, '--assignee', 'privacy team', '--also', 'customer-4711', '--json')
     expect(made).toMatchObject({
       code: 0,
@@ -97,7 +97,7 @@ describe('requests list', () => {
 })
 
 describe('requests next, show, update, extend and close', () => {
-  it('leads from the first request to its end, and keeps its history', async () => {
+  it('take a request from open to closed, and keep its history', async () => {
     expect((await requests('next')).code).toBe(3)
     await add('DSR-1', '--received', day(-20))
     await add('DSR-2')
@@ -120,7 +120,7 @@ describe('requests next, show, update, extend and close', () => {
     expect(JSON.parse((await requests('show', 'DSR-1', '--json')).stdout).outcome).toBe('done')
   })
 
-  it('is how a near match of a request is included, with the identifiers that are there', async () => {
+  it('when a request has near matches, update --subject includes them beside its identifiers', async () => {
     await add('DSR-1')
     for (const subject of ['MARIA@example.com', 'Maria@Example.com']) await create(subject)
     const refused = await run(['subject', 'erase', '--request', 'DSR-1', '--yes'])
@@ -132,7 +132,7 @@ describe('requests next, show, update, extend and close', () => {
     expect((await run(['subject', 'erase', '--request', 'DSR-1', '--confirm', '2'])).code).toBe(0)
   })
 
-  it('has exit codes for what cannot be done', async () => {
+  it('have an exit code for each change that is not allowed', async () => {
     await add('DSR-1', ...late)
     expect((await requests('show', 'DSR-99')).code).toBe(3)
     expect((await requests('update', 'DSR-1')).code).toBe(2)

@@ -96,7 +96,7 @@ describe('subject erase --file', () => {
     ['a day in the future', 'ticket,received,identifier\nDSR-1,2999-01-01,ada\n', 'day 2999-01-01 is in the future'],
     ['a header in UTF-16 without a mark', 'ticket\0,identifier\nDSR-1,ada\n', 'line 1: the header is UTF-16'],
     ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has 3 cells, and the header 2'],
-    ['nobody', 'ticket,identifier\n', 'has no data rows'],
+    ['a file without data rows', 'ticket,identifier\n', 'has no data rows'],
     ['a ticket that the register does not have', 'ticket\nDSR-99\n', 'line 2: the register has no request DSR-99'],
   ])('refuses %s before anything is erased', async (_, text, message) => {
     await create('ada')
@@ -111,7 +111,7 @@ describe('subject erase --file', () => {
       expect((await erase(file(three), ...flag, '--yes')).code).toBe(2)
   })
 
-  it('stops where everybody else would fail, and resume continues the file with one receipt a person', async () => {
+  it('stops if all others would fail too, and resume continues the file with one receipt a person', async () => {
     for (const subject of ['ada', 'bob', 'nobody']) await create(subject)
     intercept = subject => subject === 'bob'
     const stopped = await erase(file(three), '--confirm', '3')

@@ -38,7 +38,7 @@ function hmacOf(subject: string, { accountId } = account): string {
 }
 
 describe('POST /api/v1/requests', () => {
-  it('enters a request that is due one month later, on the next working day that is no holiday', async () => {
+  it('adds a request that is due one month later, on the next working day that is not a holiday', async () => {
     const answer = await post(draft('DSR-1', { received_on: '2025-11-25', assignee: 'privacy team' }))
     expect(answer.status).toBe(201)
     expect(answer.body).toMatchObject({
@@ -48,7 +48,7 @@ describe('POST /api/v1/requests', () => {
     })
   })
 
-  it('returns the same request for the same draft, also at once, and 409 for another one with its ticket', async () => {
+  it('returns the same request for the same draft, also concurrently, and 409 for another draft with its ticket', async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => post(draft('DSR-2'))))
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
     for (const more of [{ kind: 'access' }, { received_on: day(-4) }, { subject_ids: [maria] }, { assignee: 'jo' }])
@@ -113,7 +113,7 @@ describe('PATCH /api/v1/requests/:id', () => {
     expect(JSON.stringify(history)).not.toMatch(/maria|4711|m\.muster/)
   })
 
-  it('writes nothing for what is there already', async () => {
+  it('writes nothing if nothing changes', async () => {
     const made = await add('DSR-11')
     const changes = [{ kind: 'erasure' }, { assignee: null }, { subject_ids: [maria, 'customer-4711'] }, {}]
     for (const change of changes) expect((await patch(made, change)).body).toEqual(made)
@@ -170,7 +170,7 @@ describe('PATCH /api/v1/requests/:id', () => {
       expect((await patch(made, change)).status).toBe(400)
   })
 
-  it('loses no change of many at once, and has an entry for each', async () => {
+  it('applies every one of several concurrent changes, with an entry for each', async () => {
     const made = await add('DSR-17')
     const digests = ['1', '2', '3', '4'].map(digit => digit.repeat(64))
     await Promise.all(digests.map(sha256 => patch(made, { receipt: { type: 'export_manifest', sha256 } })))

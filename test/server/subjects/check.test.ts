@@ -173,7 +173,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     })
   })
 
-  it('lets one decide only if it was given after the newest record of the site was last answered', async () => {
+  it('decide only if they were given after the last answer of the newest record of the site', async () => {
     const subject_id = newSubject()
     const witnessed = await create(subject_id, { preferences: { marketing: false } })
     const decides = async (more = {}) => (await check({ subject_id, ...more })).body.record.id
@@ -289,7 +289,7 @@ it('GET /api/v1/subjects/check › 400 › when the time is in the future', asyn
 })
 
 describe('GET /api/v1/subjects/check › many records', () => {
-  it('finds the newest of 20,000 records with one look for each site', async () => {
+  it('finds the newest of 20,000 records with one index lookup per site', async () => {
     const subject_id = newSubject()
     const { id } = await create(subject_id)
     await service.sql`

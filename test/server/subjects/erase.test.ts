@@ -202,7 +202,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(erased.toSorted()).toEqual(all)
   })
 
-  it('names a user in the certificate if it was one', async () => {
+  it('when the caller is a user, names the user in the certificate', async () => {
     const headers = await service.signIn(owner)
     const answer = await service.call('POST', path, { headers, body: { subject_id: 'nobody' } })
     expect(certified(answer).erased_by).toEqual({ kind: 'user', id: owner.userId })
@@ -229,7 +229,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
   })
 
-  it('marks records deleted before in batches that do not read those before again', async () => {
+  it('marks records deleted earlier in batches, each read once', async () => {
     const account = await service.newAccount()
     const ids = await insertChains(service.sql, account, { records: 450, entries: 2, subject: 'before' })
     const page = { skip: [], after: ids.toSorted()[299] ?? null, limit: 200 }
@@ -300,7 +300,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
 })
 
 describe('POST /api/v1/subjects/erase › quota', () => {
-  it('is never a reason to refuse, and is not exceeded', async () => {
+  it('never rejects an erasure, and is not exceeded', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     const answers = []
     for (let count = 0; count < 3; count += 1) answers.push(await erase({ subject_id: 'x' }, account))
@@ -350,7 +350,7 @@ describe('POST /api/v1/subjects/erase › 200 › of records whose history does 
     expect(unverified.map(({ consent_id }) => consent_id).sort()).toEqual(answer.body.unverified.toSorted())
   })
 
-  it('when none of them verifies, states no purge', async () => {
+  it('when no record verifies, states no purge', async () => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 'alone' })
     await service.sql`update consents set country = 'FR' where id = ${id}`

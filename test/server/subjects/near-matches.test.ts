@@ -93,7 +93,7 @@ describe('POST /api/v1/subjects/near-matches › 200', () => {
     expect((await ask('maria', own)).status).toBe(200)
   })
 
-  it('names the first 100, and counts all', async () => {
+  it('returns the first 100, and counts all', async () => {
     const own = await newOwner(service)
     const spelled = (index: number) => [...'abcdefg'].map((c, n) => (index & (1 << n) ? c.toUpperCase() : c)).join('')
     await service.sql`

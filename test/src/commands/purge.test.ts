@@ -35,20 +35,20 @@ describe('admin purge', () => {
     expect(done).toHaveLength(2)
   })
 
-  it('leaves the days to the server unless they are said', async () => {
+  it('without --older-than, leaves the days to the server', async () => {
     const { purge, command } = setup()
     await command(['--yes'])
     expect(purge.mock.calls[0]?.[1].olderThan).toBeUndefined()
   })
 
-  it('only counts with --dry-run, without a question', async () => {
+  it('with --dry-run, counts without a prompt', async () => {
     const { command, done } = setup()
     const { code, stdout } = await command(['--dry-run', '-o', 'ndjson'])
     expect({ code, done }).toEqual({ code: 0, done: [] })
     expect(ndjson(stdout)).toEqual(accounts)
   })
 
-  it('shows the accounts on a terminal, and asks for the number of records', async () => {
+  it('on a terminal, shows the accounts and prompts for the number of records', async () => {
     const { command, done } = setup()
     const { code, stderr } = await command([], { tty: terminal, stdin: '6\n' })
     expect({ code, done }).toEqual({ code: 0, done: [uuid(1), uuid(2)] })
@@ -56,7 +56,7 @@ describe('admin purge', () => {
     expect(stderr).toContain('Type 6 to purge these records on this database, permanently: ')
   })
 
-  it.each(['2\n', 'y\n', '\n', ''])('does nothing where the answer is %j', async stdin => {
+  it.each(['2\n', 'y\n', '\n', ''])('does nothing if the answer is %j', async stdin => {
     const { command, done } = setup()
     const { code, stdout } = await command([], { tty: terminal, stdin })
     expect({ code, stdout, done }).toEqual({ code: 9, stdout: '', done: [] })

@@ -68,7 +68,7 @@ describe('subject verify --live', () => {
   })
 
   it.each([
-    ['tell of a record that does not verify', { unverified: [uuid(2)] }],
+    ['name a record that does not verify', { unverified: [uuid(2)] }],
     ['are of another account', { account_id: uuid(9) }],
   ])('refuses a receipt whose certificates %s', async (_, certified) => {
     const { verify } = await eraseCertified(certified)
@@ -76,7 +76,7 @@ describe('subject verify --live', () => {
     expect(await verify()).toMatchObject({ code: 5, form: { result: 'fail', detail } })
   })
 
-  it('asks once whose account the key is of', async () => {
+  it('requests the account of the key once', async () => {
     const { verify } = await eraseCertified({})
     const asked = () => cli.sent().filter(({ path }) => path.endsWith('/api/v1/caller')).length
     const before = asked()
@@ -106,7 +106,7 @@ describe('subject verify --live', () => {
   })
 })
 
-it('a purge whose certificates name no record gets no receipt, and ends with 5', async () => {
+it('makes no receipt of a purge (exit 5) if the certificates name no record', async () => {
   fakeInstance(cli, 2)
   const folders = freshFolders(cli)
   expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })

@@ -61,7 +61,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('lists records whose history did not verify apart, and says only of the others when they are purged', async () => {
+  it('lists records whose history did not verify separately, and states a purge only of the others', async () => {
     erasure.unverified = [ids[3] ?? '']
     const { code, stderr } = await erase('--yes')
     expect(code, stderr).toBe(0)
@@ -72,7 +72,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12 }, unverified: [ids[3]] })
   })
 
-  it('signs a receipt with a certificate that is not JSON, which says nothing about the purge', async () => {
+  it('when a certificate is not JSON, signs a receipt that states no purge', async () => {
     erasure.after = () => {
       const records = [...erasure.deleted.values()].map(({ id, site_id, deleted_at }) => ({ id, site_id, deleted_at }))
       const counts = { erased: records.length, remaining: 0, deleted: records.length, complete: true, dry_run: false }
@@ -86,7 +86,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('does the same with the quota used up: nothing of it is refused', async () => {
+  it('with the quota used up, deletes the planned records too', async () => {
     instance.quota = 0
     expectExit(await erase('--confirm', '12'), 0, 'the quota is used up: erasing on the server instead')
     expect(named()).toEqual(ids)
@@ -98,7 +98,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('lists what it would delete with the quota used up, page after page', async () => {
+  it('with the quota used up, lists what it would delete page by page', async () => {
     instance = fakeInstance(cli, 2101)
     erasure = erasesSubjects(cli, instance)
     instance.quota = 0
@@ -136,7 +136,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('stops with 6 where it needs the records themselves and the quota is used up', async () => {
+  it('stops with 6 if it needs the records themselves and the quota is used up', async () => {
     const plan = `${folders.state}.plan`
     await erase('--plan-out', plan)
     instance.quota = 0
@@ -145,7 +145,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect([erasure.calls, instance.records.size]).toEqual([[], 12])
   })
 
-  it('stops with 10 where a record came while its user was thinking, with the quota used up', async () => {
+  it('with the quota used up, stops with 10 if a record is created during the prompt', async () => {
     instance.quota = 0
     cli.instance.use(
       http.post('*/api/v1/subjects/erase', async () => {
@@ -165,7 +165,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('names at most 200 records a call, and those of each identifier of the person apart', async () => {
+  it('sends at most 200 ids a call, and separate calls for each identifier of the person', async () => {
     instance = fakeInstance(cli, 450)
     erasure = erasesSubjects(cli, instance)
     for (const index of [1001, 1002])
@@ -182,7 +182,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 452 } })
   })
 
-  it('calls again until all are deleted, if a call deletes only some', async () => {
+  it('if a call deletes only some records, repeats it until all are deleted', async () => {
     erasure.limit = 5
     expect(await erase('--yes')).toMatchObject({ code: 0 })
     expect(carriedOut().map(call => call.ids?.length)).toEqual([12, 7, 2])
@@ -381,7 +381,7 @@ it('a mark of deleted records yields each certificate as it comes, and says that
   ])
 })
 
-it('a record that a later answer verifies is no longer one that did not verify', () => {
+it('when a later response verifies a record, no longer lists it as unverified', () => {
   const { state } = marking(() => ({}))
   const record = { id: uuid(1) } as ErasedRecord
   const answer = { certificate: null, isLost: false, isComplete: true, records: [record], untold: [] }

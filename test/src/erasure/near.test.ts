@@ -31,7 +31,7 @@ function instance(count: number) {
 }
 
 describe('subject find --like', () => {
-  it('lists the records of near matches too, and says which they are', async () => {
+  it('also lists the records of near matches, and marks them', async () => {
     instance(2)
     const { code, stdout, stderr } = await folders.run('find', maria, '--like', '-o', 'json')
     const rows = JSON.parse(stdout) as Record<string, string>[]
@@ -44,14 +44,14 @@ describe('subject find --like', () => {
     expect(stderr).toContain(`near match of ${maria}: '${near}', 1 live and 0 deleted\n`)
   })
 
-  it('without --like finds the exact identifier alone, in the same columns as before', async () => {
+  it('when it is omitted, lists only exact matches, without the column match', async () => {
     instance(1)
     const { stdout } = await folders.run('find', maria, '--header')
     expect(stdout.split('\n')[0]).toMatch(/\tstate$/)
     expect(stdout).not.toContain(uuid(77))
   })
 
-  it.each([0, 1])('when there are near matches, is suggested beside %i records', async count => {
+  it.each([0, 1])('is suggested if there are near matches, with %i exact matches', async count => {
     const fake = instance(count)
     const told = '1 near match, with another case, blanks or Unicode form: --like\n'
     const { code, stderr } = await folders.run('find', maria)
@@ -62,14 +62,14 @@ describe('subject find --like', () => {
     expect((await folders.run('find', maria)).stderr).not.toContain('--like')
   })
 
-  it('ends with 2, not_offered, where the instance cannot compare so', async () => {
+  it('is rejected (exit 2, not_offered) if the instance cannot find near matches', async () => {
     fakeInstance(cli, 1)
     expectNoStdout(await folders.run('find', maria, '--like', '-o', 'json'), 2, { code: 'not_offered' })
   })
 })
 
 describe('subject export', () => {
-  it.each([0, 2])('names the near matches that it leaves out beside %i records', async count => {
+  it.each([0, 2])('names the near matches that it leaves out, with %i exact matches', async count => {
     instance(count)
     const [first, second] = ['first.json', 'second.json'].map(name =>
       join(folders.state, '..', `${count}-${name}`),

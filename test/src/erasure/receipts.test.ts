@@ -267,7 +267,7 @@ describe('the key of a profile', () => {
 })
 
 describe('subject receipts', () => {
-  it('when it does not exist, the error names it as a ticket and as a file', async () => {
+  it('when the receipt does not exist, names it as a ticket and as a file', async () => {
     fakeInstance(cli, 1)
     const { code, stdout } = await folders.run('verify', 'D-2', '--json')
     expect([code, JSON.parse(stdout)]).toMatchObject([

@@ -41,7 +41,7 @@ it('subject erase --repeat-since works with the routes of the specification alon
   expect(await folders.run(...repeat, '--yes')).toMatchObject({ code: 0, stdout: '' })
 })
 
-it('subject erase --repeat-since leaves out receipts of before, and people with a record newer than the erasure', async () => {
+it('subject erase --repeat-since leaves out earlier receipts, and people with a record newer than the erasure', async () => {
   const { instance, folders } = await erasedAndRestored()
   const later = await folders.run('erase', '--repeat-since', '2999-01-01', '--yes')
   expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('no record of a receipt since 2999') })
@@ -66,7 +66,7 @@ it('subject erase --repeat-since names a person left out once, also after a seco
   ])
 })
 
-it('subject erase --repeat-since takes no ids from a receipt that was changed', async () => {
+it('subject erase --repeat-since ignores the ids of a receipt that was changed', async () => {
   const { instance, folders } = await erasedAndRestored()
   const path = folders.receipt(1)
   writeFileSync(path, readFileSync(path, 'utf8').replace(uuid(1), uuid(900)))
@@ -75,7 +75,7 @@ it('subject erase --repeat-since takes no ids from a receipt that was changed', 
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since ends with a signal that comes while it searches, and leaves no person out', async () => {
+it('subject erase --repeat-since stops at a signal during its search, and reports no person as left out', async () => {
   const { instance, folders } = await erasedAndRestored()
   const signals = new EventEmitter()
   cli.instance.use(

@@ -76,7 +76,7 @@ describe('verify, for documents that a profile has signed', () => {
     expect(await verify()).toEqual([0, expect.stringContaining('its export is not beside it')])
   })
 
-  it('names the manifest if it is given the export itself, of any size', async () => {
+  it('when given the export itself, of any size, names its manifest', async () => {
     fakeInstance(cli, 1)
     const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
