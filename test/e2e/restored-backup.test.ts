@@ -82,7 +82,7 @@ it.skipIf(!programs || !inject('clusterUrl'))(
       'DSR-2 1 erased 8',
       'DSR-1 3 erased 9',
     ])
-    expect(again.stderr).toMatch(/receipt 5 \(DSR-5\) does not list its records: left out/)
+    expect(again.stderr).toMatch(/receipt 5 \(DSR-5\) lists no records: left out/)
     expect(again.stderr).toMatch(/receipt 4 \(DSR-4\): the record \S+ was made, changed or restored after the erasure/)
     expect(again.stderr).toContain(
       'receipt 3 (DSR-3) was purged; to purge it after this again, by the number of its new receipt: consentctl subject receipts --ticket DSR-3',

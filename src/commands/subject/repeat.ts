@@ -177,8 +177,8 @@ async function findPerson(
   )
   if (records.length === 0 && named.length === 0)
     throw dataError(
-      `receipt ${number} (${ticket}) does not list its records: left out`,
-      'look: consentctl subject find',
+      `receipt ${number} (${ticket}) lists no records: left out`,
+      'consentctl subject find shows if records of the person are live again',
     )
   const found = await findLive(
     ctx.api,
