@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { dbErrorCode, wasNotExecuted } from '../db/errors.ts'
-import { findUsage, type Period, settleDebt, settleLease, type TakenLease, takeLease } from './queries.ts'
+import { findUsage, type Period, settleLease, type TakenLease, takeLease } from './queries.ts'
 
 export const leaseMs = 1000
 
@@ -140,10 +140,7 @@ export class Lease {
     this.#left = 0
     this.#used -= unspent
     this.#rate = Math.max(1, settled - unspent)
-    if (settled > 0 || unspent !== 0) {
-      const settle = unspent < 0 ? settleDebt : settleLease
-      await settle(this.#sql, this.period, { settled, unspent }).catch(error => this.#restore(error, settled, unspent))
-    }
+    if (settled > 0 || unspent !== 0) await this.#write(settled, unspent)
     if (!this.#timer && !this.#taking) this.#options.onIdle()
   }
 
@@ -163,10 +160,7 @@ export class Lease {
       const taken = takeLease(this.#sql, this.period, { wanted, needed, until, settled })
       const lease = await taken.catch(error => this.#restore(error, settled, 0))
       if (lease) return this.#open(lease)
-      if (settled > 0) {
-        const written = settleLease(this.#sql, this.period, { settled, unspent: 0 })
-        await written.catch(error => this.#restore(error, settled, 0))
-      }
+      if (settled > 0) await this.#write(settled, 0)
       settled = 0
       const { used, held, held_until, monthly_quota: limit } = await findUsage(this.#sql, this.period)
       this.#used = used
@@ -184,7 +178,12 @@ export class Lease {
     const unspent = this.#left
     this.#left = 0
     this.#used -= unspent
-    await settleDebt(this.#sql, this.period, { settled, unspent }).catch(e => this.#restore(e, settled, unspent))
+    await this.#write(settled, unspent)
+  }
+
+  async #write(settled: number, unspent: number): Promise<void> {
+    const written = settleLease(this.#sql, this.period, { settled, unspent })
+    await written.catch(error => this.#restore(error, settled, unspent))
   }
 
   /**

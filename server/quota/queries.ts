@@ -66,26 +66,17 @@ export async function takeLease(
   return row
 }
 
+/** Negative `unspent` were spent on credit, maybe before any lease of the month. */
 export async function settleLease(
   sql: Sql,
   { accountId, month }: Period,
   { settled, unspent }: { settled: number; unspent: number },
 ): Promise<void> {
   await sql`
-    update usage set used = greatest(0, used - ${unspent}::bigint), held = greatest(0, held - ${settled}::bigint)
-    where account_id = ${accountId} and month = ${month}::date`
-}
-
-export async function settleDebt(
-  sql: Sql,
-  { accountId, month }: Period,
-  { settled, unspent }: { settled: number; unspent: number },
-): Promise<void> {
-  await sql`
     insert into usage as u (account_id, month, used)
-    select account_id, ${month}::date, ${-unspent}::bigint from accounts where account_id = ${accountId}
+    select account_id, ${month}::date, greatest(0, ${-unspent}::bigint) from accounts where account_id = ${accountId}
     on conflict (account_id, month) do update set
-      used = u.used + excluded.used, held = greatest(0, u.held - ${settled}::bigint)`
+      used = greatest(0, u.used - ${unspent}::bigint), held = greatest(0, u.held - ${settled}::bigint)`
 }
 
 export async function findLimit(sql: Sql, accountId: string): Promise<number | null> {

@@ -206,17 +206,9 @@ export class Model {
   }
 
   settleLease({ month }: Period, { settled, unspent }: { settled: number; unspent: number }): [] {
-    const usage = this.usage.get(month)
-    if (!usage) return []
+    const usage = this.usage.get(month) ?? { used: 0, held: 0, held_until: null }
     if (this.monthlyQuota !== null && usage.used >= this.monthlyQuota) this.exhaustedAt = current().now
     usage.used = Math.max(0, usage.used - unspent)
-    usage.held = Math.max(0, usage.held - settled)
-    return []
-  }
-
-  settleDebt({ month }: Period, { settled, unspent }: { settled: number; unspent: number }): [] {
-    const usage = this.usage.get(month) ?? { used: 0, held: 0, held_until: null }
-    usage.used -= unspent
     usage.held = Math.max(0, usage.held - settled)
     this.usage.set(month, usage)
     return []

@@ -36,7 +36,6 @@ export const findSessionUser = async () => undefined
 
 export const takeLease = first('takeLease')
 export const settleLease = first('settleLease')
-export const settleDebt = first('settleDebt')
 export const findUsage = first('findUsage')
 export async function findLimit(sql: Sql, ...args: unknown[]) {
   return (await execute(sql, 'findLimit', args))[0]?.['monthly_quota']
