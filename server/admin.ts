@@ -25,27 +25,41 @@ const defaultPurgeAfterDays = 30
 
 type Command<Order, T> = (options: DatabaseOptions, order: Order, host: ServerHost) => Promise<T>
 
-/** Changes the database, dated by this machine's clock. */
-function change<Order, T>(work: (sql: Sql, order: Order) => Promise<T>, { mayBeNew = false } = {}): Command<Order, T> {
-  return (options, order, host) =>
-    withDatabase(options, host, { mayBeNew }, async sql => {
-      await checkClock(sql)
-      return await work(sql, order)
-    })
+interface Access {
+  readonly mayBeNew?: boolean
+  /** False for changes, which are dated by this machine's clock. */
+  readonly isRead?: boolean
 }
 
-export const createAccount = change(accounts.createAccount, { mayBeNew: true })
-export const setQuota = change(accounts.setQuota)
-export const resetPassword = change(accounts.resetPassword)
-export const addUser = change(users.addUser)
-export const removeUser = change(users.removeUser)
+function command<Order, T>(
+  work: (sql: Sql, order: Order) => Promise<T>,
+  { mayBeNew = false, isRead = false }: Access = {},
+): Command<Order, T> {
+  return async (options, order, host) => {
+    const { sql, config, close } = await openShared(options, host, { mayBeNew })
+    try {
+      return await explainLoss(config, async () => {
+        if (!isRead) await checkClock(sql)
+        return await work(sql, order)
+      })
+    } finally {
+      await close()
+    }
+  }
+}
+
+export const createAccount = command(accounts.createAccount, { mayBeNew: true })
+export const setQuota = command(accounts.setQuota)
+export const resetPassword = command(accounts.resetPassword)
+export const addUser = command(users.addUser)
+export const removeUser = command(users.removeUser)
+export const listUsers: Command<string | undefined, UserInfo[]> = command(users.listUsers, { isRead: true })
+
+const readAccounts = command(accounts.listAccounts, { isRead: true })
 
 export function listAccounts(options: DatabaseOptions, host: ServerHost): Promise<AccountRow[]> {
-  return withDatabase(options, host, { mayBeNew: false }, accounts.listAccounts)
+  return readAccounts(options, undefined, host)
 }
-
-export const listUsers: Command<string | undefined, UserInfo[]> = (options, account, host) =>
-  withDatabase(options, host, { mayBeNew: false }, sql => users.listUsers(sql, account))
 
 export async function* purge(
   options: DatabaseOptions,
@@ -65,20 +79,6 @@ export async function* purge(
   }
 }
 
-async function withDatabase<T>(
-  options: DatabaseOptions,
-  host: ServerHost,
-  { mayBeNew }: { mayBeNew: boolean },
-  work: (sql: Sql) => Promise<T>,
-): Promise<T> {
-  const { sql, config, close } = await openShared(options, host, { mayBeNew })
-  try {
-    return await explainLoss(config, () => work(sql))
-  } finally {
-    await close()
-  }
-}
-
 export async function openShared(
   options: DatabaseOptions,
   { env, onWait, onDefault }: ServerHost,
@@ -87,7 +87,11 @@ export async function openShared(
   restrictFileModes()
   const config = readConfig(options, env)
   if (!config.databaseUrl) {
-    if (!mayBeNew && isNew(config)) throw noDatabase(config)
+    if (!mayBeNew && isNew(config))
+      throw new OperatorError(`no database in ${config.dataDir}`, {
+        code: 'not_found',
+        hint: 'name the database of your server with --data-dir or --database-url',
+      })
     const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
     if (!isNamed) onDefault?.(describeEmbedded(config))
   }
@@ -101,13 +105,6 @@ export function describeEmbedded(config: Config): string {
 
 function isNew({ dataDir }: Config): boolean {
   return !existsSync(join(dataDir, filesName))
-}
-
-function noDatabase({ dataDir }: Config): OperatorError {
-  return new OperatorError(`no database in ${dataDir}`, {
-    code: 'not_found',
-    hint: 'name the database of your server with --data-dir or --database-url',
-  })
 }
 
 /** The embedded database creates files with mode 0666 less the umask. */

@@ -17,13 +17,9 @@ export interface Load {
   readonly shed: number
 }
 
-interface Waiter {
-  readonly start: () => void
-}
-
 interface Tenant {
   running: number
-  readonly waiting: Set<Waiter>
+  readonly waiting: Set<() => void>
 }
 
 /** Concurrency limit with a short queue per tenant, served round-robin. A full queue rejects at once. */
@@ -82,19 +78,17 @@ export class Admission {
   #wait(name: string, tenant: Tenant, timeoutMs: number): Promise<void> {
     if (tenant.waiting.size >= this.#limits.waiting) throw this.#shedRequest()
     return new Promise((resolve, reject) => {
-      const waiter = {
-        start: () => {
-          clearTimeout(timer)
-          this.#start(tenant)
-          resolve()
-        },
+      const start = () => {
+        clearTimeout(timer)
+        this.#start(tenant)
+        resolve()
       }
       const timer = setTimeout(() => {
-        tenant.waiting.delete(waiter)
+        tenant.waiting.delete(start)
         this.#dropIdle(name, tenant)
         reject(this.#shedRequest())
       }, timeoutMs)
-      tenant.waiting.add(waiter)
+      tenant.waiting.add(start)
     })
   }
 
@@ -111,12 +105,12 @@ export class Admission {
 
   #startNext(): void {
     for (const [name, tenant] of this.#tenants) {
-      const [waiter] = tenant.waiting
-      if (!waiter || !this.#mayStart(tenant)) continue
-      tenant.waiting.delete(waiter)
+      const [start] = tenant.waiting
+      if (!start || !this.#mayStart(tenant)) continue
+      tenant.waiting.delete(start)
       this.#tenants.delete(name)
       this.#tenants.set(name, tenant)
-      waiter.start()
+      start()
       return
     }
   }

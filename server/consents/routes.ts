@@ -18,7 +18,7 @@ import { toErrorBody, toFailure, toStatus } from '../http/errors.ts'
 import { type GateDeps, runAsNewRequest, spendPerRow } from '../http/gate.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { prefersLines, prefersMinimal } from '../http/parsing.ts'
-import { pathId, RawJson, route } from '../http/route.ts'
+import { pathId, Raw, route } from '../http/route.ts'
 import { Lines } from '../http/stream.ts'
 import type { Quota } from '../quota/quota.ts'
 import { createConsent, createRows } from './create.ts'
@@ -49,7 +49,7 @@ export function consentRoutes(
     async ({ body }, { caller, header, setHeader }) => {
       const { json, isReplayed } = await createConsent(deps, caller, body, readIdempotencyKey(header))
       if (isReplayed) setHeader('idempotent-replayed', 'true')
-      return new RawJson(json)
+      return new Raw(json)
     },
     { isIdempotent: ({ headers }) => headers['idempotency-key'] !== undefined },
   )
@@ -78,7 +78,7 @@ export function consentRoutes(
         reject: failedRow,
       })
       if (view === 'minimal') context.setHeader('preference-applied', 'return=minimal')
-      return new RawJson(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
+      return new Raw(`{"results":[${outcomes.map(({ text }) => text).join()}]}`)
     },
     {
       bodyLimit: batchLimits.bytes,
@@ -89,31 +89,31 @@ export function consentRoutes(
   route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
     const first = await getPage(deps, caller, query)
     setHeader('vary', 'Accept')
-    if (!prefersLines(header('accept'))) return new RawJson(first.text)
+    if (!prefersLines(header('accept'))) return new Raw(first.text)
     const read = (cursor: string) =>
       runAsNewRequest(deps, request, caller => getPage(deps, caller, { ...query, cursor }))
     return new Lines(first.text, pagesAfter(first, read))
   })
   route(app, consents.get, async ({ params, query }, { caller }) => {
     const id = pathId(params, unknown)
-    return new RawJson(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
+    return new Raw(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
   })
   route(
     app,
     consents.update,
     async ({ params, body }, { caller }) =>
-      new RawJson(await service.updateConsent(deps, caller, pathId(params, unknown), body)),
+      new Raw(await service.updateConsent(deps, caller, pathId(params, unknown), body)),
   )
   route(
     app,
     consents.remove,
-    async ({ params }, { caller }) => new RawJson(await service.deleteConsent(deps, caller, pathId(params, unknown))),
+    async ({ params }, { caller }) => new Raw(await service.deleteConsent(deps, caller, pathId(params, unknown))),
   )
   route(
     app,
     restore,
     async ({ params, body }, { caller }) =>
-      new RawJson(await service.restoreConsent(deps, caller, pathId(params, unknown), body)),
+      new Raw(await service.restoreConsent(deps, caller, pathId(params, unknown), body)),
     { isIdempotent: () => true },
   )
   route(app, consents.history, ({ params, query }, { caller }) =>
@@ -122,7 +122,7 @@ export function consentRoutes(
   route(
     app,
     receipt,
-    async ({ params }, { caller }) => new RawJson(await issueReceipt(deps, caller, pathId(params, unknown))),
+    async ({ params }, { caller }) => new Raw(await issueReceipt(deps, caller, pathId(params, unknown))),
   )
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { log, signingKeys } from '../../src/contract/index.ts'
-import { Raw, RawJson, route } from '../http/route.ts'
+import { Raw, route } from '../http/route.ts'
 import { coverNow, type Log } from './log.ts'
 import { getCheckpoint, getConsistency, getInclusion, getTimestamp } from './proofs.ts'
 import { listKeys, type Signer } from './signer.ts'
@@ -24,11 +24,11 @@ export function logRoutes(app: FastifyInstance, deps: Log): void {
   route(
     app,
     log.checkpoint,
-    async ({ query }, { caller }) => new RawJson(await getCheckpoint(deps, caller.accountId, query)),
+    async ({ query }, { caller }) => new Raw(await getCheckpoint(deps, caller.accountId, query)),
   )
   route(app, log.addCheckpoint, async (_, { caller: { accountId } }) => {
     await coverNow(deps, accountId)
-    return new RawJson(await getCheckpoint(deps, accountId))
+    return new Raw(await getCheckpoint(deps, accountId))
   })
   route(app, log.timestamp, async ({ query }, { caller }) => {
     const token = await getTimestamp(deps, caller.accountId, query.tree_size)

@@ -23,6 +23,8 @@ declare module 'fastify' {
     /** Null before authentication and on public routes. */
     caller: Caller | null
     releaseSlot: (() => void) | null
+    /** Refunded if the request fails on our side. */
+    units: Units | null
   }
   interface FastifyContextConfig {
     /** Default: `account`, even for unknown routes. */
@@ -102,7 +104,8 @@ export async function runAsNewRequest<T>(
 ): Promise<T> {
   request.timeLeftMs = databaseTimeoutMs
   const caller = await authenticate(deps, request)
-  const unit = isKeyCaller(caller) ? await spendUnit(deps.quota, caller, request) : null
+  const unit = isKeyCaller(caller) ? await findUnit(deps.quota, caller, request) : null
+  if (isKeyCaller(caller) && !unit) throw quotaExceeded(deps.quota, caller)
   try {
     const releaseSlot = await deps.admission.enter(caller.accountId, request.timeLeftMs)
     const pending = withRetry(() => work(caller), retryOptions(request, true))
@@ -152,18 +155,11 @@ function forbidden(reason: ErrorReason<'forbidden'>, message: string): Failure {
   return new Failure('forbidden', message, { reason })
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Refunded if the request fails on our side. */
-    units: Units | null
-  }
-}
-
 /**
  * Spends a unit and sets the quota's headers, except on free routes.
  * @throws Failure `quota_exceeded`
  */
-export async function spendForRequest(
+async function spendForRequest(
   quota: Quota,
   caller: KeyCaller,
   request: FastifyRequest,
@@ -175,13 +171,6 @@ export async function spendForRequest(
   if (!unit && needed !== 'optional') throw quotaExceeded(quota, caller)
   reply.headers(unit?.headers ?? quota.exhaustedHeaders(caller.accountId))
   request.units = unit
-}
-
-/** @throws Failure `quota_exceeded` */
-export async function spendUnit(quota: Quota, caller: KeyCaller, request: FastifyRequest): Promise<Units> {
-  const unit = await findUnit(quota, caller, request)
-  if (!unit) throw quotaExceeded(quota, caller)
-  return unit
 }
 
 async function findUnit(quota: Quota, { accountId }: KeyCaller, request: FastifyRequest): Promise<Units | null> {

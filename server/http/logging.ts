@@ -17,16 +17,9 @@ export interface RequestSummary {
   readonly accountId: string | null
   readonly callerKind: Caller['kind'] | null
   readonly error: ErrorCode | null
-  readonly serverError: ServerError | null
+  readonly serverError: ReturnType<typeof toServerError>
   readonly retries: readonly string[]
   readonly problems: readonly string[]
-}
-
-export interface ServerError {
-  readonly message: string
-  readonly cause: string | null
-  readonly code: string | null
-  readonly stack: readonly string[]
 }
 
 export interface Observer {
@@ -80,7 +73,7 @@ export function onRequestEnd(
 const serverErrorCodes = new Set<ErrorCode>(['internal_error', 'unavailable', 'read_only'])
 
 /** Returns null for client errors, and for shed and read-only requests. */
-function toServerError({ code, message, cause }: Failure): ServerError | null {
+function toServerError({ code, message, cause }: Failure) {
   const isShed = code !== 'internal_error' && cause === undefined
   if (isShed || !serverErrorCodes.has(code)) return null
   return {
@@ -107,26 +100,14 @@ function readFrames(error: unknown): string[] {
 export type Log = Pick<Logger, 'info' | 'error'>
 
 export function logRequest(logger: Log, summary: RequestSummary): void {
-  const {
-    requestId,
-    method,
-    route,
-    status,
-    milliseconds,
-    accountId,
-    callerKind,
-    error,
-    serverError,
-    retries,
-    problems,
-  } = summary
+  const { method, route, status, accountId, callerKind, error, serverError, retries, problems } = summary
   logger[serverError || problems.length > 0 ? 'error' : 'info'](
     {
-      request_id: requestId,
+      request_id: summary.requestId,
       method,
       route,
       status,
-      ms: Math.round(milliseconds),
+      ms: Math.round(summary.milliseconds),
       ...(accountId && { account_id: accountId, caller: callerKind }),
       ...(error && { error }),
       ...(serverError && { cause: serverError.cause, code: serverError.code, stack: serverError.stack }),

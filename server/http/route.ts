@@ -15,6 +15,12 @@ import { getDiagnostics } from './logging.ts'
 import { parseQuery } from './parsing.ts'
 import { Lines, sendLines } from './stream.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    timeLeftMs: number
+  }
+}
+
 interface Input<P, Q, B> {
   readonly params: P
   readonly query: Q
@@ -51,20 +57,12 @@ export interface RouteOptions extends RouteShorthandOptions {
   readonly isRead?: FastifyContextConfig['isRead']
 }
 
-/** Signed JSON, sent byte for byte. */
-export class RawJson {
-  readonly text: string
-
-  constructor(text: string) {
-    this.text = text
-  }
-}
-
+/** Sent byte for byte, because JSON may be signed. */
 export class Raw {
   readonly body: string | Buffer
   readonly type: string
 
-  constructor(body: string | Buffer, type: string) {
+  constructor(body: string | Buffer, type = 'application/json; charset=utf-8') {
     this.body = body
     this.type = type
   }
@@ -101,7 +99,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   handler: (
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     context: RequestContext,
-  ) => Promise<z.input<R> | RawJson | Raw | Download | Lines>,
+  ) => Promise<z.input<R> | Raw | Download | Lines>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, unit, statesTime, allowsReader, bodyMedia, status } = endpoint
@@ -123,8 +121,7 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const result = await withinDeadline(request, work)
       if (result instanceof Download) return result.send(reply)
       if (result instanceof Lines) return await sendLines(request, reply, result)
-      if (result instanceof Raw) return reply.type(result.type).send(result.body)
-      return result instanceof RawJson ? reply.type('application/json; charset=utf-8').send(result.text) : result
+      return result instanceof Raw ? reply.type(result.type).send(result.body) : result
     },
   })
 }
@@ -139,12 +136,6 @@ export function pathId({ id }: { readonly id: string }, message: string): string
 /** A repeated change could undo another in between. */
 function isReadOrDelete({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    timeLeftMs: number
-  }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts'
 import { unknownSite } from '../failure.ts'
 import { wrongMediaType } from '../http/errors.ts'
 import { mediaType } from '../http/parsing.ts'
-import { Download, pathId, RawJson, route } from '../http/route.ts'
+import { Download, pathId, Raw, route } from '../http/route.ts'
 import type { NoticeKey } from './queries.ts'
 import * as service from './service.ts'
 import { getSubjects, type NoticeSubjectDeps } from './service.ts'
@@ -59,7 +59,7 @@ export function noticeRoutes(app: FastifyInstance, deps: service.NoticeDeps & No
   )
   route(app, noticeSubjects, async ({ params, query }, { caller }) => {
     const key = { siteId: siteOf(params), version: params.version }
-    return new RawJson(await getSubjects(deps, caller, key, query))
+    return new Raw(await getSubjects(deps, caller, key, query))
   })
 }
 
