@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util'
 import { dashboard } from './dashboard.ts'
 import { exports } from './export.ts'
 import { imports } from './import.ts'
-import { memory } from './memory.ts'
 import { isWithin, type Row } from './numbers.ts'
 import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
@@ -52,7 +51,6 @@ const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   server,
   export: exports,
   import: imports,
-  memory,
   dashboard,
 }
 

@@ -53,19 +53,19 @@ export async function* exports({ stage: open, pairs, size, bundles }: Bench): As
 }
 
 /** A time in which this many live records were made. */
-export interface Range {
+interface Range {
   readonly from: string
   readonly to: string
   readonly lines: number
 }
 
 /** The arguments of an export. */
-export function listing({ from, to }: Range): string[] {
+function listing({ from, to }: Range): string[] {
   return ['list', '--all', '-o', 'ndjson', '--from', from, '--to', to]
 }
 
 /** The newest live records of the seed, about this many. */
-export async function rangeOf({ sql, account, records }: Stage, count: number): Promise<Range> {
+async function rangeOf({ sql, account, records }: Stage, count: number): Promise<Range> {
   const [row] = await sql<{ first: Date; last: Date; lines: number }[]>`
     select min(created_at) as first, max(created_at) as last, count(*)::integer as lines from (
       select created_at from consents

@@ -28,11 +28,14 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
       const args = [stage.ours.url, stage.account.api_key, file, String(concurrency), ...more]
       return (lines * 1000) / (await runBare(stage, bundle, args, { lines })).milliseconds
     }
+  const peaks: Record<number, number> = {}
   const ours =
     ({ lines, file }: Job, more: string[]) =>
     async () => {
       const args = ['create', '--file', file, '--concurrency', String(atOnce), '-o', 'ndjson', ...more]
-      return (lines * 1000) / (await runOurs(stage, args, { lines })).milliseconds
+      const { milliseconds, peak } = await runOurs(stage, args, { lines })
+      peaks[lines] = peak
+      return (lines * 1000) / milliseconds
     }
   const { stdout } = await runProgram([process.execPath, binary, 'create', '--help'], { env: stage.env })
   const hasBatches = stdout.includes('--no-batch')
@@ -52,6 +55,9 @@ export async function* imports({ stage: open, pairs, size, bundles }: Bench): As
     ...batches,
     bound: { least: 5 },
   }
+  const [most = Number.NaN, least = Number.NaN] = [peaks[many.lines], peaks[few.lines]]
+  const memory = { ours: [most], bare: [least], notes: 'at most 100', isOver: !(most <= 100) }
+  yield { group: 'import', name: `memory: ${many.lines} lines, and ${few.lines}`, unit: 'MiB', ...memory }
   yield* history(stage, many, { pairs, bare: bare(many, []), oneByOne: bare(few, [], oneAfterAnother) })
 }
 
@@ -106,7 +112,7 @@ const mapOfPersons = {
 }
 
 /** A file of this many creates, one a line. */
-export function writeLines({ folder, account }: Stage, lines: number): string {
+function writeLines({ folder, account }: Stage, lines: number): string {
   const file = join(folder, `creates-${lines}.ndjson`)
   const line = (_: unknown, index: number) => {
     const preferences = { marketing: true, analytics: false, personalisation: index % 2 === 0 }
