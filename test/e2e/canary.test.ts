@@ -7,7 +7,7 @@ import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { NewAccount } from '../../src/contract/server.ts'
 import { endpoints } from '../server/endpoints.ts'
-import { sendRaw } from '../server/http/raw-request.ts'
+import { converse } from '../server/http/raw-connection.ts'
 import { runBinary, useFolder } from '../support/cli.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { newDatabase } from './campaign.ts'
@@ -225,7 +225,7 @@ async function nearlyHttp(): Promise<void> {
     `${canaries.make('raw words')}\r\n\r\n`,
     `CONNECT ${canaries.make('connect')}:443 HTTP/1.1\r\nHost: x\r\n\r\n`,
   ]
-  for (const bytes of raw) bodies.push((await sendRaw(server.url, bytes))?.text ?? '')
+  for (const bytes of raw) bodies.push(...(await converse(server.url, bytes)).map(({ text }) => text))
   const { hostname, port } = new URL(server.url)
   const slow = JSON.stringify(draft('slow'))
   const abandoned = [

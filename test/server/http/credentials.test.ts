@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
 import { newOwner, type Owner, root } from '../consents/records.ts'
+import { visible } from '../visible.ts'
 import { converse, type RawResponse } from './raw-connection.ts'
 import { expectClientError, useRecordCount } from './record-count.ts'
 
@@ -22,11 +23,6 @@ async function create(...lines: string[]) {
   for (const answer of answers) recordCount.add(answer)
   expect(answers).toHaveLength(1)
   return answers[0] as RawResponse
-}
-
-function visible({ status, headers, text }: RawResponse) {
-  const { 'x-request-id': _id, date: _date, ...others } = headers
-  return { status, headers: others, text }
 }
 
 /** What is no credential, made of a key that is one. */

@@ -2,7 +2,6 @@ import { request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { consents, health } from '../../../src/contract/index.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
-import { type RawAnswer, sendRaw } from './raw-request.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -58,35 +57,3 @@ describe('error responses › have a code, a message and a request id', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   })
 })
-
-describe('error responses › have the same form for malformed HTTP', () => {
-  const head = (line: string, ...headers: string[]) =>
-    `${[line, 'Host: x', 'Connection: close', `Authorization: Bearer ${account.key}`, ...headers].join('\r\n')}\r\n\r\n`
-
-  it.each<[name: string, bytes: () => string | Buffer, statuses: number[]]>([
-    ['headers of 100 KB', () => head('GET /live HTTP/1.1', `X: ${'x'.repeat(100_000)}`), [431]],
-    ['ten thousand headers', () => head('GET /live HTTP/1.1', ...Array(10_000).fill('X: x')), [431]],
-    ['a URL of 100 KB', () => head(`GET /live?${'x'.repeat(100_000)} HTTP/1.1`), [414, 431]],
-    ['a URL of 15 KB', () => head(`GET ${root}/${'x'.repeat(15_000)} HTTP/1.1`), [404]],
-    ['a method that no one knows', () => head(`BREW ${root} HTTP/1.1`), [400, 405]],
-    ['a method of WebDAV', () => head(`PROPFIND ${root} HTTP/1.1`), [404, 405]],
-    ['TRACE', () => head(`TRACE ${root} HTTP/1.1`), [404, 405]],
-    ['CONNECT', () => head('CONNECT example.com:443 HTTP/1.1'), [400, 404, 405]],
-    ['OPTIONS *', () => head('OPTIONS * HTTP/1.1'), [400, 404, 405]],
-    ['an expectation that nobody meets', () => head('GET /nope HTTP/1.1', 'Expect: miracles'), [404, 417]],
-  ])('%s', async (_name, bytes, statuses) => {
-    expectRefusal(await sendRaw(service.url, bytes()), statuses)
-  })
-
-  it('leave the service running', async () => {
-    expect((await service.call('GET', '/live')).status).toBe(200)
-    expect((await service.call('GET', root, { key: account.key })).status).toBe(200)
-  })
-})
-
-function expectRefusal(answer: RawAnswer | null, statuses: number[]): void {
-  expect(statuses).toContain(answer?.status)
-  expect(JSON.parse(answer?.text ?? '')).toEqual({ error: expect.any(String), message: expect.any(String) })
-  expect(answer?.headers['x-request-id']).toMatch(/^[\da-f-]{36}$/)
-  expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8')
-}

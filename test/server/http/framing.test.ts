@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
@@ -146,6 +148,18 @@ describe('HTTP framing › one connection', () => {
     const answers = await answersTo(({ get }) => get('limit=1') + get('limit=2'))
     expect(answers.length).toBeLessThanOrEqual(1)
   })
+})
+
+it('HTTP framing › survives clients that disconnect before the response to a CONNECT', async () => {
+  const { hostname, port } = new URL(service.url)
+  for (let time = 0; time < 20; time += 1) {
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    await once(socket, 'connect')
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.resetAndDestroy()
+  }
+  await delay(100)
+  expect((await service.call('GET', '/live')).status).toBe(200)
 })
 
 describe('HTTP framing › stricter than Node:', () => {

@@ -68,7 +68,8 @@ export const badLines = each(
   'GET /live HTTP/1,1|GET /live HTTP/11|GET /live HTTP/3|GET /live http/1.1|GET /live HTTPS/1.1',
   'GET /live XTTP/1.1|GET /live ICE/1.0|PRI * HTTP/1.1|CONNECT /live HTTP/1.1|CONNECT x HTTP/1.1',
   'CONNECT [::1]:443 HTTP/1.1|TRACE / HTTP/1.1|OPTIONS /nope HTTP/1.1|M-SEARCH * HTTP/1.1|PURGE /live HTTP/1.1',
-  'LINK /live HTTP/1.1|COPY /live HTTP/1.1|TRACK /live HTTP/1.1',
+  'LINK /live HTTP/1.1|COPY /live HTTP/1.1|TRACK /live HTTP/1.1|BREW /live HTTP/1.1|PROPFIND /live HTTP/1.1',
+  `GET /live?${'x'.repeat(100_000)} HTTP/1.1|GET /api/v1/consents/${'x'.repeat(15_000)} HTTP/1.1`,
 )
 
 export const badHeaders = each(

@@ -1,28 +1,24 @@
-import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApp } from '../../../server/app.ts'
 import { newApiKey } from '../../../server/auth/credential.ts'
 import { connect } from '../../../server/db/connect.ts'
 import { signerOf } from '../../../server/evidence/signer.ts'
 import { newId } from '../../../server/ids.ts'
-import { nowhere } from '../../../server/net/geo.ts'
-import { Quota } from '../../../server/quota/quota.ts'
 import { consents } from '../../../src/contract/index.ts'
 import { signingKeyOf } from '../../../src/evidence/keys.ts'
+import { listen } from '../../support/net.ts'
 import { freePort } from '../../support/postgres.ts'
-import { usualConfig } from '../../support/service.ts'
+import { startNode } from '../../support/service.ts'
 
 const key = newApiKey(newId())
 
 /** Databases that are gone, each in its own way. */
 const outages: [name: string, open: () => Promise<{ port: number; close: () => void }>][] = [
   ['refuses connections', async () => ({ port: await freePort(), close: () => {} })],
-  ['accepts connections and says nothing', () => listen(() => {})],
-  ['ends every connection', () => listen(socket => socket.destroy())],
-  ['speaks something else', () => listen(socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
+  ['accepts connections and says nothing', () => serve(() => {})],
+  ['ends every connection', () => serve(socket => socket.destroy())],
+  ['speaks something else', () => serve(socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
 ]
 
 describe.concurrent.each(outages)('database outage › database that %s', (_name, open) => {
@@ -33,20 +29,9 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
     const database = await open()
     const url = `postgres://nobody@127.0.0.1:${database.port}/none`
     const sql = connect({ target: { url }, max: 2 })
-    const cursorSecret = Buffer.alloc(32)
-    app = createApp({
-      sql,
-      cursorSecret,
-      consentTokenSecret: cursorSecret,
-      signer: signerOf(signingKeyOf(cursorSecret)),
-      sessionSecret: cursorSecret,
-      subjectSecret: cursorSecret,
-      originSecret: cursorSecret,
-      quota: new Quota(sql),
-      config: usualConfig,
-      geo: { lookup: () => nowhere },
-      logger: pino({ level: 'silent' }),
-    })
+    const secret = Buffer.alloc(32)
+    const node = await startNode(sql, { signer: signerOf(signingKeyOf(secret)), originSecret: secret })
+    app = node.app
     close = async () => {
       await app.close()
       await sql.end({ timeout: 0 })
@@ -93,16 +78,16 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
   }
 })
 
-async function listen(greet: (socket: Socket) => void) {
+async function serve(greet: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
-  const server: Server = createServer(socket => {
+  const server = createServer(socket => {
     sockets.add(socket.on('error', () => {}))
     greet(socket)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const { port } = new URL(await listen(server))
   const close = () => {
     server.close()
     for (const socket of sockets) socket.destroy()
   }
-  return { port: (server.address() as { port: number }).port, close }
+  return { port: Number(port), close }
 }

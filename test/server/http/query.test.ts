@@ -33,9 +33,4 @@ describe('parseQuery › query string', () => {
   ])('%s', (url, values) => {
     expect({ ...parseQuery(url) }).toEqual(values)
   })
-
-  it('ignores inherited names', () => {
-    const values = parseQuery('/path?__proto__=1')
-    expect([Object.keys(values), 'constructor' in values]).toEqual([['__proto__'], false])
-  })
 })

@@ -33,6 +33,7 @@ export const goodReads: Row[] = [
   ['a URL of another host', ({ head }) => head(`GET http://example.com${root} HTTP/1.1`)],
   ['an escaped letter in its path', ({ head }) => head(`GET ${root.replace('a', '%61')} HTTP/1.1`)],
   ['HTTP/1.0 and no Host', ({ key }) => `GET ${root} HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`],
+  ['an unknown expectation', ({ head }) => head(`GET ${root} HTTP/1.1`, 'Expect: miracles')],
   ['a body', ({ head }) => `${head(`GET ${root} HTTP/1.1`, 'Content-Length: 2')}{}`],
   ['chunks', ({ head, coding }) => `${head(`GET ${root} HTTP/1.1`, coding)}2\r\n{}\r\n0\r\n\r\n`],
   [
