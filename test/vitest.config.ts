@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { hasCitus } from './support/citus.ts'
-import { findPostgres } from './support/postgres.ts'
+import { findPrograms } from './support/postgres.ts'
 
 /*
  * The tiers (README.md):
@@ -11,7 +11,7 @@ import { findPostgres } from './support/postgres.ts'
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const hasPostgres = findPostgres() !== null
+const hasPostgres = Boolean(process.env['TEST_DATABASE_URL'] || findPrograms())
 const engine = hasPostgres ? 'postgres' : 'embedded'
 
 if (!hasPostgres && process.env['CI'])

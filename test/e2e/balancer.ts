@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { close, listen } from '../support/net.ts'
 
 /** What a balancer could not pass on: its client was told 502. */
 export interface Loss {
@@ -65,11 +64,11 @@ export async function startBalancer(urls: readonly string[]): Promise<Balancer> 
     if (ready.length === 0) losses.push({ method: incoming.method ?? '', code: 'no node is ready', isReused: false })
     if (!outgoing.headersSent) outgoing.writeHead(502)
     outgoing.end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const url = await listen(server)
   const timer = setInterval(() => nodes.forEach(look), interval)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     losses,
     refusals: () => refusals,
     knows: async (url, isReady) => {
@@ -79,9 +78,7 @@ export async function startBalancer(urls: readonly string[]): Promise<Balancer> 
     close: async () => {
       clearInterval(timer)
       for (const { agent } of nodes) agent.destroy()
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+      await close(server)
     },
   }
 }

@@ -13,24 +13,21 @@ import { type Ledger, type LoggedRequest, newLedger, type Target, write } from '
 import { findContradictions } from './ledger-check.ts'
 
 /** A request and its response. Times are `performance.now()`. */
-export interface Sample {
+interface Sample {
   readonly at: number
   readonly durationMs: number
   /** 0 if no response came. */
   readonly status: number
 }
 
-export interface Poller {
-  readonly samples: Sample[]
-  /** Stops, and resolves to all samples when the last response has come. */
-  stop(): Promise<Sample[]>
-}
-
 /** Milliseconds between two requests. */
 const interval = 50
 
-/** Requests a URL at a steady rate, even while earlier requests have no response. */
-export function poll(url: string, headers: Record<string, string> = {}): Poller {
+/**
+ * Requests a URL at a steady rate, even while earlier requests have no response. Returns a function that stops, and resolves to all
+ * samples when the last response has come.
+ */
+function poll(url: string, headers: Record<string, string> = {}): () => Promise<Sample[]> {
   const agent = new Agent({ headersTimeout: 15_000 })
   const samples: Sample[] = []
   const asking = new Set<Promise<void>>()
@@ -50,14 +47,11 @@ export function poll(url: string, headers: Record<string, string> = {}): Poller 
     const sent = ask().finally(() => asking.delete(sent))
     asking.add(sent)
   }, interval)
-  return {
-    samples,
-    stop: async () => {
-      clearInterval(timer)
-      await Promise.all(asking)
-      await agent.close()
-      return samples
-    },
+  return async () => {
+    clearInterval(timer)
+    await Promise.all(asking)
+    await agent.close()
+    return samples
   }
 }
 
@@ -100,9 +94,9 @@ const clients = 32
 export async function runFault(target: Target, ledger: Ledger, fault: Fault): Promise<LoadReport> {
   const { recoveryMs = 1000 } = fault
   const headers = { authorization: `Bearer ${target.key}` }
-  const live = poll(`${target.url}/live`)
-  const ready = poll(`${target.url}/ready`)
-  const served = poll(`${target.url}/api/v1/consents?limit=1`, headers)
+  const stopLive = poll(`${target.url}/live`)
+  const stopReady = poll(`${target.url}/ready`)
+  const stopServed = poll(`${target.url}/api/v1/consents?limit=1`, headers)
   let isOver = false
   const writing = write(target, ledger, { clients, pause: 100 }, () => isOver)
   await delay(1000)
@@ -113,30 +107,20 @@ export async function runFault(target: Target, ledger: Ledger, fault: Fault): Pr
   const returnedAt = performance.now()
   await delay(recoveryMs + 1000)
   isOver = true
-  const [, ...samples] = await Promise.all([writing, live.stop(), ready.stop(), served.stop()])
-  return {
-    requests: ledger.requests,
-    live: samples[0],
-    ready: samples[1],
-    served: samples[2],
-    lostAt,
-    returnedAt,
-    recoveryMs,
-  }
+  const [live, ready, served] = await Promise.all([stopLive(), stopReady(), stopServed(), writing])
+  return { requests: ledger.requests, live, ready, served, lostAt, returnedAt, recoveryMs }
 }
 
 /** Expects what must hold in any fault of the database: no crash, no late response, no error but 503, a quick recovery. */
 export function expectPromisesKept({ child, output }: ServerProcess, report: LoadReport): void {
   const { requests, served, live, returnedAt, recoveryMs } = report
-  const sent = [
-    ...requests,
-    ...served.map(sample => ({
-      ...sample,
-      name: 'list',
-      isExpected: isSuccess(sample.status),
-      responseBody: '',
-    })),
-  ]
+  const lists = served.map(sample => ({
+    ...sample,
+    name: 'list',
+    isExpected: isSuccess(sample.status),
+    responseBody: '',
+  }))
+  const sent = [...requests, ...lists]
   const describeAll = (wrong: LoggedRequest[]) =>
     tally(wrong.map(({ name, status, responseBody }) => `${name} ${status} ${responseBody}`))
   expect(child.exitCode ?? child.signalCode, output().slice(-2000)).toBe(null)

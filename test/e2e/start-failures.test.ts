@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
 import { describe, expect, inject, it } from 'vitest'
 import { binary, quote, useFolder } from '../support/cli.ts'
+import { listen } from '../support/net.ts'
 import { newDatabase } from './campaign.ts'
 
 const folder = useFolder()
@@ -47,9 +48,9 @@ async function startCutter(target: number, count: number) {
     for (const socket of [client, server]) socket.on('error', () => {})
     client.on('close', () => server.destroy())
     server.on('close', () => client.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  return { port: (proxy.address() as AddressInfo).port, countSent: () => sent, close: () => proxy.close() }
+  })
+  const { port } = new URL(await listen(proxy))
+  return { port, countSent: () => sent, close: () => proxy.close() }
 }
 
 if (!inject('clusterUrl'))
@@ -62,7 +63,7 @@ describe.skipIf(!inject('clusterUrl')).concurrent('a first start whose database 
     async (count, { expect }) => {
       const url = new URL(await newDatabase(`consentctl_test_start_${count}`))
       const cutter = await startCutter(Number(url.port), count)
-      url.port = String(cutter.port)
+      url.port = cutter.port
       const { code, stderr } = await serve({ DATABASE_URL: url.href })
       cutter.close()
       expect(cutter.countSent()).toBe(count)

@@ -1,13 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
 import { beforeAll, describe, expect, inject, it, type TestContext } from 'vitest'
 import { newApiKey } from '../../server/auth/credential.ts'
 import { binary, useFolder } from '../support/cli.ts'
+import { listen } from '../support/net.ts'
 import { type ServerProcess, startServer } from '../support/server.ts'
 import { databaseFor } from './campaign.ts'
 
@@ -78,10 +79,10 @@ async function startMalformingProxy(databasePort: number) {
     for (const one of [socket, behind]) sockets.add(one.on('error', () => {}))
     socket.on('close', () => behind.destroy()).pipe(behind)
     behind.on('close', () => socket.destroy()).on('data', chunk => socket.write(malformed(chunk)))
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
+  })
+  const { port } = new URL(await listen(proxy))
   return {
-    port: (proxy.address() as AddressInfo).port,
+    port,
     malform: () => {
       isArmed = true
     },
@@ -119,7 +120,7 @@ describe.concurrent('watchdog', () => {
       const url = new URL(database['DATABASE_URL'] ?? '')
       const proxy = await startMalformingProxy(Number(url.port))
       context.onTestFinished(() => proxy.close())
-      url.port = String(proxy.port)
+      url.port = proxy.port
       const { server } = await start(context, { WATCHDOG_SECONDS: '2', DATABASE_URL: url.href })
       proxy.malform()
       const startMs = performance.now()

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listen } from './net.ts'
 
 /** A TCP proxy in front of a server on loopback, which can delay, reset and lose what goes through it. */
 export interface FaultProxy {
@@ -53,11 +54,11 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     links.add(link)
     carry(link, client, server)
     carry(link, server, client)
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
+  })
+  const { port } = new URL(await listen(proxy))
   const each = (work: (link: Link) => void) => () => links.forEach(work)
   return {
-    port: (proxy.address() as AddressInfo).port,
+    port: Number(port),
     delay: milliseconds => {
       wait = milliseconds
     },

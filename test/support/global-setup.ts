@@ -8,7 +8,7 @@ import { migrate } from '../../server/db/migrate.ts'
 import { SharedPGlite, serveOnSocket } from '../../server/db/pglite.ts'
 import { startCitus } from './citus.ts'
 import { createDatabase, dropDatabase, templateName } from './databases.ts'
-import { findPostgres, startCluster } from './postgres.ts'
+import { findPrograms, startPostgres } from './postgres.ts'
 import { useRunFolder } from './run-folder.ts'
 
 declare module 'vitest' {
@@ -54,12 +54,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function makeOnServer(): Promise<Template> {
-  if (!findPostgres()) return { provided: {}, remove: async () => {} }
-  const { url, stop } = await startCluster()
+  const named = process.env['TEST_DATABASE_URL']
+  if (!named && !findPrograms()) return { provided: {}, remove: async () => {} }
+  const server = named ? null : await startPostgres({ durable: false })
+  const url = server?.url ?? (named ?? '').replace(/\/[^/]*$/, '')
   await makeTemplate(url)
   const remove = async () => {
     await dropDatabase(url, templateName)
-    await stop()
+    await server?.remove()
   }
   return { provided: { clusterUrl: url }, remove }
 }

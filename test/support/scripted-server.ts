@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { listen } from './net.ts'
 
 /** A request as it came over the wire. */
 export interface RawRequest {
@@ -51,10 +52,9 @@ export function useScriptedServer(tls?: () => TlsOptions): ScriptedServer {
   }
   const server = tls ? createTlsServer(tls(), serve) : createServer({ allowHalfOpen: false }, serve)
   beforeAll(async () => {
-    server.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    faulty.port = (server.address() as AddressInfo).port
-    faulty.url = `${tls ? 'https' : 'http'}://127.0.0.1:${faulty.port}`
+    const url = new URL(await listen(server.on('tlsClientError', () => {})))
+    faulty.port = Number(url.port)
+    faulty.url = `${tls ? 'https' : 'http'}://${url.host}`
   })
   afterEach(() => {
     for (const socket of sockets) socket.destroy()

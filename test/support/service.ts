@@ -140,7 +140,7 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
     consentTokenSecret,
     sessionSecret,
     subjectSecret: Buffer.alloc(32, 9),
-    originSecret: await sharedSecret(sql, originSecretName), // which admin verify reads
+    originSecret: options.originSecret ?? (await sharedSecret(sql, originSecretName)), // which admin verify reads
     ...options,
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })

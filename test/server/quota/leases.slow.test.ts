@@ -408,18 +408,6 @@ describe.concurrent('a limit that changes', () => {
   })
 })
 
-describe.concurrent('an account without a limit', () => {
-  it('is never refused, is counted, and has no headers', async () => {
-    const ledger = await newLedger(null)
-    const quotas = [new Quota(database.sql), new Quota(database.sql)]
-    const units = await ledger.spendMany(5000, ...quotas)
-    expect(ledger).toMatchObject({ granted: 5000, refused: 0 })
-    expect(units[0]?.headers).toEqual({})
-    await Promise.all(quotas.map(quota => quota.settle()))
-    expect(await ledger.usage()).toEqual({ used: 5000, held: 0 })
-  })
-})
-
 /** A course of many nodes: who does what, after how many milliseconds. */
 const course = fc.record({
   limit: fc.oneof(fc.constantFrom(0, 1, 10, 1000), fc.nat(300)),

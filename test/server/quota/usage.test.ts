@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Quota } from '../../../server/quota/quota.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
@@ -96,16 +95,6 @@ describe('200', () => {
     })
     vi.setSystemTime(new Date('2027-01-01T00:00:00.000Z'))
     expect(await usage(account)).toMatchObject({ month: '2027-01', used: 0, remaining: 10 })
-  })
-
-  it('is the same after the leases have ended', async () => {
-    const account = await service.newAccount({ monthlyQuota: 6400 })
-    for (let index = 0; index < 20; index += 1) {
-      await service.call('GET', '/api/v1/consents', { key: account.key })
-    }
-    await vi.waitFor(async () => expect(await held(account)).toBe(0), { timeout: 5000 })
-    await delay(50)
-    expect((await usage(account)).used).toBe(20)
   })
 })
 

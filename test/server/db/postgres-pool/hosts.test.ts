@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../../server/db/connect.ts'
+import { listen } from '../../../support/net.ts'
 import { message } from '../wire.ts'
 
 const servers: Server[] = []
@@ -18,10 +18,9 @@ async function startHost(onConnection: 'refuse' | 'be silent') {
     socket.on('error', () => {})
     server.once('close', () => socket.destroy())
     if (onConnection === 'refuse') socket.resetAndDestroy()
-  }).listen(0, '127.0.0.1')
+  })
   servers.push(server)
-  await once(server, 'listening')
-  host.address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  host.address = new URL(await listen(server)).host
   return host
 }
 
@@ -70,10 +69,9 @@ describe('Hosts › a connection is lost while it is asked for its role', () => 
         socket.write(Buffer.concat(authenticated))
         socket.once('data', () => socket.resetAndDestroy())
       })
-    }).listen(0, '127.0.0.1')
+    })
     servers.push(pooler)
-    await once(pooler, 'listening')
-    const sql = connect({ target: { url: urlOf(`127.0.0.1:${(pooler.address() as AddressInfo).port}`) }, max: 1 })
+    const sql = connect({ target: { url: urlOf(new URL(await listen(pooler)).host) }, max: 1 })
     await expect(sql`select 1`).rejects.toMatchObject({ code: 'ECONNRESET' })
     await delay(50)
     process.off('unhandledRejection', onUnhandled)

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
-import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
+import { createConnection, createServer, type Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
 import { afterEach, describe, expect, inject, it } from 'vitest'
 import { connect } from '../../../../server/db/connect.ts'
 import { dbErrorKind } from '../../../../server/db/errors.ts'
+import { listen } from '../../../support/net.ts'
 
 const cluster = inject('clusterUrl')
 
@@ -142,10 +142,9 @@ describe.runIf(cluster)('Pool › a connection is opened', () => {
         sent += chunk.toString('latin1')
       })
       socket.pipe(server).pipe(socket)
-    }).listen(0, '127.0.0.1')
-    await once(recorder, 'listening')
+    })
     const url = new URL(`${cluster}/postgres`)
-    url.host = `127.0.0.1:${(recorder.address() as AddressInfo).port}`
+    url.host = new URL(await listen(recorder)).host
     const sql = open(1, url.href)
     await five(sql)
     await sql.end({ timeout: 1 })
