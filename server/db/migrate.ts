@@ -51,7 +51,7 @@ interface Waiting {
 /**
  * Migrates a new database in one transaction, any other step by step beside nodes of the version before.
  * @throws PostgresError with the step undone; the next call continues
- * @throws OperatorError if a newer or unreleased version has migrated it and does not allow this one
+ * @throws OperatorError if a newer version has migrated it and does not allow this one
  * @throws the signal's reason
  */
 export async function migrate(sql: Sql, waiting: Waiting = {}): Promise<void> {
@@ -162,12 +162,7 @@ async function record(tx: TransactionSql, name: string, oldest: string | null = 
 
 function rejectOthers(applied: readonly Applied[], migrations: readonly Migration[]): void {
   const known = migrations.map(([name]) => name)
-  const [first = ''] = known
   const last = known.at(-1) ?? ''
-  if (applied.length > 0 && applied.every(({ name }) => name !== first))
-    throw new OperatorError('an unreleased version of consentctl made this database, and this version cannot read it', {
-      hint: 'use a new database: nothing was changed in this one',
-    })
   const newer = applied.find(({ name, oldest }) => !known.includes(name) && (oldest === null || oldest > last))
   if (!newer) return
   throw new OperatorError(`the database has the schema ${newer.name} of a newer version of consentctl`, {
