@@ -1,9 +1,8 @@
 // Builds and runs the service with an account, and repeats that after each change.
 import { spawn, spawnSync } from 'node:child_process'
 import { watch } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { root } from './version.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const settleMs = 100 // an editor writes a file in several steps
 let service
 let timer

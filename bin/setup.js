@@ -3,10 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { describeBuild, inputs } from './version.js'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
+import { describeBuild, inputs, root } from './version.js'
 
 // `prepack` did this before it changed package.json.
 const { npm_lifecycle_event: event, npm_command: command } = process.env
