@@ -224,8 +224,6 @@ export class Model {
   }
 }
 
-export type StatementName = Exclude<keyof Model, 'latest' | keyof Pick<Model, 'sites'>>
-
 function toRow(record: NewRecord): Row {
   const { id, at, site_id, consent_id, subject_id, country, region, user_agent } = record
   const { accepted, preferences, policy_version } = record

@@ -122,13 +122,10 @@ describe('ids › 404', () => {
 })
 
 describe('ids › 400', () => {
-  it.each(notUuids)('is returned for a site_id of a record with %s', async (_what, make) => {
+  it.each(notUuids)('rejects a create and a list whose site_id has %s', async (_what, make) => {
     const answer = await owner.post({ site_id: make(owner.siteId) })
     recordCount.add(answer)
     expectClientError(answer, 400)
-  })
-
-  it.each(notUuids)('is returned for a site_id of a list with %s', async (_what, make) => {
     expectClientError(await owner.list({ site_id: make(owner.siteId) }), 400)
   })
 })

@@ -94,14 +94,11 @@ describe('query parameters › 400', () => {
     'limit==1',
   ])('is returned for ?%s', async query => expectClientError(await owner.list(query), 400))
 
-  it.each(['?#', '?limit=1#', '?limit=1#&limit=2', '#?limit=0', '?subject_id=\xe9', '?subject_id=a\x7f', '?a b'])(
+  // A fragment never leaves a browser; what it holds is lost, and with it the filter.
+  const fragments = ['#subject_id=a', '#', '#limit=1?', '?#', '?limit=1#', '?limit=1#&limit=2', '#?limit=0']
+  it.each([...fragments, '?subject_id=\xe9', '?subject_id=a\x7f', '?a b'])(
     'is returned for a target that ends in %j',
     async tail => expectClientError(await ask(root + tail), 400),
-  )
-
-  // A fragment never leaves a browser; what it holds is lost, and with it the filter.
-  it.each(['#subject_id=a', '#', '#limit=1?'])('is returned for a target that ends in %j', async tail =>
-    expectClientError(await ask(root + tail), 400),
   )
 })
 

@@ -121,7 +121,7 @@ describe.concurrent('many nodes', () => {
     },
   )
 
-  it('refuse no unit that another node is slow to return', async () => {
+  it('wait for a unit that another node is slow to return', async () => {
     const ledger = await newLedger(640)
     const slow = new Quota(newWire([400]).sql)
     for (let index = 0; index < 6; index += 1) await ledger.spend(slow)
@@ -181,8 +181,8 @@ describe.concurrent('a lease', () => {
   })
 })
 
-describe.concurrent('what could not be given back', () => {
-  it('is, when the database is there again', async () => {
+describe.concurrent('units that could not be returned', () => {
+  it('are returned when the database is back', async () => {
     const ledger = await newLedger(1_000_000)
     const { sql, cut, reconnect } = newWire()
     const quota = new Quota(sql)
@@ -197,7 +197,7 @@ describe.concurrent('what could not be given back', () => {
   })
 
   const doubtful = 'CONNECTION_CLOSED CONNECTION_DESTROYED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH 57P01 57P02 08006'
-  it.each(doubtful.split(' '))('when it may have been given back, is not granted twice: %s', async code => {
+  it.each(doubtful.split(' '))('are not granted twice when an error leaves the return in doubt: %s', async code => {
     const ledger = await newLedger(640)
     const { sql, loseAnswer } = newWire()
     const quota = new Quota(sql)
@@ -234,7 +234,7 @@ describe.concurrent('settle', () => {
     expect(await ledger.usage()).toEqual({ used: 70, held: 0 })
   })
 
-  it('is over only when what goes back by itself at that moment is back too', async () => {
+  it('waits for a return that has already begun', async () => {
     const ledger = await newLedger(1_000_000)
     const quota = new Quota(newWire([150]).sql)
     for (let index = 0; index < 4; index += 1) await ledger.spend(quota)
@@ -257,7 +257,7 @@ describe.concurrent('a unit given back', () => {
     expect(await ledger.spend(other)).toBeNull()
   })
 
-  it('comes to another node, when its own does not need it', async () => {
+  it('goes to another node after a settlement', async () => {
     const ledger = await newLedger(1)
     const [one, other] = [new Quota(database.sql), new Quota(database.sql)]
     const unit = await ledger.spend(one)
@@ -283,7 +283,7 @@ describe.concurrent('a unit given back', () => {
 })
 
 describe.concurrent('a month', () => {
-  it('is counted exactly, and begins with the whole limit, while requests come all the time', async () => {
+  it('is counted exactly, and begins with the whole limit, under constant load', async () => {
     let now = new Date('2026-11-30T23:59:59.000Z')
     const ledger = await newLedger(50)
     const quotas = [1, 2, 3].map(() => new Quota(database.sql, { now: () => now }))
