@@ -1,11 +1,10 @@
-import { mkdtempSync, openAsBlob, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, openAsBlob, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { connect, socketName } from '../../../server/db/connect.ts'
-import { migrate } from '../../../server/db/migrate.ts'
 import { type EmbeddedDatabase, SharedPGlite, serveOnSocket } from '../../../server/db/pglite.ts'
 import * as wire from './wire.ts'
 
@@ -167,13 +166,6 @@ describe('SharedPGlite', () => {
       }),
     )
     expect(results.map(({ status }) => status)).toEqual(Array(8).fill('fulfilled'))
-  })
-
-  it('is migrated once by several clients at the same time', async () => {
-    await Promise.all(Array.from({ length: 4 }, () => migrate(client())))
-    const files = readdirSync(new URL('../../../server/db/migrations/', import.meta.url))
-    const applied = await client()<{ name: string }[]>`select name from migrations order by name`
-    expect(applied.map(({ name }) => name)).toEqual(files.sort())
   })
 })
 
