@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, Instant, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 export const auditActions = [
@@ -87,14 +87,11 @@ export type AuditPage = z.output<typeof AuditPage>
 
 export const audit = {
   list: endpoint({
+    ...accountRead,
     summary: 'List who changed which setting, newest first',
-    method: 'GET',
     path: '/api/v1/audit',
-    access: 'account',
-    scope: 'read',
     unit: 'optional',
     query: AuditQuery,
-    status: 200,
     response: AuditPage,
   }),
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery, type ResourceDocs, scopes } from './endpoint.ts'
+import { accountRead, endpoint, type ResourceDocs, scopes } from './endpoint.ts'
 import { roles } from './session.ts'
 import { Id } from './values.ts'
 
@@ -23,14 +23,10 @@ export type CallerIdentity = z.output<typeof CallerIdentity>
 
 export const caller = {
   get: endpoint({
+    ...accountRead,
     summary: 'Get the account and the credential of the request',
-    method: 'GET',
     path: '/api/v1/caller',
-    access: 'account',
-    scope: 'read',
     unit: 'optional',
-    query: NoQuery,
-    status: 200,
     response: CallerIdentity,
   }),
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { RecordOrigin } from './consents.ts'
-import { type EndpointDocs, endpoint } from './endpoint.ts'
+import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
 import { Count, Id, Instant, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
 export const checkReasons = [
@@ -122,15 +122,12 @@ export const CheckAnswer = z.object({
 export type CheckAnswer = z.output<typeof CheckAnswer>
 
 export const check = endpoint({
+  ...accountRead,
   summary: 'Check if a data subject consents to a purpose',
-  method: 'GET',
   path: '/api/v1/subjects/check',
   statesTime: true,
-  access: 'account',
-  scope: 'read',
   unit: 'optional',
   query: CheckQuery,
-  status: 200,
   response: CheckAnswer,
 })
 

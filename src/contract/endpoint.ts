@@ -83,3 +83,6 @@ export function endpoint<
 export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 
 export const NoQuery = z.strictObject({})
+
+/** By a key with the scope `read`, or a session. */
+export const accountRead = { method: 'GET', access: 'account', scope: 'read', query: NoQuery, status: 200 } as const

@@ -8,31 +8,25 @@ export const ReadOnly = z.object({
   reason: z.string().meta({ examples: ['the database is read-only'] }),
 })
 
+const probe = { method: 'GET', access: 'anyone', status: 200, response: Healthy } as const
+
 /** `ready`: the database responds too; `writable`: it also accepts writes. */
 export const health = {
   live: endpoint({
+    ...probe,
     summary: 'Check that the process responds',
-    method: 'GET',
     path: '/live',
-    access: 'anyone',
-    status: 200,
-    response: Healthy,
   }),
   ready: endpoint({
+    ...probe,
     summary: 'Check that the service can handle requests: its database responds',
-    method: 'GET',
     path: '/ready',
-    access: 'anyone',
-    status: 200,
     response: z.union([Healthy, ReadOnly]),
   }),
   writable: endpoint({
+    ...probe,
     summary: 'Check that the service can handle requests, writes too',
-    method: 'GET',
     path: '/writable',
-    access: 'anyone',
-    status: 200,
-    response: Healthy,
   }),
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Checkpoint } from './documents/checkpoint.ts'
 import { Sha256, signed } from './documents/fields.ts'
-import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { accountRead, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, QueryBoolean, queryInteger, Uuid } from './values.ts'
 
 const Index = queryInteger(0, 9_999_999_998)
@@ -54,17 +54,15 @@ export const ConsistencyProof = z.object({
 })
 export type ConsistencyProof = z.output<typeof ConsistencyProof>
 
+const read = { ...accountRead, errors: ['not_found'] } as const
+
 export const log = {
   checkpoint: endpoint({
+    ...read,
     summary: 'Get the newest signed checkpoint of the log of the account',
-    method: 'GET',
     path: '/api/v1/log/checkpoint',
-    access: 'account',
-    scope: 'read',
     query: CheckpointQuery,
-    status: 200,
     response: signed(Checkpoint),
-    errors: ['not_found'],
   }),
   addCheckpoint: endpoint({
     summary: 'Make a checkpoint of the log of the account now',
@@ -79,65 +77,45 @@ export const log = {
     errors: ['not_found'],
   }),
   timestamp: endpoint({
+    ...read,
     summary: 'Get the timestamp of a checkpoint (RFC 3161)',
-    method: 'GET',
     path: '/api/v1/log/timestamp',
-    access: 'account',
-    scope: 'read',
     query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint that has one.') }),
-    status: 200,
     response: z.unknown(),
     media: ['application/timestamp-reply'],
-    errors: ['not_found'],
   }),
   tlogCheckpoint: endpoint({
+    ...read,
     summary: 'Get a checkpoint as a note for witnesses (C2SP tlog-checkpoint)',
-    method: 'GET',
     path: '/api/v1/log/tlog-checkpoint',
-    access: 'account',
-    scope: 'read',
     query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint.') }),
-    status: 200,
     response: z.string(),
     media: ['text/plain'],
-    errors: ['not_found'],
   }),
   tlogProof: endpoint({
+    ...read,
     summary: 'Get the proof that an audit entry is in the log, with its checkpoint (C2SP tlog-proof)',
-    method: 'GET',
     path: '/api/v1/log/tlog-proof',
-    access: 'account',
-    scope: 'read',
     query: InclusionQuery,
-    status: 200,
     response: z.string(),
     media: ['text/plain'],
-    errors: ['not_found'],
   }),
   inclusion: endpoint({
+    ...read,
     summary: 'Get the proof that an audit entry is in the log',
-    method: 'GET',
     path: '/api/v1/log/inclusion',
-    access: 'account',
-    scope: 'read',
     query: InclusionQuery,
-    status: 200,
     response: InclusionProof,
-    errors: ['not_found'],
   }),
   consistency: endpoint({
+    ...read,
     summary: 'Get the proof that the log has only grown from one size to another',
-    method: 'GET',
     path: '/api/v1/log/consistency',
-    access: 'account',
-    scope: 'read',
     query: z.strictObject({
       first: Size.describe('The tree_size of the earlier checkpoint.'),
       second: Size.optional().describe('That of the later one. Default: of the newest.'),
     }),
-    status: 200,
     response: ConsistencyProof,
-    errors: ['not_found'],
   }),
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type EndpointDocs, endpoint } from './endpoint.ts'
+import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
 import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
 /** Live accepted records that one page examines. */
@@ -37,14 +37,11 @@ export const NoticeSubjectPage = pageOf(
 export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
 
 export const noticeSubjects = endpoint({
+  ...accountRead,
   summary: 'List the people who agreed to a policy version and no newer one, newest record first',
-  method: 'GET',
   path: '/api/v1/sites/:id/notices/:version/subjects',
-  access: 'account',
-  scope: 'read',
   params: z.object({ id: z.string().meta({ format: 'uuid' }), version: queryInteger(1, 2_147_483_647) }),
   query: NoticeSubjectQuery,
-  status: 200,
   response: NoticeSubjectPage,
 })
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { accountRead, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { LanguageTag } from './languages.ts'
 import { Count, Id, Instant, Timestamp, text } from './values.ts'
 
@@ -158,13 +158,12 @@ const OfSite = z.object({ id: uuid })
 const OfVersion = z.object({ id: uuid, version })
 const OfText = z.object({ id: uuid, version, language })
 
-const reads = { access: 'account', scope: ['read', 'notices'], query: NoQuery, status: 200 } as const
+const reads = { ...accountRead, scope: ['read', 'notices'] } as const
 const writes = { access: 'account', scope: 'notices', query: NoQuery } as const
 
 export const notices = {
   list: endpoint({
     summary: 'List the notices of a site, newest version first',
-    method: 'GET',
     path,
     ...reads,
     params: OfSite,
@@ -172,7 +171,6 @@ export const notices = {
   }),
   get: endpoint({
     summary: 'Get the details of a notice and the digests of its texts',
-    method: 'GET',
     path: `${path}/:version`,
     ...reads,
     params: OfVersion,
@@ -201,7 +199,6 @@ export const notices = {
   }),
   getText: endpoint({
     summary: 'Download a text of a notice',
-    method: 'GET',
     path: `${path}/:version/texts/:language`,
     ...reads,
     params: OfText,

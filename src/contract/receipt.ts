@@ -1,33 +1,25 @@
 import * as z from 'zod'
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
-import { ById, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
+import { accountRead, ById, type EndpointDocs, endpoint } from './endpoint.ts'
 
 /** Separate: its schema would add 5 % to the start of every command. */
 export const receipt = endpoint({
+  ...accountRead,
   summary: 'Get a signed statement of what a record says and how it came about',
-  method: 'GET',
   path: '/api/v1/consents/:id/receipt',
   statesTime: true,
-  access: 'account',
-  scope: 'read',
   params: ById,
-  query: NoQuery,
-  status: 200,
   response: SignedConsentReceipt,
   errors: ['conflict'],
 })
 
 /** A tar archive; `src/evidence/pack.md` has its files. */
 export const evidence = endpoint({
+  ...accountRead,
   summary: 'Get an archive that proves a record without the service',
-  method: 'GET',
   path: '/api/v1/consents/:id/evidence',
   statesTime: true,
-  access: 'account',
-  scope: 'read',
   params: ById,
-  query: NoQuery,
-  status: 200,
   response: z.unknown(),
   media: ['application/x-tar'],
   errors: ['conflict'],

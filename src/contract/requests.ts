@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ById, endpoint, type ResourceDocs } from './endpoint.ts'
+import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/requests'
@@ -130,48 +130,42 @@ export type RequestQuery = z.output<typeof RequestQuery>
 export const RequestPage = pageOf(DataSubjectRequest)
 export type RequestPage = z.output<typeof RequestPage>
 
-const access = { access: 'account', scope: 'erase', unit: 'optional' } as const
+const register = { access: 'account', scope: 'erase', unit: 'optional', query: NoQuery, status: 200 } as const
 
 export const requests = {
   create: endpoint({
+    ...register,
     summary: 'Enter a data subject’s request into the register',
     method: 'POST',
     path,
-    ...access,
-    query: z.strictObject({}),
     body: RequestDraft,
     status: 201,
     response: DataSubjectRequest,
     errors: ['conflict'],
   }),
   list: endpoint({
+    ...register,
     summary: 'List the requests of the register, newest entry first',
     method: 'GET',
     path,
-    ...access,
     query: RequestQuery,
-    status: 200,
     response: RequestPage,
   }),
   get: endpoint({
+    ...register,
     summary: 'Get a request with its audit entries',
     method: 'GET',
     path: `${path}/:id`,
-    ...access,
     params: ById,
-    query: z.strictObject({}),
-    status: 200,
     response: RequestWithHistory,
   }),
   update: endpoint({
+    ...register,
     summary: 'Correct, assign, extend or close a request, or add a receipt to it',
     method: 'PATCH',
     path: `${path}/:id`,
-    ...access,
     params: ById,
-    query: z.strictObject({}),
     body: RequestChange,
-    status: 200,
     response: DataSubjectRequest,
     errors: ['conflict'],
   }),

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { accountRead, ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { Count, Id, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
@@ -90,14 +90,12 @@ export type NewToken = z.output<typeof NewToken>
 
 export const sites = {
   list: endpoint({
+    ...accountRead,
     summary: 'List the sites of the account, newest first',
-    method: 'GET',
     path,
-    access: 'account',
     scope: ['read', 'notices'],
     unit: 'free',
     query: SiteQuery,
-    status: 200,
     response: z.object({ data: z.array(Site) }),
   }),
   create: endpoint({

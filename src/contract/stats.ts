@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ConsentQuery, isRange } from './consents.ts'
-import { endpoint, type ResourceDocs } from './endpoint.ts'
+import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
 import { Count, Id, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
@@ -86,23 +86,17 @@ export type CountQuery = z.output<typeof CountQuery>
 
 export const stats = {
   get: endpoint({
+    ...accountRead,
     summary: 'Count records, persons and what they stated',
-    method: 'GET',
     path: '/api/v1/stats',
-    access: 'account',
-    scope: 'read',
     query: StatsQuery,
-    status: 200,
     response: Stats,
   }),
   count: endpoint({
+    ...accountRead,
     summary: 'Count the records of a list',
-    method: 'GET',
     path: '/api/v1/stats/count',
-    access: 'account',
-    scope: 'read',
     query: CountQuery,
-    status: 200,
     response: z.object({ count: Count.meta({ examples: [1234] }) }),
   }),
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { Count, Timestamp } from './values.ts'
 
 export const Usage = z.object({
@@ -15,14 +15,10 @@ export type Usage = z.output<typeof Usage>
 
 export const usage = {
   get: endpoint({
+    ...accountRead,
     summary: 'Get the usage of the monthly quota',
-    method: 'GET',
     path: '/api/v1/usage',
-    access: 'account',
-    scope: 'read',
     unit: 'free',
-    query: NoQuery,
-    status: 200,
     response: Usage,
   }),
 }
