@@ -51,14 +51,6 @@ describe('Admission › slots', () => {
     expect(admission.load).toEqual({ running: 4, waiting: 2, shed: 0 })
   })
 
-  it('are given to the waiting requests of a tenant in their order', async () => {
-    const { entered, ask, leave } = newDoor()
-    for (const request of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) ask('a', request)
-    await settled()
-    for (const request of ['a2', 'a1', 'a4']) await leave(request)
-    expect(entered).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'a6'])
-  })
-
   it('are given to tenants in turn, however many requests of one wait', async () => {
     const { entered, ask, leave } = newDoor({ running: 2, perTenant: 2, waiting: 100 })
     for (let index = 1; index <= 50; index += 1) ask('a', `a${index}`)
@@ -67,19 +59,6 @@ describe('Admission › slots', () => {
     for (const request of ['a1', 'a2']) await leave(request)
     for (let index = 2; index < 9; index += 1) await leave(entered[index] ?? '')
     expect(entered.slice(2)).toEqual(['a3', 'b1', 'c1', 'a4', 'b2', 'a5', 'b3', 'a6', 'a7'])
-  })
-
-  it('are not given to a tenant at its limit while another waits', async () => {
-    const { entered, ask, leave } = newDoor({ running: 3, perTenant: 2, waiting: 5 })
-    for (const request of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) ask(request.charAt(0), request)
-    await settled()
-    expect(entered).toEqual(['a1', 'a2', 'b1'])
-    await leave('b1')
-    expect(entered.slice(3)).toEqual(['b2'])
-    await leave('a1')
-    expect(entered.slice(4)).toEqual(['a3'])
-    await leave('b2')
-    expect(entered.slice(5)).toEqual(['c1'])
   })
 
   it('when release is called twice, are released once', async () => {

@@ -91,20 +91,6 @@ describe('POST /api/v1/consents/batch › 200', () => {
     const { findings, inspected } = await verified(service.sql, { account: other.accountId })
     expect([findings, inspected.records, inspected.entries]).toEqual([[], 1000, 1000])
   })
-
-  it("uses the current policy version of each row's site", async () => {
-    const other = await newOwner(service)
-    await service.sql`update sites set policy_version = 7 where account_id = ${other.accountId}`
-    const { results } = await batch([{ site_id: other.siteId }, { site_id: other.siteId, policy_version: 2 }], other)
-    expect(results.map(({ consent }) => consent.policy_version)).toEqual([7, 2])
-  })
-
-  it('names the user in the history when a session creates the records', async () => {
-    const headers = await service.signIn(owner)
-    const answer = await service.call('POST', path, { headers, body: { records: [row()] } })
-    const history = await owner.history(answer.body.results[0].consent.id)
-    expect(history.body.data).toMatchObject([{ changed_by: 'user', actor_id: owner.userId }])
-  })
 })
 
 describe('POST /api/v1/consents/batch › Prefer: return=minimal', () => {

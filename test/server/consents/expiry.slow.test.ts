@@ -64,6 +64,7 @@ describe('GET /api/v1/consents?expiry', () => {
       expect([listed > 0, body]).toEqual([true, { count: listed }])
     }
     expect((await count({ expiry: 'expired', accepted: 'true' })).status).toBe(400)
+    expect((await count({ expiry: 'P101Y' })).status).toBe(400)
   })
 
   it('answers 400 with another filter than the site', async () => {

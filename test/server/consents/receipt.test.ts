@@ -79,21 +79,6 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     expect(receipt.origin).toBeNull()
   })
 
-  it.each<[what: string, accepted: boolean[], states: string[]]>([
-    ['given', [true], ['Given']],
-    ['refused', [false], ['Refused']],
-    ['withdrawn', [true, false], ['Given', 'Withdrawn']],
-    ['given after a refusal', [false, true], ['Refused', 'Given']],
-    ['given again', [true, false, true], ['Given', 'Withdrawn', 'Given']],
-  ])('explains a consent that is %s', async (_what, [first, ...rest], states) => {
-    const { id } = await owner.create({ accepted: first })
-    for (const accepted of rest) await owner.update(id, { accepted })
-    const receipt = await receiptOf(id)
-    const told = receipt.events.map((event: { event_state: string }) => event.event_state)
-    expect(told).toEqual(states.map(state => `dpv:Consent${state}`))
-    expect([receipt.consent_status, receipt.record_version]).toEqual([told.at(-1), states.length])
-  })
-
   it('when a record is accepted but no purpose is, states that consent was not given', async () => {
     const { id } = await owner.create({ accepted: true, preferences: { marketing: true, analytics: true } })
     await owner.update(id, { preferences: { marketing: true, analytics: false } })
@@ -126,17 +111,6 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     } finally {
       vi.useRealTimers()
     }
-  })
-
-  it('keeps the state refused or withdrawn when only preferences change', async () => {
-    const refused = await owner.create({ accepted: false })
-    await owner.update(refused.id, { preferences: { a: 1 } })
-    const { consent_status, events } = await receiptOf(refused.id)
-    expect([consent_status, events[1].preferences]).toEqual(['dpv:ConsentRefused', { a: 1 }])
-    const withdrawn = await owner.create({ accepted: true })
-    await owner.update(withdrawn.id, { accepted: false })
-    await owner.update(withdrawn.id, { preferences: { a: 1 } })
-    expect((await receiptOf(withdrawn.id)).consent_status).toBe('dpv:ConsentWithdrawn')
   })
 
   it('issues another receipt each time, with every preference as it was sent', async () => {

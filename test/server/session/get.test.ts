@@ -61,7 +61,7 @@ describe('GET /api/v1/session › 200', () => {
 
 describe('GET /api/v1/session › 401', () => {
   it.each(forgeries)('is the same for a token with %s as for none', async (_name, make) => {
-    const token = await make(account, other)
+    const token = make(account, other)
     await expectNobody(await get(`consent_session=${token}`))
     const list = await service.call('GET', '/api/v1/consents', {
       headers: { cookie: `consent_session=${token}` },

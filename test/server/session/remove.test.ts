@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { resetPassword } from '../../../server/accounts/service.ts'
 import { type Signed, type TestAccount, type TestNode, useService } from '../../support/service.ts'
 import { visible } from '../visible.ts'
 
@@ -66,16 +65,6 @@ describe('DELETE /api/v1/session › 204', () => {
     const back = await service.call('POST', path, { body: { email: account.email, password } })
     const cookie = String(back.headers['set-cookie']).replace(/;.*/, '')
     expect(new Set(await statuses([{ cookie, origin: service.url }]))).toEqual(new Set([200]))
-  })
-})
-
-describe('DELETE /api/v1/session › new password', () => {
-  it('ends every session of the user at once, on every node', async () => {
-    const sessions = [await service.signIn(account), await service.signIn(account)]
-    expect(new Set(await statuses(sessions))).toEqual(new Set([200]))
-    await resetPassword(service.sql, { email: account.email, password })
-    expect(new Set(await statuses(sessions))).toEqual(new Set([401]))
-    expect(new Set(await statuses([await service.signIn(account)]))).toEqual(new Set([200]))
   })
 })
 

@@ -36,6 +36,13 @@ describe('contract values › parseInstant', () => {
     }
     expect(parseInstant('2026-01-31T09:30:00.999Z')).toBe(whole + 999)
   })
+
+  it.each([
+    ...['', 'now', '1779010200', '2026-05-17', '2026-05-17T09:30Z', '2026-05-17T09:30:00', '2026-05-17 09:30:00Z'],
+    ...['2026-05-17T09:30:00Z ', '2026-05-17T09:30:00+2:00', '2026-05-17T09:30:00+24:00', '2026-05-17T24:00:00Z'],
+    ...['2026-06-30T23:59:60Z', '2026-02-30T00:00:00Z', '2025-02-29T00:00:00Z', '2026-13-01T00:00:00Z'],
+    ...['0000-01-01T00:00:00Z', '+12026-05-17T09:30:00Z'],
+  ])('rejects %j', value => expect(parseInstant(value)).toBeNull())
 })
 
 describe('contract values › text', () => {
@@ -107,6 +114,10 @@ describe('contract values › numbers and booleans', () => {
 })
 
 describe('contract values › bodies and queries', () => {
+  it.each(['', 'P', '30d', 'P1H', 'PT1H', 'past', 'P30D '])('%j is not an expiry', expiry =>
+    expect(accepts(ConsentQuery, { expiry })).toBe(false),
+  )
+
   it('a range that ends before it begins is rejected; one instant is a range', () => {
     const [early, late] = ['2026-01-31T10:00:00+02:00', '2026-01-31T09:00:00Z']
     expect(accepts(ConsentQuery, { from: early, to: late })).toBe(true)
