@@ -48,36 +48,28 @@ export async function changeByToken(
     const row = await findRecord(deps, caller, token)
     rejectOtherPerson(row, draft)
     if (row.version === token.version + 1 && row.request_hash?.equals(requestHash)) return row
-    requireVersion(row, token)
+    if (row.version !== token.version)
+      throw new Failure('conflict', 'The record has changed since the consent_token was issued.')
     if (isOtherNotice(row, draft)) {
       rejectPartialAnswer(draft)
       return { predecessor: row }
     }
-    const next = toNext(row, draft)
-    if (hasState(row, next) && gpc === (row.gpc ?? false) && !isRenewal(row, draft)) return row
+    if (changesNothing(row, draft, gpc)) return row
+    const { accepted = row.accepted, preferences = row.preferences } = draft
+    const state = { accepted, preferences, policy_version: row.policy_version }
     const isSitesPolicy = draft.policy_version === undefined && draft.accepted !== false
-    const written = await write(deps, caller, row, { ...next, gpc, isSitesPolicy, requestHash })
+    const written = await write(deps, caller, row, { ...state, gpc, isSitesPolicy, requestHash })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed concurrently.')
 }
 
-function requireVersion(row: VisitedRecord, token: RecordVersion): void {
-  if (row.version !== token.version)
-    throw new Failure('conflict', 'The record has changed since the consent_token was issued.')
-}
-
-function toNext({ accepted, preferences, policy_version }: VisitedRecord, draft: BannerDraft): State {
-  return { accepted: draft.accepted ?? accepted, preferences: draft.preferences ?? preferences, policy_version }
-}
-
-function hasState(row: VisitedRecord, { accepted, preferences }: State): boolean {
-  return accepted === row.accepted && sameJson(preferences, row.preferences)
-}
-
-/** Returns true if the visitor accepts again after the expiry: only the period starts anew. */
-function isRenewal({ expires_at }: VisitedRecord, { accepted }: BannerDraft): boolean {
-  return accepted === true && expires_at !== null && expires_at.getTime() <= Date.now()
+/** An acceptance after the expiry is a change: the period starts anew. */
+function changesNothing(row: VisitedRecord, draft: BannerDraft, gpc: boolean): boolean {
+  const { accepted = row.accepted, preferences = row.preferences } = draft
+  const isRenewal = draft.accepted === true && row.expires_at !== null && row.expires_at.getTime() <= Date.now()
+  const isSame = accepted === row.accepted && sameJson(preferences, row.preferences) && gpc === (row.gpc ?? false)
+  return isSame && !isRenewal
 }
 
 /** @throws Failure `invalid_request` for a deleted record, as for an invalid token */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
-import type { Fragment, JSONValue, Sql } from 'postgres'
-import type { Notice, NoticePurpose } from '../../src/contract/index.ts'
+import type { Fragment, Sql } from 'postgres'
+import type { Notice, NoticeDraft } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount } from '../audit/entries.ts'
 import { noticeState, noticeTexts } from '../audit/states.ts'
 import { staticFragment } from '../db/fragments.ts'
@@ -10,14 +10,6 @@ export interface NoticeKey {
   readonly accountId: string
   readonly siteId: string
   readonly version: number
-}
-
-export interface NoticeDetails {
-  readonly purposes: readonly NoticePurpose[]
-  readonly controller: string | null
-  readonly validFor: string | null
-  readonly requiresRenewal: boolean
-  readonly effectiveFrom: Date | null
 }
 
 const maxFirstRevision = 1_000_000_000
@@ -61,14 +53,15 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
 export async function upsertDraft(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,
-  { purposes, controller, validFor, requiresRenewal, effectiveFrom }: NoticeDetails,
-  at: Date,
+  { purposes = [], controller = null, valid_for = null, requires_renewal = false }: NoticeDraft,
+  { effectiveFrom, at }: { readonly effectiveFrom: Date | null; readonly at: Date },
 ): Promise<void> {
+  const named = purposes.map(({ key, title, language = null, iri = null }) => ({ key, title, language, iri }))
   await sql`
     insert into notices as n (account_id, site_id, policy_version, purposes, controller, valid_for, requires_renewal,
       effective_from, revision, created_at, updated_at)
-    select account_id, id, ${version}::integer, ${sql.json(purposes as unknown as JSONValue)}::jsonb, ${controller},
-      ${validFor}, ${requiresRenewal}::boolean, ${effectiveFrom}::timestamptz, ${randomInt(1, maxFirstRevision)}::integer,
+    select account_id, id, ${version}::integer, ${sql.json(named)}::jsonb, ${controller},
+      ${valid_for}, ${requires_renewal}::boolean, ${effectiveFrom}::timestamptz, ${randomInt(1, maxFirstRevision)}::integer,
       ${at}::timestamptz, ${at}::timestamptz
     from sites where account_id = ${accountId} and id = ${siteId}
     on conflict (account_id, site_id, policy_version) do update set

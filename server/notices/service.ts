@@ -50,20 +50,9 @@ export async function getNotice({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey
 
 /** @throws Failure `not_found`; `conflict` for a published notice */
 export async function putDraft({ sql }: Pick<NoticeDeps, 'sql'>, key: NoticeKey, draft: NoticeDraft): Promise<Notice> {
-  const { purposes = [], controller = null, valid_for = null, requires_renewal = false, effective_from } = draft
-  const details = {
-    purposes: purposes.map(({ key: name, title, language = null, iri = null }) => ({
-      key: name,
-      title,
-      language,
-      iri,
-    })),
-    controller,
-    validFor: valid_for,
-    requiresRenewal: requires_renewal,
-    effectiveFrom: effective_from == null ? null : toDate(effective_from),
-  }
-  await queries.upsertDraft(sql, key, details, new Date())
+  const { effective_from: from = null } = draft
+  const effectiveFrom = from === null ? null : toDate(from)
+  await queries.upsertDraft(sql, key, draft, { effectiveFrom, at: new Date() })
   return toNotice(await requireDraft(sql, key))
 }
 
@@ -179,16 +168,10 @@ function isInEffect({ effective_from }: NoticeRow): boolean {
 
 /** Does nothing if the version was changed since the publication. */
 async function raisePolicyVersion({ sql }: NoticeDeps, caller: Caller, key: NoticeKey, entry: number): Promise<void> {
-  const change = {
-    name: null,
-    policyVersion: key.version,
-    allowedOrigins: null,
-    retentionDays: undefined,
-    strictNotices: null,
-    at: new Date(),
-  }
+  const site = { accountId: key.accountId, id: key.siteId }
+  const event = { actor: administrator(caller), at: new Date() }
   const isDue = queries.policyVersionIsDue(sql, key, entry)
-  await updateSite(sql, { accountId: key.accountId, id: key.siteId }, change, administrator(caller), isDue)
+  await updateSite(sql, site, { policy_version: key.version }, event, isDue)
 }
 
 /** @throws Failure `not_found` for text that is not a version */

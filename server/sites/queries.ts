@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { Site } from '../../src/contract/index.ts'
+import type { Site, SiteChange, SiteDraft } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
 import { empty } from '../db/fragments.ts'
@@ -33,30 +33,22 @@ export async function isNameTaken(sql: Sql, { accountId, id }: SiteKey, name: st
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,
-  site: {
-    readonly name: string
-    readonly policyVersion: number
-    readonly allowedOrigins: readonly string[]
-    readonly retentionDays: number | null
-    readonly strictNotices: boolean
-    readonly tokenHash: Buffer
-    readonly at: Date
-  },
+  { name, policy_version = 1, allowed_origins = [], retention_days = null, strict_notices = false }: SiteDraft,
+  { tokenHash, at }: { readonly tokenHash: Buffer; readonly at: Date },
   actor: Administrator,
 ): Promise<SiteRow | undefined> {
-  const { at } = site
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, inserted as (
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention_days,
         strict_notices, created_at, updated_at)
-      select account_id, ${id}::uuid, ${site.name}, ${site.policyVersion}::integer,
-        ${sql.json([...site.allowedOrigins])}::jsonb, ${site.retentionDays}::integer, ${site.strictNotices}::boolean,
+      select account_id, ${id}::uuid, ${name}, ${policy_version}::integer, ${sql.json(allowed_origins)}::jsonb,
+        ${retention_days}::integer, ${strict_notices}::boolean,
         ${at}::timestamptz, ${at}::timestamptz
       from account where account_id = ${accountId}
       returning *
     ), token as (
       insert into site_tokens (account_id, site_id, token_hash, created_at)
-      select account_id, id, ${site.tokenHash}::bytea, ${at}::timestamptz from inserted where account_id = ${accountId}
+      select account_id, id, ${tokenHash}::bytea, ${at}::timestamptz from inserted where account_id = ${accountId}
       returning *
     ), change as (
       select ${target(sql, 'site', sql`s.id`)} as target, null::jsonb as before,
@@ -67,36 +59,27 @@ export async function insertSite(
   return row
 }
 
-/** Sets `updated_at` only if something changes. */
+/** Sets `updated_at` only if something changes. A null retention removes the limit. */
 export async function updateSite(
   sql: Sql,
   { accountId, id }: SiteKey,
-  change: {
-    readonly name: string | null
-    readonly policyVersion: number | null
-    readonly allowedOrigins: readonly string[] | null
-    /** Undefined keeps the value; null removes the limit. */
-    readonly retentionDays: number | null | undefined
-    readonly strictNotices: boolean | null
-    readonly archived?: boolean | undefined
-    readonly at: Date
-  },
-  actor: Administrator,
+  change: SiteChange,
+  { actor, at }: { readonly actor: Administrator; readonly at: Date },
   condition = empty(sql),
 ): Promise<SiteRow | undefined> {
-  const { at } = change
-  const origins = change.allowedOrigins && sql.json([...change.allowedOrigins])
+  const { name = null, policy_version = null, retention_days, strict_notices = null, archived = null } = change
+  const origins = change.allowed_origins ? sql.json(change.allowed_origins) : null
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, present as materialized (
       select * from sites s
       where s.account_id = ${accountId} and s.id = ${id} ${condition} and ${afterAccount(sql)} for no key update
     ), wanted as (
-      select id, coalesce(${change.name}, name) as name,
-        coalesce(${change.policyVersion}::integer, policy_version) as policy_version,
+      select id, coalesce(${name}, name) as name,
+        coalesce(${policy_version}::integer, policy_version) as policy_version,
         coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
-        ${change.retentionDays === undefined ? sql`retention_days` : sql`${change.retentionDays}::integer`} as retention_days,
-        coalesce(${change.strictNotices}::boolean, strict_notices) as strict_notices,
-        case coalesce(${change.archived ?? null}::boolean, archived_at is not null)
+        ${retention_days === undefined ? sql`retention_days` : sql`${retention_days}::integer`} as retention_days,
+        coalesce(${strict_notices}::boolean, strict_notices) as strict_notices,
+        case coalesce(${archived}::boolean, archived_at is not null)
           when true then coalesce(archived_at, ${at}::timestamptz) end as archived_at
       from present
     ), changed as (

@@ -57,15 +57,8 @@ export async function createSite({ sql }: SiteDeps, caller: Caller, draft: SiteD
   const row = await insertSite(
     sql,
     { accountId, id },
-    {
-      name: draft.name,
-      policyVersion: draft.policy_version ?? 1,
-      allowedOrigins: draft.allowed_origins ?? [],
-      retentionDays: draft.retention_days ?? null,
-      strictNotices: draft.strict_notices ?? false,
-      tokenHash: hashOf(token),
-      at: readInstant(id),
-    },
+    draft,
+    { tokenHash: hashOf(token), at: readInstant(id) },
     administrator(caller),
   )
   if (!row) throw new Error('the site was not written')
@@ -85,20 +78,7 @@ export async function changeSite(
   const key = { accountId: caller.accountId, id }
   if (!change.allow_duplicate && (change.name !== undefined || change.archived === false))
     await requireFreeName(sql, key, change.name ?? null)
-  const row = await updateSite(
-    sql,
-    key,
-    {
-      name: change.name ?? null,
-      policyVersion: change.policy_version ?? null,
-      allowedOrigins: change.allowed_origins ?? null,
-      retentionDays: change.retention_days,
-      strictNotices: change.strict_notices ?? null,
-      archived: change.archived,
-      at: new Date(),
-    },
-    administrator(caller),
-  )
+  const row = await updateSite(sql, key, change, { actor: administrator(caller), at: new Date() })
   tokens.clear()
   notices.clear()
   if (!row) throw noSite()

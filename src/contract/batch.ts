@@ -3,6 +3,7 @@ import { Consent, ConsentDraft } from './consents.ts'
 import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 import type { ImportRow } from './imports.ts'
+import { optional } from './values.ts'
 
 export const batchLimits = { rows: 1000, bytes: 1024 * 1024, importsPerUnit: 100 } as const
 
@@ -45,12 +46,9 @@ const RowMade = z.object({
 const RowRefused = z.object({
   status: z.int().meta({ minimum: 400, maximum: 599 }),
   error: ErrorBody,
-  retry_after: z
-    .number()
-    .meta({ type: 'integer', minimum: 1 })
-    .nullable()
-    .default(null)
-    .describe('After how many seconds to try it again, where that may help.'),
+  retry_after: optional(z.number().meta({ type: 'integer', minimum: 1 })).describe(
+    'After how many seconds to try it again, where that may help.',
+  ),
 })
 export type RowRefused = z.output<typeof RowRefused>
 

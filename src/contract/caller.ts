@@ -1,23 +1,16 @@
 import * as z from 'zod'
 import { accountRead, endpoint, type ResourceDocs, scopes } from './endpoint.ts'
 import { roles } from './session.ts'
-import { Id } from './values.ts'
+import { Id, optional } from './values.ts'
 
 export const CallerIdentity = z.object({
   account_id: Id,
   kind: z.string().meta({ enum: ['api_key', 'user'] }),
   id: Id.describe('The id of that key or user.'),
-  role: z
-    .string()
-    .nullable()
-    .default(null)
+  role: optional(z.string())
     .meta({ enum: [...roles, null] })
     .describe('Of a user; null for a key.'),
-  scopes: z
-    .array(z.string().meta({ enum: scopes }))
-    .nullable()
-    .default(null)
-    .describe('Of a key; null for a user.'),
+  scopes: optional(z.array(z.string().meta({ enum: scopes }))).describe('Of a key; null for a user.'),
 })
 export type CallerIdentity = z.output<typeof CallerIdentity>
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { RecordOrigin } from './consents.ts'
 import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
-import { Count, Id, Instant, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
+import { Count, Id, Instant, optional, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
 export const checkReasons = [
   'consented',
@@ -102,18 +102,11 @@ export const CheckAnswer = z.object({
     })
     .nullable()
     .describe('The newest notice in effect that requires a renewal of consents to earlier ones; null without one.'),
-  origin: RecordOrigin.nullable()
-    .default(null)
-    .describe('Where the record was imported from; null if it was made here.'),
-  given_at: Moment.nullable()
-    .default(null)
-    .describe(
-      'Of an imported record: when its last imported answer until then was given, as reported by the importer.',
-    ),
-  witnessed: z
-    .boolean()
-    .nullable()
-    .default(null)
+  origin: optional(RecordOrigin).describe('Where the record was imported from; null if it was made here.'),
+  given_at: optional(Moment).describe(
+    'Of an imported record: when its last imported answer until then was given, as reported by the importer.',
+  ),
+  witnessed: optional(z.boolean())
     .meta({ examples: [true] })
     .describe(
       'False if the deciding answer is only reported by the importer: the record was imported, and until then no update here changed its acceptance or its answer for the purpose from what was imported last. Null without a record.',

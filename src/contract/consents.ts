@@ -5,12 +5,19 @@ import { type FilterKind, type FilterName, filters, type KindOf } from './filter
 import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
 import { LanguageTag } from './languages.ts'
-import { Count, Id, Instant, PolicyVersion, pageQuery, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
-
-/** Instances may omit the field; then it is null. */
-function optional<T extends z.ZodType>(field: T) {
-  return field.nullable().default(null)
-}
+import {
+  Count,
+  Id,
+  Instant,
+  onRequest,
+  optional,
+  PolicyVersion,
+  pageQuery,
+  QueryBoolean,
+  Timestamp,
+  text,
+  Uuid,
+} from './values.ts'
 
 function given<T extends z.ZodType>(field: T) {
   return optional(field).meta({ nullable: false })
@@ -39,25 +46,17 @@ export const Consent = z.object({
   deleted_at: z
     .preprocess(value => (value === '' ? null : value), optional(Timestamp)) // some instances write '' for null
     .describe('Null unless it is deleted.'),
-  notice_locale: z
-    .string()
-    .optional()
-    .meta({ onRequest: true })
-    .describe('The language of the notice that was shown, as reported by the sender; absent if not reported.'),
-  expires_at: Timestamp.optional()
-    .meta({ onRequest: true })
-    .describe('When the consent ends by the validity of its notice; only in a list with `expiry`.'),
-  given_at: Timestamp.optional()
-    .meta({ onRequest: true })
-    .describe('Of an imported record: when the person last answered, as reported by the importer.'),
-  origin: RecordOrigin.optional()
-    .meta({ onRequest: true })
-    .describe('Only of an imported record; its id and evidence are null after a purge.'),
-  gpc: z
-    .boolean()
-    .optional()
-    .meta({ onRequest: true })
-    .describe('True if the last answer came with `Sec-GPC: 1`, else left out.'),
+  notice_locale: onRequest(z.string()).describe(
+    'The language of the notice that was shown, as reported by the sender; absent if not reported.',
+  ),
+  expires_at: onRequest(Timestamp).describe(
+    'When the consent ends by the validity of its notice; only in a list with `expiry`.',
+  ),
+  given_at: onRequest(Timestamp).describe(
+    'Of an imported record: when the person last answered, as reported by the importer.',
+  ),
+  origin: onRequest(RecordOrigin).describe('Only of an imported record; its id and evidence are null after a purge.'),
+  gpc: onRequest(z.boolean()).describe('True if the last answer came with `Sec-GPC: 1`, else left out.'),
 })
 export type Consent = z.output<typeof Consent>
 
@@ -169,45 +168,28 @@ export const AuditEntry = z.object({
   ),
   payload_hash: given(hex(32)).describe("The hash of the state's personal part (of all of it in old entries)."),
   hash: given(hex(32)).describe('The hash of the entry and of the previous hash.'),
-  given_at: Timestamp.optional()
-    .meta({ onRequest: true })
-    .describe('When the person answered, as reported by the importer; only of imported entries.'),
-  file_sha256: hex(32)
-    .optional()
-    .meta({ onRequest: true })
-    .describe('The SHA-256 of the file that the entry is from; only of imported entries.'),
-  gpc: z
-    .boolean()
-    .optional()
-    .meta({ onRequest: true })
-    .describe('True if the answer came with `Sec-GPC: 1`; else it is left out.'),
-  erased: z
-    .boolean()
-    .optional()
-    .meta({ onRequest: true })
-    .describe(
-      'True of a deletion by an erasure request, which may be that of a record deleted before; else it is left out.',
-    ),
+  given_at: onRequest(Timestamp).describe(
+    'When the person answered, as reported by the importer; only of imported entries.',
+  ),
+  file_sha256: onRequest(hex(32)).describe('The SHA-256 of the file that the entry is from; only of imported entries.'),
+  gpc: onRequest(z.boolean()).describe('True if the answer came with `Sec-GPC: 1`; else it is left out.'),
+  erased: onRequest(z.boolean()).describe(
+    'True of a deletion by an erasure request, which may be that of a record deleted before; else it is left out.',
+  ),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 
 export const History = z.object({
   data: z.array(
     AuditEntry.extend({
-      actor_name: z
-        .string()
-        .nullable()
-        .optional()
-        .meta({ onRequest: true })
-        .describe('With `details`: the name of that key or site, or the e-mail of that user; null for the system.'),
+      actor_name: onRequest(z.string().nullable()).describe(
+        'With `details`: the name of that key or site, or the e-mail of that user; null for the system.',
+      ),
     }),
   ),
-  ip_network: z
-    .string()
-    .nullable()
-    .optional()
-    .meta({ onRequest: true })
-    .describe('With `details`: the address as it is stored, truncated unless configured otherwise; null if it is not.'),
+  ip_network: onRequest(z.string().nullable()).describe(
+    'With `details`: the address as it is stored, truncated unless configured otherwise; null if it is not.',
+  ),
   notice_entry: z
     .int()
     .nullable()

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs, scopes } from './endpoint.ts'
-import { Id, Instant, Timestamp, text } from './values.ts'
+import { Id, Instant, optional, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/keys'
 
@@ -9,11 +9,9 @@ export const ApiKey = z.object({
   name: z.string(),
   hint: z.string().nullable().describe('The last characters of its text, to recognize it.'),
   scopes: z.array(z.enum(scopes)),
-  created_by: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('The e-mail address of the user who created it, or the id of a removed user; null if no user did.'),
+  created_by: optional(z.string()).describe(
+    'The e-mail address of the user who created it, or the id of a removed user; null if no user did.',
+  ),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),
   last_used_on: z.string().meta({ format: 'date' }).nullable().describe('A day in UTC.'),

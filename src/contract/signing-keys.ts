@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { optional } from './values.ts'
 
 /** JWK (RFC 7517, RFC 8037 section 2); `pem` is for openssl. */
 export const SigningKey = z.object({
@@ -16,16 +17,8 @@ export const SigningKey = z.object({
     .string()
     .meta({ pattern: '^-----BEGIN PUBLIC KEY-----\\n[\\w+/=]+\\n-----END PUBLIC KEY-----\\n$' })
     .describe('The same as SubjectPublicKeyInfo (RFC 8410).'),
-  statement: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('The signed document by which the key before it introduces this one.'),
-  revocation: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('The signed document that revokes it; null if it is in use.'),
+  statement: optional(z.string()).describe('The signed document by which the key before it introduces this one.'),
+  revocation: optional(z.string()).describe('The signed document that revokes it; null if it is in use.'),
 })
 
 export const signingKeys = {

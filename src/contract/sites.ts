@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { accountRead, ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
-import { Count, Id, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
+import { Count, Id, optional, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
 
@@ -19,11 +19,9 @@ export const Site = z.object({
     .boolean()
     .default(false)
     .describe('True if a consent is rejected unless the notice of its policy version is published.'),
-  archived_at: Timestamp.nullable()
-    .default(null)
-    .describe(
-      'When the site was archived: since then it accepts no records and rejects its tokens. Null for a site in use.',
-    ),
+  archived_at: optional(Timestamp).describe(
+    'When the site was archived: since then it accepts no records and rejects its tokens. Null for a site in use.',
+  ),
 })
 export type Site = z.output<typeof Site>
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ConsentQuery, isRange } from './consents.ts'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
-import { Count, Id, QueryBoolean, Timestamp, Uuid } from './values.ts'
+import { Count, Id, optional, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
 /** Smaller groups are hidden without `exact`. */
 export const leastPersons = 10
@@ -39,12 +39,9 @@ const Numbers = z.object({
   refused: Shown.describe('All others. Null by preference.'),
   withdrawn: Shown.describe('Of the refused those that were accepted once. Null by preference.'),
   deleted: Shown,
-  hidden: z
-    .string()
-    .meta({ enum: ['small', 'remainder'] })
-    .nullable()
-    .default(null)
-    .describe('Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.'),
+  hidden: optional(z.string().meta({ enum: ['small', 'remainder'] })).describe(
+    'Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.',
+  ),
 })
 
 const Imported = Shown.describe('Of the records those that were imported, on the days of their import.')
@@ -56,8 +53,8 @@ export const StatsGroup = z.object({
     .describe(
       'A day, the Monday of a week, a month, a site, a policy version, a country (null: unknown), a preference. Null if it is the last and `truncated` is true: all others.',
     ),
-  site_id: Id.nullable().default(null).describe('By site and by policy.'),
-  site_name: z.string().nullable().default(null).describe('By site and by policy.'),
+  site_id: optional(Id).describe('By site and by policy.'),
+  site_name: optional(z.string()).describe('By site and by policy.'),
   ...Numbers.shape,
   true: Shown.describe('By preference: records that have it as true.'),
   false: Shown.describe('By preference: records that have it as false.'),
@@ -67,9 +64,9 @@ export type StatsGroup = z.output<typeof StatsGroup>
 
 export const Stats = z.object({
   complete: z.boolean().describe('True if everything is counted, at this moment.'),
-  uncounted: Count.nullable()
-    .default(null)
-    .describe('Events that are not counted yet: 0 if it is complete. Null if the instance does not say.'),
+  uncounted: optional(Count).describe(
+    'Events that are not counted yet: 0 if it is complete. Null if the instance does not say.',
+  ),
   truncated: z.boolean().default(false).describe('True if the last group is the sum of all that are not listed.'),
   as_of: Timestamp.nullable().describe(
     'Unless it is complete, everything written until then is counted; null if nothing is yet.',

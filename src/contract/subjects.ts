@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
-import { ExactCount, Id, Timestamp, text, Uuid } from './values.ts'
+import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
 
 /** Ids in a request, records in a response. */
 export const erasedRecordsLimit = 1000
@@ -61,10 +61,7 @@ export const SubjectErased = z.object({
     .nullable()
     .meta({ examples: ['{\n  "type": "erasure_certificate",\n  "version": 1,\n  …'] })
     .describe('The text of a signed document of the type erasure_certificate; null in a dry run.'),
-  subject_hmac: z
-    .string()
-    .nullable()
-    .default(null)
+  subject_hmac: optional(z.string())
     .meta({ nullable: false, pattern: '^[\\da-f]{64}$' })
     .describe('HMAC of the subject, the same in all its certificates.'),
 })

@@ -94,3 +94,13 @@ export function pageOf<T extends z.ZodType>(item: T, nextCursor = 'Null on the l
     next_cursor: z.string().nullable().describe(nextCursor),
   })
 }
+
+/** Instances may omit the field; then it is null. */
+export function optional<T extends z.ZodType>(field: T) {
+  return field.nullable().default(null)
+}
+
+/** This service, too, returns the field only with some responses. */
+export function onRequest<T extends z.ZodType>(field: T) {
+  return field.optional().meta({ onRequest: true })
+}

@@ -63,8 +63,8 @@ async function newChangedAccount(sql: Sql): Promise<TestAccount> {
   const at = new Date()
   const actor = { kind: 'user', id: userId } as const
   const site = { accountId, id: siteId }
-  const change = { name: 'Shop', policyVersion: null, allowedOrigins: ['https://shop.example'], retentionDays: 30 }
-  await updateSite(sql, site, { ...change, strictNotices: null, at }, actor)
+  const change = { name: 'Shop', allowed_origins: ['https://shop.example'], retention_days: 30 }
+  await updateSite(sql, site, change, { actor, at })
   await replaceToken(sql, site, { tokenHash: randomBytes(32), at, until: new Date(at.getTime() + 60_000) }, actor)
   const key = { id: newId(), name: 'CI', keyHash: randomBytes(32), hint: 'abcd', scopes: ['write'] as const }
   await insertKey(sql, accountId, { ...key, createdAt: at, expiresAt: null }, actor)
@@ -73,8 +73,8 @@ async function newChangedAccount(sql: Sql): Promise<TestAccount> {
   await updateQuota(sql, accountId, { monthlyQuota: 1000, at })
   const notice = { accountId, siteId, version: 1 }
   const purposes = [{ key: 'marketing', title: 'Newsletter', language: 'en', iri: null }]
-  const details = { purposes, controller: 'Shop Ltd', validFor: 'P1Y', requiresRenewal: true, effectiveFrom: at }
-  await upsertDraft(sql, notice, details, at)
+  const details = { purposes, controller: 'Shop Ltd', valid_for: 'P1Y', requires_renewal: true }
+  await upsertDraft(sql, notice, details, { effectiveFrom: at, at })
   for (const language of ['de', 'en']) {
     const content = randomBytes(100)
     const sha256 = createHash('sha256').update(content).digest()
