@@ -30,19 +30,6 @@ describe('Cache › get', () => {
     expect(await cache.get('a', load)).toBe('found 2')
   })
 
-  it('counts the age of a value from the start of its lookup, because it may be that old', async () => {
-    const cache = new Cache<string>()
-    const { load, answer } = slowLookup()
-    const first = cache.get('a', load)
-    vi.advanceTimersByTime(900)
-    answer(0, 'old')
-    expect(await first).toBe('old')
-    vi.advanceTimersByTime(100)
-    const second = cache.get('a', load)
-    answer(1, 'new')
-    expect(await second).toBe('new')
-  })
-
   it('keeps the values of different keys apart', async () => {
     const cache = new Cache<string>()
     expect(await cache.get('a', async () => 'one')).toBe('one')
@@ -69,19 +56,6 @@ describe('Cache › get › concurrent calls for one key', () => {
     answer(0, 'found')
     expect(new Set(await Promise.all(all))).toEqual(new Set(['found']))
     expect(load).toHaveBeenCalledTimes(1)
-  })
-
-  it('do not share a lookup that began a second ago, because its answer may be outdated', async () => {
-    const cache = new Cache<string>()
-    const { load, answer } = slowLookup()
-    const early = cache.get('a', load)
-    vi.advanceTimersByTime(1000)
-    const late = cache.get('a', load)
-    answer(1, 'new')
-    expect(await late).toBe('new')
-    answer(0, 'old')
-    expect(await early).toBe('old')
-    expect(await cache.get('a', load)).toBe('new')
   })
 })
 
@@ -131,23 +105,6 @@ describe('Cache › clear', () => {
     expect(await cache.get('a', load)).toBe('new')
     expect(load).toHaveBeenCalledTimes(2)
   })
-
-  it.each(['old', undefined])(
-    'keeps the value of the next lookup when the running one ends after it with %s',
-    async last => {
-      const cache = new Cache<string>()
-      const { load, answer } = slowLookup()
-      const before = cache.get('a', load)
-      cache.clear()
-      const after = cache.get('a', load)
-      answer(1, 'new')
-      expect(await after).toBe('new')
-      answer(0, last)
-      expect(await before).toBe(last)
-      expect(await cache.get('a', load)).toBe('new')
-      expect(load).toHaveBeenCalledTimes(2)
-    },
-  )
 })
 
 it('Cache › when lookups are slow, never returns what changed more than a second ago or was cleared', async () => {

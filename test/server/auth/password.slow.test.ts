@@ -27,11 +27,6 @@ describe('password hashes › verifyPassword', () => {
     }
   })
 
-  it('uses the cost in the hash, so that the cost can be raised', async () => {
-    expect(await verifyPassword('correct horse', cheapHash('correct horse'))).toBe(true)
-    expect(await verifyPassword('another', cheapHash('correct horse'))).toBe(false)
-  })
-
   it.each([null, '', 'none', '$scrypt$', '$scrypt$ln=4,r=1,p=1$AAAA$', '$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA'])(
     'rejects every password for the invalid hash %j',
     async hash => {

@@ -139,17 +139,6 @@ describe('createConsent › calls in one turn of the event loop', () => {
     expect(found?.['count']).toBe(4)
   })
 
-  it.skipIf(hasNoTriggers)('when the database rejects one record, all others succeed', async () => {
-    await withPoison(async () => {
-      const { deps } = newDeps()
-      const subjects = ['good 1', 'poison', 'good 2']
-      const create = (subject_id: string) => createConsent(deps, callerOf(owner), draft({ subject_id }), null)
-      const outcomes = await Promise.allSettled(subjects.map(create))
-      expect(outcomes).toMatchObject([{ value: {} }, { reason: { code: '22003' } }, { value: {} }])
-      expect(await Promise.all(subjects.map(countRecords))).toEqual([1, 0, 1])
-    })
-  })
-
   it.skipIf(hasNoTriggers)(
     'all succeed but the rejected one when the cached policy version is outdated, too',
     async () => {

@@ -42,26 +42,6 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
     expect(answer.body).toMatchObject({ id, accepted: false, deleted_at: expect.stringMatching(instant) })
   })
 
-  it('keeps the row of the record and its history', async () => {
-    const { id } = await owner.create()
-    const { body } = await owner.remove(id)
-    const [row] = await service.sql`select deleted_at, version from consents where id = ${id}`
-    expect(row).toEqual({ deleted_at: new Date(body.deleted_at), version: 2 })
-    const history = await owner.history(id)
-    expect(history.status).toBe(200)
-    expect(history.body.data.at(-1)).toMatchObject({ action: 'deleted', created_at: body.deleted_at })
-    expect(await actionsOf(id)).toEqual(['created', 'deleted'])
-  })
-
-  it('removes the record from lists, except with include_deleted', async () => {
-    const other = await newOwner(service)
-    const [kept, gone] = [await other.create({ subject_id: 's' }), await other.create({ subject_id: 's' })]
-    const { body } = await other.remove(gone.id)
-    expect((await other.list()).body.data).toEqual([kept])
-    expect((await other.list({ subject_id: 's', include_deleted: 'false' })).body.data).toEqual([kept])
-    expect((await other.list({ include_deleted: 'true' })).body.data).toEqual([body, kept])
-  })
-
   it('is answered to exactly one of 16 concurrent requests, and written once', async () => {
     const { id } = await owner.create()
     const answers = await Promise.all(Array.from({ length: 16 }, () => owner.remove(id)))

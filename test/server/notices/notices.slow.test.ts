@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { publishDraft } from '../../../server/notices/queries.ts'
 import type { Notice } from '../../../src/contract/index.ts'
 import { mediaBytes, type Signed, type TestAccount, useService } from '../../support/service.ts'
-import { makeKey } from '../keys/keys.ts'
 import { insertChains } from '../purge/chains.ts'
 
 const service = useService()
@@ -320,30 +319,5 @@ describe('texts of a notice', () => {
       from notices, generate_series(1, 100) as i where account_id = ${account.accountId}`
     const { status, body } = await upload(1, 'de')
     expect([status, body.message]).toEqual([400, 'A notice has at most 100 texts.'])
-  })
-})
-
-describe('the scope notices', () => {
-  it('is enough to find the site, publish and read, and for nothing else', async () => {
-    const { key } = await makeKey(service, session, { scopes: ['notices'] })
-    const send = (method: string, path: string, body?: unknown) => service.call(method, path, { key, body })
-    const sites = await send('GET', '/api/v1/sites')
-    expect(sites.body.data).toHaveLength(1)
-    const steps = [
-      await send('PUT', at('/2'), {}),
-      await send('PUT', at('/2/texts/de'), mediaBytes(german, 'text/plain')),
-      await send('POST', at('/2/publish'), {}),
-      await send('GET', at('')),
-      await send('GET', at('/2/texts/de')),
-    ]
-    expect(steps.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-    for (const path of ['/api/v1/consents', '/api/v1/usage', '/api/v1/stats'])
-      expect((await send('GET', path)).status).toBe(403)
-  })
-
-  it('is not in a key of the default scopes, which can read', async () => {
-    const { key } = await makeKey(service, session)
-    expect((await service.call('GET', at(''), { key })).status).toBe(200)
-    expect((await service.call('PUT', at('/1'), { key, body: {} })).status).toBe(403)
   })
 })

@@ -65,15 +65,6 @@ describe('session cookie › with the own origin', () => {
     expect(created.status).toBe(201)
   })
 
-  it('rejects forms of another content type', async () => {
-    const headers = { ...session, 'content-type': 'text/plain' }
-    const answer = await service.call('POST', root, {
-      headers,
-      body: JSON.stringify({ site_id: account.siteId }),
-    })
-    expect(answer.status).toBe(415)
-  })
-
   it.each(routes)('$route succeeds without using the quota', async of => {
     const own = await newHoldings(service)
     await service.sql`update accounts set monthly_quota = 0 where account_id = ${own.accountId}`

@@ -84,28 +84,6 @@ describe('GET /api/v1/session › 401', () => {
     await expectNobody(await get(`consent_session=${forge(account)}`, proxied, secure))
   })
 
-  it.each(['Bearer', 'Cookie', 'JWT', 'Session'])('is returned for a token in Authorization: %s', async scheme => {
-    const headers = { authorization: `${scheme} ${forge(account)}` }
-    await expectNobody(await service.call('GET', path, { headers }))
-  })
-
-  it('is returned for an invalid Authorization header beside a valid cookie', async () => {
-    for (const authorization of ['', 'Bearer', 'Bearer sk-nonsense', `Bearer ${forge(account)}`, 'Basic x']) {
-      await expectNobody(await get(`consent_session=${forge(account)}`, service, { authorization }))
-    }
-  })
-
-  it.each(['authorization', 'x-session', 'x-site-token', 'consent_session'])(
-    'is returned for a token in the header %s',
-    async name => {
-      await expectNobody(await service.call('GET', path, { headers: { [name]: forge(account) } }))
-    },
-  )
-
-  it('is returned for a token in the query', async () => {
-    await expectNobody(await service.call('GET', `${path}?consent_session=${forge(account)}`))
-  })
-
   it('is returned for each of a thousand tokens with one bit changed', async () => {
     const token = forge(account)
     const seed = Math.floor(Math.random() * 2 ** 31)

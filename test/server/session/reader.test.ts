@@ -36,18 +36,6 @@ describe('session of a reader', () => {
     expect(expected.filter(([, answer]) => answer === '403 forbidden').length).toBeGreaterThan(10)
   })
 
-  it('makes no checkpoint', async () => {
-    const own = await newHoldings(service)
-    const session = await readerSession(service, own)
-    const count = () =>
-      service.sql`select 1 from checkpoints where account_id = ${own.accountId}`.then(rows => rows.length)
-    const before = await count()
-    expect((await service.call('POST', '/api/v1/log/checkpoint', { headers: session })).status).toBe(403)
-    expect(await count()).toBe(before)
-    const answer = await service.call('POST', '/api/v1/log/checkpoint?now=true', { key: own.key })
-    expect([answer.status, answer.body.message]).toEqual([400, 'unknown field: now'])
-  })
-
   it('sees what an owner sees', async () => {
     const own = await newHoldings(service)
     const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]

@@ -85,13 +85,6 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     expect((await visit(other, siteToken, { origin: before })).status).toBe(403)
   })
 
-  it('gives new records the new policy version', async () => {
-    await change({ policy_version: 9 })
-    const body = { site_id: account.siteId }
-    const created = await service.call('POST', '/api/v1/consents', { key: account.key, body })
-    expect(created.body.policy_version).toBe(9)
-  })
-
   it('keeps concurrent changes of different fields', async () => {
     await Promise.all([
       change({ name: 'new' }),
