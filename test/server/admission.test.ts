@@ -11,7 +11,7 @@ import { type TestAccount, useService } from '../support/service.ts'
 
 const usual: AdmissionLimits = { running: 4, perTenant: 3, waiting: 5 }
 
-/** A door that writes down who came in, in order, and lets out by name. */
+/** An Admission that records the order of entries and releases slots by name. */
 function newDoor(limits: AdmissionLimits = usual) {
   const admission = new Admission(limits)
   const entered: string[] = []
@@ -21,7 +21,7 @@ function newDoor(limits: AdmissionLimits = usual) {
     admission,
     entered,
     refused,
-    /** Asks for a place for a request of a tenant; what comes of it shows after the next turn of the event loop. */
+    /** Requests a slot; the outcome shows after the next turn of the event loop. */
     ask(tenant: string, request: string) {
       admission.enter(tenant).then(
         leave => {
@@ -38,7 +38,7 @@ function newDoor(limits: AdmissionLimits = usual) {
   }
 }
 
-/** Lets every promise that can be kept be kept. */
+/** Waits until all promises that can settle have settled. */
 const settled = () => new Promise(setImmediate)
 
 describe('Admission › slots', () => {
@@ -135,7 +135,7 @@ describe('Admission › 503', () => {
   })
 })
 
-it('Admission › keeps its limits, leaves no slot idle while requests wait, and has all slots back in the end, for any sequence of calls', async () => {
+it('Admission › for any sequence of calls, keeps its limits, leaves no slot idle while requests wait, and gets all slots back', async () => {
   const limits = fc.record({
     running: fc.integer({ min: 1, max: 5 }),
     perTenant: fc.integer({ min: 1, max: 5 }),
@@ -196,7 +196,7 @@ describe('Admission › over HTTP', () => {
       if (flow === 'private') load = read
     },
   }
-  /** Asks no database, so that a request comes as far as its place while the database makes everybody wait. */
+  /** Needs no database, so that requests get a slot while the database blocks. */
   class NoQuota extends Quota {
     override async spend() {
       return { count: 1, headers: {}, giveBack: () => {} }
@@ -256,7 +256,7 @@ describe('Admission › over HTTP', () => {
     return socket
   }
 
-  /** Does something while every request that reads records has to wait for the database. */
+  /** Runs `work` while every read of records waits for the database. */
   async function whileConsentsWait(work: () => Promise<void>): Promise<void> {
     await service.sql.begin(async tx => {
       await tx`lock table consents in access exclusive mode`

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import { startJobs } from '../../server/background-jobs.ts'
 
-/** What a job tells, by level. */
+/** Collects what jobs log, by level. */
 function listening() {
   const told: unknown[] = []
   const log = (level: string) => (fields: object, message: string) => void told.push([level, fields, message])

@@ -76,7 +76,7 @@ describe('Cache › get › what is not cached', () => {
     expect(await cache.get('a', async () => 'up again')).toBe('up again')
   })
 
-  it('rejects when the lookup fails after a second, so that no credential outlives its database', async () => {
+  it('rejects when the lookup fails after a second', async () => {
     const cache = new Cache<string>()
     await cache.get('a', async () => 'found')
     vi.advanceTimersByTime(1000)

@@ -172,7 +172,7 @@ describe('readConfig › timestamps', () => {
 })
 
 describe('readConfig › paths', () => {
-  it('are made absolute, so that a later chdir does not change them', () => {
+  it('are made absolute', () => {
     const { dataDir, geoipDb } = readConfig({ dataDir: 'data' }, { GEOIP_DB: './geo/city.mmdb' })
     expect(dataDir).toBe(resolve('data'))
     expect(geoipDb).toBe(resolve('geo/city.mmdb'))

@@ -27,7 +27,7 @@ export const endpoints = Object.entries(api as Record<string, Record<string, End
   Object.entries(verbs).map(([verb, endpoint]) => ({ route: `${resource}.${verb}`, resource, endpoint })),
 )
 
-/** What an account has that a request may name. */
+/** Records, keys and cursors of an account that a request can name. */
 export interface Holdings extends TestAccount {
   readonly live: string
   readonly deleted: string
@@ -39,7 +39,7 @@ export interface Holdings extends TestAccount {
   readonly spareKeyId: string
 }
 
-/** A new account with two live records, a deleted one, a cursor and a second key; what its use notes by and by is noted. */
+/** A new account with two live records, a deleted one, cursors and a second key, after all delayed writes. */
 export async function newHoldings(service: TestService): Promise<Holdings> {
   const account = await service.newAccount()
   const { key, siteId, accountId } = account
@@ -178,7 +178,7 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   received_on: () => '2026-03-01',
 }
 
-/** Bodies that are text, but for those that may be any. */
+/** Bodies of routes that take text; others take any. */
 const texts: Record<string, string> = {
   'banner.klaro': JSON.stringify({
     consent_data: { consents: { ads: true }, type: 'accept' },
@@ -187,7 +187,7 @@ const texts: Record<string, string> = {
   }),
 }
 
-/** What the query of a route must have. */
+/** Required parameters of a route. */
 const neededQueries: Record<string, (own: Holdings) => Record<string, string>> = {
   'log.inclusion': own => ({ record_id: own.live }),
   'log.tlogProof': own => ({ record_id: own.live }),
@@ -195,7 +195,7 @@ const neededQueries: Record<string, (own: Holdings) => Record<string, string>> =
   'subjects.check': own => ({ subject_id: subjectOf(own), purpose: 'marketing' }),
 }
 
-/** A request that an endpoint takes of an account, but for one field if it is given. */
+/** A valid request to an endpoint, with one field replaced if it is given. */
 export function requestFor(
   of: (typeof endpoints)[number],
   own: Holdings,

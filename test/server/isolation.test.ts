@@ -27,7 +27,7 @@ type Route = (typeof endpoints)[number]
 
 let owner: Holdings
 let stranger: Holdings
-/** All that the database has of the owner, which no request of another account may change. */
+/** All rows of the owner, which no request of another account may change. */
 let held: string[]
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ const senders: readonly Sender[] = [
     mayPass: ['site_token'],
   },
   { name: 'nothing', headers: () => ({}), mayPass: [] },
-  // Everything else in its requests is somebody else's too.
+  // Everything else in its requests belongs to another account, too.
   { name: 'another tenant’s key', headers: () => bearer(stranger.key), mayPass: ['account'] },
 ]
 
@@ -106,7 +106,7 @@ describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
     expect(await accountRows(service.sql, owner)).toEqual(held)
   })
 
-  it('accepts the caller’s own values, so that the rejections are about ownership', async () => {
+  it('accepts the caller’s own values', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own, { place, field, value: ownValue(of, field, own) })
     const headers = await credentialFor(service, of.endpoint, own)
@@ -203,7 +203,7 @@ function foreignValues(field: string): string[] {
   return known
 }
 
-/** What nobody has, and what is the caller's own but of another kind. */
+/** Returns unknown values, and the caller's own of another kind. */
 function unknownValues(place: Place, field: string, of: Route, own: Holdings): string[] {
   const others = [own.live, own.siteId, own.spareKeyId, own.accountId, own.userId]
   if (field === 'id') {

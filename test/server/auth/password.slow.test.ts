@@ -6,7 +6,7 @@ import { Failure } from '../../../server/failure.ts'
 const verifyPassword = (password: string, hash: string | null, network = '192.0.2.1') =>
   verifyFrom(password, hash, { network })
 
-/** A password's hash at a cost that is none. */
+/** Hashes a password at the lowest cost. */
 function cheapHash(password: string, salt = Buffer.alloc(16, 1)): string {
   const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
   return `$scrypt$ln=4,r=1,p=1$${salt.toString('base64')}$${hash.toString('base64')}`
@@ -53,7 +53,7 @@ describe('password hashes › concurrency', () => {
     expect(order.indexOf('198.51.100.1')).toBeLessThan(3)
   })
 
-  it('does not compute what has waited for longer than its deadline', async () => {
+  it('rejects a call that has waited longer than its timeout', async () => {
     const hash = cheapHash('correct horse')
     const running = ['192.0.2.1', '192.0.2.2'].map(network => verifyPassword('correct horse', null, network))
     const late = verifyFrom('correct horse', hash, { network: '192.0.2.3', timeoutMs: 20 })

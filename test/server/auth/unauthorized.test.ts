@@ -10,7 +10,7 @@ const root = '/api/v1/consents'
 const id = '01890000-0000-7000-8000-000000000000'
 let account: TestAccount
 
-/** Every credential that is none, by what is wrong with it. */
+/** Every kind of invalid credential, by what is wrong with it. */
 const strangers: [name: string, headers: () => Record<string, string> | Promise<Record<string, string>>][] = [
   ['no credential', () => ({})],
   ['an empty Authorization', () => ({ authorization: '' })],
@@ -32,7 +32,7 @@ const strangers: [name: string, headers: () => Record<string, string> | Promise<
   ['a bad key beside a good site token', () => ({ ...bearer('sk-x'), 'x-site-token': account.siteToken })],
 ]
 
-/** Every route, and every kind of request that would be refused for another reason. */
+/** Every route, and every kind of request that is otherwise rejected for another reason. */
 const requests: [method: string, path: string, body?: unknown, type?: string][] = [
   ...Object.values(consents).map(({ method, path, body }): [string, string, unknown] => [
     method,
@@ -64,7 +64,7 @@ beforeAll(async () => {
 })
 
 describe('authentication › 401', () => {
-  it.each(strangers)('answers %s with the same bytes on every route and none', async (_name, makeHeaders) => {
+  it.each(strangers)('answers %s with the same bytes on every known and unknown route', async (_name, makeHeaders) => {
     const headers = await makeHeaders()
     for (const [method, path, body, type = 'application/json'] of requests) {
       const sent = body === undefined ? headers : { ...headers, 'content-type': type }

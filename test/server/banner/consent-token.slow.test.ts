@@ -12,7 +12,7 @@ const bannerLimits = { address: unlimited, site: unlimited }
 const service = useService({ bannerLimits })
 let shop: Shop
 
-/** Of the public flow, but for the look-up of a site's token. */
+/** Statements of the public flow, without the look-up of a site's token. */
 let statements = 0
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ describe('consent_token › update', () => {
     expect(Date.parse(check.body.expires_at)).toBeGreaterThan(Date.now())
   })
 
-  it('is not stopped by a new token of the site', async () => {
+  it('still works after the token of the site was rotated', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const headers = await service.signIn(shop)
     const { body } = await service.call('POST', `/api/v1/sites/${shop.siteId}/token`, { headers, body: {} })
@@ -106,14 +106,14 @@ describe('consent_token › update', () => {
     expect([answer.status, answer.body.id]).toEqual([201, id])
   })
 
-  it('takes nothing of the connection into the record', async () => {
+  it('stores nothing of the connection', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const before = (await shop.get(id)).body
     await shop.visit({ consent_token, accepted: false }, { 'user-agent': 'another' })
     expect((await shop.get(id)).body.user_agent).toBe(before.user_agent)
   })
 
-  it('takes two statements', async () => {
+  it('needs two statements', async () => {
     const { consent_token } = await visit({ accepted: true })
     statements = 0
     await visit({ consent_token, accepted: false })
@@ -316,7 +316,7 @@ describe('consent_token › 400', () => {
     expect(await states(other.body.id)).toHaveLength(1)
   })
 
-  it('is the same for a record that is deleted or purged, and none for one that is restored to a later version', async () => {
+  it('is the same for a deleted and a purged record; a restored one is a conflict', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     await shop.remove(id)
     await expectInvalid(

@@ -11,7 +11,7 @@ beforeAll(async () => {
   shop = await newShop(service)
 })
 
-/** What a browser asks before a page's request (Fetch standard, CORS-preflight fetch). */
+/** Sends a browser's preflight (Fetch standard, CORS-preflight fetch). */
 function preflight(url: string, method: string, headers: Record<string, string> = {}): Promise<ServiceResponse> {
   const asked = {
     origin,

@@ -55,7 +55,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     expect((await shop.history(body.id)).body.data).toEqual([expect.objectContaining(entry)])
   })
 
-  it('defaults to a refusal and to the present policy version of the site', async () => {
+  it('defaults to a refusal and the site’s current policy version', async () => {
     expect((await shop.visit({})).body.policy_version).toBe(1)
     await service.sql`update sites set policy_version = 7 where id = ${shop.siteId}` // as another node does
     const { body } = await shop.visit({})
@@ -72,7 +72,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     expect((await shop.get(body.id)).body.user_agent).toBe(expected)
   })
 
-  it('accepts a request without Origin, because no page sent it', async () => {
+  it('accepts a request without Origin', async () => {
     const answer = await shop.send({ body: {}, headers: { 'x-site-token': shop.siteToken } })
     expect([answer.status, corsOf(answer)]).toEqual([201, cors.hidden])
   })
@@ -89,7 +89,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     expect((await shop.history(body.id)).body.data[0].actor_id).toBe(shop.siteId)
   })
 
-  it('takes nothing of the quota, and needs none', async () => {
+  it('takes no unit of the quota and needs none', async () => {
     const { sql } = service
     await sql`update accounts set monthly_quota = 0 where account_id = ${shop.accountId}`
     const answer = await shop.visit({}, bearer(shop.key))
@@ -98,12 +98,12 @@ describe('POST /api/v1/public/consent › 201', () => {
     expect(await sql`select * from usage where account_id = ${shop.accountId}`).toEqual([])
   })
 
-  it('takes 32 preferences', async () => {
+  it('accepts 32 preferences', async () => {
     const { body } = await shop.visit({ preferences: preferencesOf(32) })
     expect(body.preferences).toEqual(preferencesOf(32))
   })
 
-  it('takes a body of 16 KiB', async () => {
+  it('accepts a body of 16 KiB', async () => {
     expect((await shop.visit('{}'.padEnd(16 * 1024))).status).toBe(201)
   })
 })

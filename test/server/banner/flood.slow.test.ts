@@ -15,10 +15,10 @@ beforeEach(async () => {
   shop = await newShop(service)
 })
 
-/** Whether there is a second session that can hold a lock while others work. */
+/** True if a second session can hold a lock while others work. */
 const hasSessions = process.env['TEST_ENGINE'] === 'postgres'
 
-/** Lets nobody read or write a table until the result is called. */
+/** Locks a table until the result is called. */
 async function hold(table: string): Promise<() => Promise<void>> {
   const { host, port, database, user } = service.sql.options
   const sql = postgres({ host: String(host[0]), port: Number(port[0]), database, user, max: 1 })

@@ -27,14 +27,14 @@ async function observed(id: string): Promise<(true | undefined)[]> {
   return [record.gpc, ...history.data.map((entry: { gpc?: true }) => entry.gpc)]
 }
 
-/** What a verification finds in the records. The sites have origins that no entry set. */
+/** Returns the findings about records. The sites have origins that no entry set. */
 async function problems(): Promise<DatabaseFinding[]> {
   const { findings } = await verified(service.sql, { account: shop.accountId })
   return findings.filter(({ consent_id }) => consent_id !== null)
 }
 
 describe('Sec-GPC', () => {
-  it('is kept of the answer that it came with, and never changes the answer', async () => {
+  it('is stored with its answer and never changes the answer', async () => {
     const first = await visit({ accepted: true, preferences: { ads: true } }, gpc)
     expect(first).toMatchObject({ accepted: true, preferences: { ads: true } })
     expect(first).not.toHaveProperty('gpc')
@@ -46,7 +46,7 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('has its own entry if nothing else changed', async () => {
+  it('writes an entry when nothing else changes', async () => {
     const first = await visit({ accepted: true }, {})
     const body = { consent_token: first.consent_token, accepted: true }
     await visit(body, gpc)
@@ -55,7 +55,7 @@ describe('Sec-GPC', () => {
     expect(await observed(first.id)).toEqual([true, undefined, true])
   })
 
-  it('stays when the record is deleted and restored, and goes with an update by the operator', async () => {
+  it('is kept by a deletion and a restore, and removed by an update of the operator', async () => {
     const { id } = await visit({ accepted: true }, gpc)
     await shop.remove(id)
     await shop.restore(id)
@@ -78,12 +78,12 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
   })
 
-  it.each(['0', 'true', '', '1, 1', '?1', '1.0', ' 1 x'])('means nothing with the value %j', async value => {
+  it.each(['0', 'true', '', '1, 1', '?1', '1.0', ' 1 x'])('is ignored with the value %j', async value => {
     const { id } = await visit({ accepted: true }, { 'sec-gpc': value })
     expect(await observed(id)).toEqual([undefined, undefined])
   })
 
-  it('is ignored on the private API, because its caller is not the visitor', async () => {
+  it('is ignored on the private API', async () => {
     const { body } = await shop.post({ site_id: shop.siteId, accepted: true }, gpc)
     await shop.update(body.id, { accepted: false }, gpc)
     expect(await observed(body.id)).toEqual([undefined, undefined, undefined])
@@ -93,7 +93,7 @@ describe('Sec-GPC', () => {
     ['removed from the record', 'consents', null],
     ['removed from the entry', 'consent_history', null],
     ['denied by the entry', 'consent_history', false],
-  ])('is missed by a verification when it is %s', async (_name, table, value) => {
+  ])('is reported by a verification when it is %s', async (_name, table, value) => {
     const { id } = await visit({ accepted: true }, gpc)
     expect(await problems()).toEqual([])
     const { sql } = service

@@ -13,7 +13,7 @@ beforeEach(async () => {
 const body = { subject_id: 'maria', accepted: true, preferences: { ads: true }, idempotency_key: randomUUID() }
 
 describe('POST /api/v1/public/consent › idempotency_key', () => {
-  it('gets the record of the first answer again, with a token that changes it', async () => {
+  it('replays the first answer, with a token that changes the record', async () => {
     const first = await shop.visit(body)
     const again = await shop.visit(body)
     expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id])
@@ -23,25 +23,25 @@ describe('POST /api/v1/public/consent › idempotency_key', () => {
     expect(await shop.count()).toBe(1)
   })
 
-  it('makes one record if both arrive at once', async () => {
+  it('creates one record for concurrent requests', async () => {
     const answers = await Promise.all([shop.visit(body), shop.visit(body), shop.visit(body)])
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
     expect(await shop.count()).toBe(1)
   })
 
-  it('makes a record whose token was refused, under the key that the token made needless', async () => {
+  it('can be used after a request whose token was rejected', async () => {
     const consent_token = `ct-${'A'.repeat(60)}`
     expect((await shop.visit({ ...body, consent_token })).status).toBe(400)
     expect((await shop.visit(body)).status).toBe(201)
   })
 
-  it('answers 409 for another content', async () => {
+  it('answers 409 to another body', async () => {
     await shop.visit(body)
     expect((await shop.visit({ ...body, accepted: false })).status).toBe(409)
     expect(await shop.count()).toBe(1)
   })
 
-  it('is of its site: a key of the API with the same text is another', async () => {
+  it('is separate from a key of the API with the same text', async () => {
     const { idempotency_key, ...draft } = body
     const own = await shop.post({ ...draft, site_id: shop.siteId }, { 'idempotency-key': idempotency_key })
     expect([own.status, (await shop.visit(body)).status]).toEqual([201, 201])
@@ -49,7 +49,7 @@ describe('POST /api/v1/public/consent › idempotency_key', () => {
   })
 
   it.each(['', '1', 'x'.repeat(15), 'é'.repeat(16), 'x'.repeat(256)])(
-    'is refused if others could guess it, or if it is malformed: %.20j',
+    'is rejected when it is short or malformed: %.20j',
     async key => {
       const answer = await shop.visit({ ...body, idempotency_key: key })
       expect([answer.status, answer.body.message]).toEqual([

@@ -44,7 +44,7 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
     expect(history.data).toMatchObject([{ action: 'created', changed_by: 'site_token', actor_id: shop.siteId }])
   })
 
-  it('counts no service as accepted that is named as required', async () => {
+  it('does not count a required service as accepted', async () => {
     const id = `${shop.siteToken};required=session,cart`
     const kept = await submit(submission({ session: true, cart: true, ads: false }), id)
     const given = await submit(submission({ session: true, ads: true }), id)
@@ -55,19 +55,19 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
   it.each([
     ['a notice that was shown', 'show', {}],
     ['what the page’s own code saved', 'script', { ads: true }],
-  ])('records nothing of %s', async (_name, type, consents) => {
+  ])('records nothing for %s', async (_name, type, consents) => {
     const answer = await submit(submission(consents, { changes: {}, type }))
     expect([answer.status, answer.body]).toEqual([200, { id: null }])
     expect(await shop.count()).toBe(0)
   })
 
-  it('keeps Sec-GPC beside the choice', async () => {
+  it('stores Sec-GPC with the choice', async () => {
     const answer = await submit(submission({ ads: true }), shop.siteToken, { 'sec-gpc': '1' })
     expect((await shop.get(answer.body.id)).body).toMatchObject({ accepted: true, gpc: true })
   })
 
   it.each([
-    ['no JSON', 'x', 400, 'invalid_request'],
+    ['invalid JSON', 'x', 400, 'invalid_request'],
     ['a type that is not Klaro’s', submission({ ads: true }, { type: 'implied' }), 400, 'invalid_request'],
     ['another field', { ...submission({ ads: true }), site_id: 'x' }, 400, 'invalid_request'],
     ['an answer that is neither yes nor no', submission({ ads: 'yes' }), 400, 'invalid_request'],
@@ -83,9 +83,9 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
       400,
       'invalid_request',
     ],
-    ['nothing of Klaro’s', { accepted: true }, 400, 'invalid_request'],
+    ['a body of another tool', { accepted: true }, 400, 'invalid_request'],
     ['too long a body', ' '.repeat(20_000), 413, 'payload_too_large'],
-  ])('refuses %s', async (_, body, status, error) => {
+  ])('rejects %s', async (_, body, status, error) => {
     await expectRefused(shop, await submit(body), [status, error])
   })
 
@@ -95,7 +95,7 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
     ['from another origin', () => shop.siteToken, { origin: 'https://evil.example' }, 403, 'forbidden'],
     ['as JSON', () => shop.siteToken, { 'content-type': 'application/json' }, 415, 'invalid_request'],
   ]
-  it.each(wrong)('refuses a request %s', async (_, id, headers, status, error) => {
+  it.each(wrong)('rejects a request %s', async (_, id, headers, status, error) => {
     await expectRefused(shop, await submit(submission({ ads: true }), id(), headers), [status, error])
   })
 })

@@ -16,7 +16,7 @@ function useShop(bannerLimits: BannerLimits, trustProxy = ['127.0.0.1']) {
   return service
 }
 
-/** An address that nobody has come from yet. */
+/** Returns an address without earlier visits. */
 let count = 0
 function newAddress(): string {
   count += 1
@@ -52,7 +52,7 @@ describe('rate limits of the public flow › 429 for an address', () => {
     expect(statuses(await visits(shop, ...from(newAddress())))).toEqual([201])
   })
 
-  it('comes before the token is checked, so that no page may read it', async () => {
+  it('is returned before the token is checked, without CORS headers', async () => {
     const address = newAddress()
     const wrong = { 'x-site-token': newSiteToken(shop.accountId, shop.siteId), 'x-forwarded-for': address }
     const answers = await visits(shop, wrong, wrong, wrong, wrong, ...from(address))

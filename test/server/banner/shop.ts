@@ -23,7 +23,7 @@ export async function newShop(service: TestService) {
     /** Posts as a page does, with `headers` in place of its own. */
     visit: (body: unknown = {}, headers: Record<string, string> = {}) =>
       send({ body, headers: { ...asPage, ...headers } }),
-    /** How many records the account has. */
+    /** Counts the account's records. */
     count: async () => (await owner.list({ limit: '100', include_deleted: 'true' })).body.data.length as number,
   }
 }
@@ -36,7 +36,7 @@ export function corsOf({ headers }: ServiceResponse): string[] {
     .sort()
 }
 
-/** What the answers have that a page of the shop may read, and those that it may not. */
+/** CORS headers of responses that a page of the shop may read, and of those that it may not. */
 export const cors = {
   readable: [
     'access-control-allow-origin: https://shop.example.com',

@@ -16,7 +16,7 @@ function useShop(config: Parameters<typeof useService>[0] & object) {
   beforeAll(async () => {
     shop = await newShop(service)
   })
-  /** What is kept of where a visitor with more headers comes from. */
+  /** Returns the stored place and network of a visitor with these headers. */
   return async (headers: Record<string, string>) => {
     const { status, body } = await shop.visit({}, headers)
     expect(status).toBe(201)

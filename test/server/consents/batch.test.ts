@@ -193,13 +193,13 @@ describe('POST /api/v1/consents/batch › 400', () => {
     ['__proto__ in a row', member('{"preferences":{"__proto__":{}}}')],
     ['a number in a row that is not kept', member('{"policy_version":9007199254740993}')],
     ['a row that is too deep', member(`{"preferences":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}`)],
-  ])('refuses %s whole, and writes nothing', async (_what, body) => {
+  ])('rejects %s and writes nothing', async (_what, body) => {
     const before = await countOf(owner)
     expectRefused(await service.call('POST', path, { key: owner.key, body }))
     expect(await countOf(owner)).toBe(before)
   })
 
-  it.each(['k', ''])('rejects the header Idempotency-Key: %j, because each row has its own key', async key => {
+  it.each(['k', ''])('rejects the header Idempotency-Key: %j', async key => {
     const before = await countOf(owner)
     const answer = await service.call('POST', path, {
       key: owner.key,

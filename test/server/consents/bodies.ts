@@ -98,7 +98,7 @@ export function anyText(maxLength: number): fc.Arbitrary<string> {
   return fc.string({ unit: 'binary', minLength: 1, maxLength }).filter(text => !/\0|__proto__/.test(text))
 }
 
-/** Any preferences well inside their limits; -0 is left out, for JSON.stringify has none. */
+/** Any preferences well inside their limits, without -0, which JSON.stringify does not keep. */
 export function anyPreferences(): fc.Arbitrary<Record<string, unknown>> {
   const number = fc.oneof(
     fc.maxSafeInteger(),

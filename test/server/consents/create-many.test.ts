@@ -171,7 +171,7 @@ describe('createMany › the first answers to used keys cannot be read', () => {
     expect(await countRecords('calm')).toBe(1)
   })
 
-  it('throws when nothing was written, because the batch is safe to retry', async () => {
+  it('throws when nothing was written', async () => {
     const item = { draft: draft(), claim: claimKey('repeated', draft()) }
     await createMany(newDeps().deps, callerOf(owner), indexed(item))
     const created = createMany(newDeps(failing).deps, callerOf(owner), indexed(item, item))

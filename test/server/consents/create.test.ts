@@ -71,7 +71,7 @@ describe('POST /api/v1/consents › 201', () => {
     expect((await owner.remove(id)).body.notice_locale).toBe('de-AT')
   })
 
-  it('creates two records for two equal bodies, because consent_id is a label and not a key', async () => {
+  it('creates two records for two equal bodies with one consent_id', async () => {
     const body = { consent_id: 'banner', subject_id: 'one' }
     expect((await owner.create(body)).id).not.toBe((await owner.create(body)).id)
   })

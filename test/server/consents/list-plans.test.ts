@@ -88,7 +88,7 @@ function combined(): [name: string, Partial<ListFilters>][] {
   return [['none', {}], ...single, ...pairs]
 }
 
-/** How many rows of tables a statement looks at, those that it then leaves out among them. */
+/** Returns how many rows of tables a statement reads, including those that it filters out. */
 async function rowsRead(tx: Sql, query: Promise<unknown>): Promise<number> {
   return rowsOf(await explained(tx, query))
 }

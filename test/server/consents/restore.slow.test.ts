@@ -68,7 +68,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted', 'restored'])
   })
 
-  it('goes with changes, deletions, restores and the purge, and the chain verifies after each', async () => {
+  it('keeps a chain that verifies after each change, deletion, restore and purge', async () => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 's', accepted: true })
     const changes = [

@@ -130,7 +130,7 @@ describe('scopes › route that needs a session', () => {
   })
 })
 
-/** What the account has, but for the day that the key was used on, which is noted by and by. */
+/** The account's rows, without the day of a key's last use, which is written later. */
 async function rows(accountId: string) {
   const { sql } = service
   return await Promise.all([

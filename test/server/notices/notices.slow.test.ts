@@ -252,7 +252,7 @@ describe('PUT /api/v1/sites/:id/notices/:version', () => {
     expect((await put(1, draft)).status).toBe(400)
   })
 
-  it('makes none for an unknown site or version', async () => {
+  it('answers 404 for an unknown site or version', async () => {
     const unknown = await service.call('PUT', at('/1', account.accountId), { body: {}, headers: session })
     expect([unknown.status, (await put(0)).status, (await call('PUT', '/2147483648', {})).status]).toEqual([
       404, 404, 404,
@@ -261,7 +261,7 @@ describe('PUT /api/v1/sites/:id/notices/:version', () => {
 })
 
 describe('texts of a notice', () => {
-  it('come back byte for byte, as a download that can do nothing', async () => {
+  it('are returned byte for byte, as a download that cannot run', async () => {
     const hostile = '<script>fetch("/api/v1/keys")</script>\0\u202e'
     await put(1)
     expect((await upload(1, 'DE-de', hostile, 'text/html; charset=utf-8')).status).toBe(200)

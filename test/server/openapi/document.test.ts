@@ -40,7 +40,7 @@ describe('describeApi › document', () => {
     expect(wrong.filter(({ length }) => length > 1)).toEqual([])
   })
 
-  it('has parameters and headers of one scalar type each, because they are text', () => {
+  it('has parameters and headers of one scalar type each', () => {
     const all = nodes.filter(([pointer, node]) => 'in' in node || /^\/components\/headers\/[^/]+$/.test(pointer))
     const schemas = all.flatMap(([, node]) => ('schema' in node ? [node['schema'] as Node] : []))
     expect(schemas.length).toBeGreaterThan(20)

@@ -42,7 +42,7 @@ const bodies = Object.entries({
   Credentials,
 })
 
-/** What the contract refuses and JSON Schema has no words for. */
+/** Messages of the contract about what JSON Schema cannot express. */
 const unsaid =
   /well-formed Unicode|levels deep|at most 256 keys|bytes of JSON|finite numbers|must be an origin|RFC 3339|address/
 
@@ -134,7 +134,7 @@ describe('request schemas › examples', () => {
   })
 })
 
-/** Expects document and contract to take a value both or neither, but for what is unsaid. Whether both take it. */
+/** Expects document and contract to agree about a value, except for what is unsaid. Returns true if both accept it. */
 function compare(name: string, schema: z.ZodType, value: unknown): boolean {
   const problems = validateAt(`/components/schemas/${name}`, value)
   const { success, error } = schema.safeParse(value)

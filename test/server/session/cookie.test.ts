@@ -13,7 +13,7 @@ beforeAll(async () => {
   session = await service.signIn(account)
 })
 
-/** Every route that a session reaches; signing out last, for it ends the session. */
+/** Every route that a session can call; signing out last, because it ends the session. */
 const routes = endpoints
   .filter(({ endpoint }) => endpoint.access === 'account' || endpoint.access === 'session')
   .sort((one, other) => Number(one.route === 'session.remove') - Number(other.route === 'session.remove'))
@@ -59,7 +59,7 @@ describe('session cookie › without the own origin', () => {
 })
 
 describe('session cookie › with the own origin', () => {
-  it('is proved by Sec-Fetch-Site when a browser sends no Origin', async () => {
+  it('is accepted by Sec-Fetch-Site when a browser sends no Origin', async () => {
     const headers = { cookie: session.cookie, 'sec-fetch-site': 'same-origin' }
     const created = await service.call('POST', root, { headers, body: { site_id: account.siteId } })
     expect(created.status).toBe(201)

@@ -95,8 +95,8 @@ describe('POST /api/v1/session › 201', () => {
     ['without an origin, as from a script', () => ({})],
     ['from its own origin', () => ({ origin: proxied.url })],
     ['from its own origin, as the browser says', () => ({ 'sec-fetch-site': 'same-origin' })],
-    ['with a key that is none', () => ({ authorization: 'Bearer sk-nonsense' })],
-    ['with a session that is over', () => ({ cookie: 'consent_session=a.b.c' })],
+    ['with an invalid key', () => ({ authorization: 'Bearer sk-nonsense' })],
+    ['with an expired session', () => ({ cookie: 'consent_session=a.b.c' })],
   ])('accepts %s', async (_name, headers) => {
     expect((await signIn({}, headers())).status).toBe(201)
   })
@@ -142,7 +142,7 @@ describe('POST /api/v1/session › 403', () => {
     ['an origin with its own name inside', () => ({ origin: `${proxied.url}.evil.example` })],
     ['another port', () => ({ origin: 'http://127.0.0.1:1' })],
     ['another scheme', () => ({ origin: proxied.url.replace('http:', 'https:') })],
-    ['no origin that a browser would tell', () => ({ origin: 'null' })],
+    ['the origin null', () => ({ origin: 'null' })],
     ['an empty origin', () => ({ origin: '' })],
     ['two origins', () => ({ origin: `${proxied.url} https://evil.example` })],
     ['another site, as the browser says', () => ({ 'sec-fetch-site': 'cross-site' })],

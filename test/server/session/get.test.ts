@@ -60,7 +60,7 @@ describe('GET /api/v1/session › 200', () => {
 })
 
 describe('GET /api/v1/session › 401', () => {
-  it.each(forgeries)('is the same for a token with %s as for none', async (_name, make) => {
+  it.each(forgeries)('is the same for a token with %s as without a token', async (_name, make) => {
     const token = make(account, other)
     await expectNobody(await get(`consent_session=${token}`))
     const list = await service.call('GET', '/api/v1/consents', {
@@ -80,7 +80,7 @@ describe('GET /api/v1/session › 401', () => {
     await expectNobody(await get(cookie(forge(account))))
   })
 
-  it('is returned for the cookie of plain HTTP over TLS, because another host of the domain may have set it', async () => {
+  it('is returned over TLS for the cookie of plain HTTP', async () => {
     await expectNobody(await get(`consent_session=${forge(account)}`, proxied, secure))
   })
 

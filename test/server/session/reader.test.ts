@@ -11,7 +11,7 @@ const routes = endpoints
   .filter(({ endpoint }) => endpoint.access === 'account' || endpoint.access === 'session')
   .sort((one, other) => Number(one.route === 'session.remove') - Number(other.route === 'session.remove'))
 
-/** What is not a GET and changes nothing, but for the reader's own session. */
+/** Routes that a reader may call although they are not a GET. */
 const reads = ['subjects.certifyPurge', 'subjects.nearMatches', 'session.remove']
 
 describe('session of a reader', () => {

@@ -4,7 +4,7 @@ import { sessionSecret, type TestAccount } from '../../support/service.ts'
 
 type Claims = Record<string, unknown>
 
-/** A session's token made by hand, so that every part of it can be another. */
+/** Parts of a session's token that differ from those of a sign-in. */
 interface Forgery {
   readonly header?: Claims
   /** Claims in place of the right ones; undefined leaves one out. */
@@ -13,7 +13,7 @@ interface Forgery {
   readonly hash?: string
 }
 
-/** The token that a sign-in gives, but for what is forged. */
+/** Returns the token of a sign-in with the forged parts. */
 export function forge({ accountId, userId }: TestAccount, forgery: Forgery = {}): string {
   const { header = {}, claims = {}, secret = sessionSecret, hash = 'sha256' } = forgery
   const now = Math.floor(Date.now() / 1000)
@@ -30,7 +30,7 @@ export function forge({ accountId, userId }: TestAccount, forgery: Forgery = {})
   return `${signed}.${createHmac(hash, secret).update(signed).digest('base64url')}`
 }
 
-/** A token with one of its three parts in place of its own. */
+/** Replaces one of the three parts of a token. */
 export function withPart(token: string, index: 0 | 1 | 2, part: string): string {
   return token.split('.').toSpliced(index, 1, part).join('.')
 }

@@ -14,7 +14,7 @@ import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
 import { consentStates } from '../../../src/evidence/state.ts'
 import { inTurns } from '../consents/records.ts'
 
-/** A record as the statistics must count it, whatever happens to it later. */
+/** A record as the statistics must count it. */
 interface Stated {
   readonly id: string
   readonly day: string
@@ -43,7 +43,7 @@ export interface World {
 /** Random records through the functions of the service, and what they must come to by a count of all of them. */
 export class Model {
   readonly records: Stated[] = []
-  /** Of each person how often everything about them was purged: with a new record they are somebody else. */
+  /** How often all records of each person were purged: with a new record it is another person. */
   readonly #lives = new Map<number, number>()
   readonly #world: World
   readonly #deps: ConsentDeps
@@ -155,7 +155,7 @@ export class Model {
     }
   }
 
-  /** The clock stands still at an instant meanwhile. */
+  /** Runs `work` with the clock stopped at an instant. */
   async #at<T>(instant: number, work: () => Promise<T>): Promise<T> {
     vi.useFakeTimers({ toFake: ['Date'], now: instant })
     try {
