@@ -26,14 +26,11 @@ const Submission = z.strictObject({
   user_data: z.strictObject({ client_version: z.string(), client_name: z.string() }),
 })
 
-/** Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with services that cannot be refused. */
-export interface KlaroId {
-  readonly token: string
-  readonly required: readonly string[]
-}
-
-/** @throws Failure `invalid_request` for other text after the token */
-export function parseKlaroId(text: string): KlaroId {
+/**
+ * Parses Klaro's `data-klaro-id`: `st-…`, or `st-…;required=a,b` with services that cannot be refused.
+ * @throws Failure `invalid_request` for other text after the token
+ */
+export function parseKlaroId(text: string): { token: string; required: readonly string[] } {
   const [, token = '', more] = /^([^;]*)(?:;(.*))?$/s.exec(text) ?? []
   if (more === undefined) return { token, required: [] }
   const [, names] = /^required=(.+)$/s.exec(more) ?? []
@@ -43,7 +40,7 @@ export function parseKlaroId(text: string): KlaroId {
 }
 
 /** Returns null if the visitor made no choice. @throws ZodError for a body that Klaro does not send */
-export function klaroDraft(body: unknown, { required }: Pick<KlaroId, 'required'>): BannerDraft | null {
+export function klaroDraft(body: unknown, required: readonly string[]): BannerDraft | null {
   const { consents, type, config } = Submission.parse(body).consent_data
   if ((silence as readonly string[]).includes(type)) return null
   const isGiven = Object.entries(consents).some(([name, given]) => given && !required.includes(name))

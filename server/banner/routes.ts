@@ -78,7 +78,7 @@ export function bannerRoutes(app: FastifyInstance, deps: BannerDeps): void {
     async ({ params }, { request }) => {
       const { body } = request
       if (!Buffer.isBuffer(body)) throw wrongMediaType(banner.klaro.bodyMedia)
-      const draft = klaroDraft(parseJson(body), parseKlaroId(params.token))
+      const draft = klaroDraft(parseJson(body), parseKlaroId(params.token).required)
       return { id: draft && (await record(request, draft)).id }
     },
     optionsWith(({ params }) => parseKlaroId((params as { token: string }).token).token),

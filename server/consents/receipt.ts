@@ -105,20 +105,11 @@ function readOrigin(record: EventRow, rows: readonly EventRow[]): ConsentReceipt
   const imported = rows.filter(({ action }) => action === 'imported')
   const [first] = imported
   if (!first) return null
-  const files = new Set(imported.flatMap(({ file_sha256: file }) => (file ? [file.toString('hex')] : [])))
-  const facts = {
-    system: record.origin_system ?? '',
-    imported_at: first.created_at.toISOString(),
-    files: [...files],
-  }
-  return {
-    system: facts.system,
-    id: record.origin_id ?? '',
-    evidence: record.origin_evidence ?? null,
-    imported_at: facts.imported_at,
-    files: facts.files,
-    statement: describeOrigin(facts),
-  }
+  const system = record.origin_system ?? ''
+  const imported_at = first.created_at.toISOString()
+  const files = [...new Set(imported.flatMap(({ file_sha256: file }) => (file ? [file.toString('hex')] : [])))]
+  const statement = describeOrigin({ system, imported_at, files })
+  return { system, id: record.origin_id ?? '', evidence: record.origin_evidence ?? null, imported_at, files, statement }
 }
 
 function findProblem(id: string, last: EventRow, rows: readonly EventRow[]): string | null {

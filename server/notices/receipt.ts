@@ -32,8 +32,7 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
     )
   }
   const { hash, leaf_index, manifest } = publication
-  const { texts, purposes, controller, valid_for, requires_renewal, effective_from } = manifest
-  const details = { texts, purposes, controller, valid_for, requires_renewal, effective_from }
+  const { site_id: _site, policy_version: _version, ...details } = manifest
   return { ...policy, notice: 'held', ...details, publication: { version: entry, hash, leaf_index } }
 }
 

@@ -16,9 +16,9 @@ export interface UserRow {
 
 /** `email` must be in lower case. */
 export async function findLogin(sql: Sql, email: string): Promise<UserKey | undefined> {
-  const [row] = await sql<{ account_id: string; user_id: string }[]>`
-    select account_id, user_id from logins where email = ${email}`
-  return row && { accountId: row.account_id, userId: row.user_id }
+  const [row] = await sql<UserKey[]>`
+    select account_id as "accountId", user_id as "userId" from logins where email = ${email}`
+  return row
 }
 
 export async function findUser(sql: Sql, { accountId, userId }: UserKey): Promise<UserRow | undefined> {
