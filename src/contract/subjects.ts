@@ -133,53 +133,43 @@ export const SubjectPurged = PurgeAnswer.extend({
 })
 export type SubjectPurged = z.output<typeof SubjectPurged>
 
+const post = { method: 'POST', access: 'account', query: NoQuery, status: 200 } as const
+
 export const subjects = {
   erase: endpoint({
+    ...post,
     summary: 'Delete records of a subject, over all sites of the account; their history stays',
-    method: 'POST',
     path: '/api/v1/subjects/erase',
-    access: 'account',
     scope: 'erase',
     unit: 'optional',
-    query: NoQuery,
     body: SubjectErasure,
-    status: 200,
     response: SubjectErased,
   }),
   certifyPurge: endpoint({
+    ...post,
     summary: 'Certify which records hold no personal data any more',
-    method: 'POST',
     path: '/api/v1/subjects/purged',
     statesTime: true,
-    access: 'account',
     scope: 'read',
-    query: NoQuery,
     body: PurgeQuestion,
-    status: 200,
     response: PurgeAnswer,
   }),
   purge: endpoint({
+    ...post,
     summary: 'Purge the personal data of deleted records at once',
-    method: 'POST',
     path: '/api/v1/subjects/purge',
-    access: 'account',
     scope: 'erase',
     unit: 'optional',
-    query: NoQuery,
     body: SubjectPurge,
-    status: 200,
     response: SubjectPurged,
   }),
   nearMatches: endpoint({
+    ...post,
     summary: 'Find identifiers that differ from one only in case, blanks or Unicode form',
-    method: 'POST',
     path: '/api/v1/subjects/near-matches',
-    access: 'account',
     scope: 'read',
     unit: 'optional',
-    query: NoQuery,
     body: z.strictObject({ subject_id: text(1, 255) }),
-    status: 200,
     response: NearMatches,
   }),
 }
