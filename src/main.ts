@@ -3,7 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Context, Globals } from './context.ts'
 import type { ServerModule } from './contract/server.ts'
 import { type Host, type Io, openIo } from './io/io.ts'
-import { buildProgram, describeCommands, type HelpSink, rejectKeys } from './program.ts'
+import { buildProgram, describeCommands, rejectKeys } from './program.ts'
 
 /**
  * Resolves to the exit code and reports every error. `onConnected`: after a command that connected. `describeBuild`:
@@ -18,7 +18,7 @@ export async function main(
   const argv = host.argv.slice(2)
   const { version } = packageJson
   let globals = (): Globals => ({})
-  let printed: (() => Promise<string>) | undefined
+  let helpFor: Command | undefined
   let ctx: Context | undefined
   const io = openIo(host, () => globals().color ?? 'auto')
   const context = async () => {
@@ -26,22 +26,18 @@ export async function main(
     ctx ??= createContext({ host, io, loadServer, describeCommands, version, globals: () => globals() })
     return ctx
   }
-  const sink: HelpSink = {
-    print: text => {
-      printed ??= async () => text // commander prints again for addHelpText
-    },
-    help: command => {
-      printed = () => helpOf(command, host, io.out)
-    },
-  }
   try {
     if (argv.some(word => /^--json(=|$)|^(-o|--output=)?(nd)?json$/.test(word))) globals = () => ({ json: true })
     rejectKeys(argv)
-    const program = await buildProgram(new Set(argv), version, sink, context)
+    const onHelp = (command: Command) => {
+      helpFor = command
+    }
+    const program = await buildProgram(new Set(argv), version, onHelp, context)
     globals = () => program.opts()
     await program.parseAsync(argv, { from: 'user' }).catch(async (error: unknown) => {
       if (!isHelp(error)) throw error
-      await io.out.write(isVersion(error) ? describeBuild() : await (printed?.() ?? ''))
+      if (isVersion(error)) await io.out.write(describeBuild())
+      else if (helpFor) await io.out.write(await helpOf(helpFor, host, io.out))
     })
     return ctx?.exit ?? 0
   } catch (error) {

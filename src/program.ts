@@ -32,25 +32,18 @@ const everything: Words = { has: () => true }
 export async function describeCommands(): Promise<CommandInfo> {
   const { describe } = await import('./docs/describe.ts')
   const noContext = async () => ({}) as Context // used only when a command runs
-  return describe(await buildProgram(everything, '', noHelp, noContext))
+  return describe(await buildProgram(everything, '', () => {}, noContext))
 }
 
-/** Commander's output, so that help is rendered only when needed. */
-export interface HelpSink {
-  print(text: string): void
-  help(command: Command): void
-}
-
-const noHelp: HelpSink = { print: () => {}, help: () => {} }
-
+/** Nothing is printed: `onHelp` gets the command whose help is wanted. */
 export async function buildProgram(
   words: Words,
   version: string,
-  sink: HelpSink,
+  onHelp: (command: Command) => void,
   context: () => Promise<Context>,
 ): Promise<Command> {
   const program = new Command('consentctl')
-    .description('Administer consent records: who agreed to what, when, under which policy.')
+    .summary('Administer consent records: who agreed to what, when, under which policy')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
@@ -58,11 +51,11 @@ export async function buildProgram(
     .exitOverride()
     .configureHelp({
       formatHelp: command => {
-        sink.help(command)
+        onHelp(command)
         return ''
       },
     })
-    .configureOutput({ writeOut: sink.print, writeErr: sink.print, outputError: () => {} })
+    .configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
     .addOption(new Option('-o, --output <format>', 'output format').choices(formatNames))
     .addOption(new InlineValueOption('--json', 'fields', 'same as -o json; with =id,accepted: only these fields'))
     .option('-q, --quiet', 'print only ids and warnings')
@@ -76,13 +69,10 @@ export async function buildProgram(
     .option('-p, --profile <name>', 'stored instance to use')
     .option('--base-url <url>', 'address of the instance')
     .addOption(new Option('--color <when>', 'when to use colour').choices(colorChoices))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Start here:
   $ consentctl auth login --base-url https://consent.example.com
-  $ consentctl list`,
-    )
+  $ consentctl list`)
   addRequestFlags(program)
   await addAll(program, [], tree, words, context)
   if (words !== everything && program.commands.some(hasOwnVersion)) leaveVersion(program)
@@ -118,7 +108,7 @@ async function addAll(
   for (const [name, entry] of Object.entries(group)) {
     const names = [name, ...entry.aliases]
     const isWanted = names.some(word => words.has(word))
-    const command = parent.command(name).summary(entry.summary).description(`${entry.summary}.`).helpCommand(false)
+    const command = parent.command(name).summary(entry.summary).helpCommand(false)
     for (const alias of entry.aliases) command.alias(alias)
     if ('commands' in entry) {
       command.usage('<command> [options]')

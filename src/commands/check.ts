@@ -28,9 +28,7 @@ export function check(command: Command, ctx: Context): void {
     .option('--site <site>', 'only records of this site')
     .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
     .option('--only-witnessed', 'ignore imported answers')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Exit codes: 0 yes, 10 no, 3 unknown (no record, or none with an answer for the purpose); errors have other codes.
 The reason and the record go to standard output, a sentence to standard error.
 
@@ -45,8 +43,7 @@ purpose was changed here, it counts like the others.
 Examples:
   $ consentctl check maria@example.com --purpose marketing
   $ consentctl check maria@example.com --purpose marketing --at 2026-03-03T10:00:00Z
-  $ echo maria@example.com | consentctl check - --purpose marketing -o json`,
-    )
+  $ echo maria@example.com | consentctl check - --purpose marketing -o json`)
     .action(action(ctx, Options, checkView, run))
 }
 

@@ -8,15 +8,12 @@ import { type CommandRow, commandView } from '../views/program.ts'
 
 export function commands(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The first entry, without a name, is the program with the global flags.
 
 Examples:
   $ consentctl commands
-  $ consentctl commands --json`,
-    )
+  $ consentctl commands --json`)
     .action(
       action(ctx, z.strictObject({}), commandView, async () => {
         const rows = flatten(await ctx.describeCommands())

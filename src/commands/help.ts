@@ -10,14 +10,11 @@ import { usageError } from '../errors/errors.ts'
 export function help(command: Command, ctx: Context): void {
   command
     .argument('[words...]', `a command, or a topic: options, ${topicNames.join(', ')}`)
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Examples:
   $ consentctl help create
   $ consentctl help subject erase
-  $ consentctl help exit-codes`,
-    )
+  $ consentctl help exit-codes`)
     .action(
       textAction(ctx, z.strictObject({ operands: z.array(nonEmpty).optional() }), async (_, { operands = [] }) =>
         helpOn(command.parent as Command, operands, lookOf(ctx)),

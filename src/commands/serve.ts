@@ -28,16 +28,13 @@ export function serve(command: Command, ctx: Context): void {
       .option('--port <port>', 'port to listen on (PORT; 8787)'),
   )
     .option('--quickstart', 'on an empty database, create an account and store its key in profile "local"')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Without a database URL, an embedded PostgreSQL keeps the records in the data folder.
 Logs go to standard error as JSON. SIGTERM and SIGINT stop the server after running requests.
 
 Examples:
   $ consentctl serve --quickstart
-  $ DATABASE_URL=postgres://consent@db.example.com/consent consentctl serve --host 0.0.0.0`,
-    )
+  $ DATABASE_URL=postgres://consent@db.example.com/consent consentctl serve --host 0.0.0.0`)
     .action(action(ctx, Options, run))
 }
 

@@ -27,9 +27,7 @@ export function stats(command: Command, ctx: Context): void {
     .addOption(new Option('--by <group>', 'a row for each of these').choices(groupings))
     .option('--exact', 'also show groups of fewer than ten persons')
   addSignInFlags(command)
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Counts the records created in these days, deleted ones included, so a purge changes no number. Accepted: consent
 is given now, for at least one purpose if the record names any; withdrawn: it was accepted once. A person is a subject
 id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten persons are
@@ -38,8 +36,7 @@ hidden, and others if a total would reveal a small one: tables leave them out, a
 Examples:
   $ consentctl stats
   $ consentctl stats --by month --from 2026-01-01
-  $ consentctl stats --by country --exact -o csv > countries.csv`,
-    )
+  $ consentctl stats --by country --exact -o csv > countries.csv`)
     .action(action(ctx, Options, ({ by }) => statsView(by), run))
 }
 

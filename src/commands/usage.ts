@@ -9,16 +9,13 @@ import { describeUsage, usageView } from '../views/account.ts'
 
 export function usage(command: Command, ctx: Context): void {
   addSignInFlags(command)
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The exit code is 0 even if the quota is used up: reading the usage does not count against it. With --email or
 --password-stdin you sign in instead.
 
 Examples:
   $ consentctl usage
-  $ consentctl usage --email privacy@example.com -o json`,
-    )
+  $ consentctl usage --email privacy@example.com -o json`)
     .action(
       action(ctx, z.strictObject(signInOptions), usageView, async (_, who) => {
         const api = who.email || who.passwordStdin ? await signIn(ctx, who) : ctx.api

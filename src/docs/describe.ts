@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events'
 import type { Argument, Command, Option } from 'commander'
 
 export interface FlagInfo {
@@ -33,11 +32,11 @@ export interface CommandInfo {
 
 export function describe(command: Command): CommandInfo {
   const path = pathOf(command)
-  const [notes = '', examples = ''] = afterHelp(command).split(/^(?:Examples|Start here):$/m)
+  const [notes = '', examples = ''] = command.description().split(/^(?:Examples|Start here):$/m)
   return {
     path,
     aliases: command.aliases(),
-    summary: command.summary() || command.description().replace(/\.$/, ''),
+    summary: command.summary(),
     notes: notes.trim(),
     examples: [...examples.matchAll(/^ {2}\$ (.+)$/gm)].map(([, example = '']) => example),
     arguments: command.registeredArguments.map(argumentInfo),
@@ -62,17 +61,6 @@ export function valueSuffix(value: string | null): string {
 
 function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ''
-}
-
-/** Commander's types hide that a command is an emitter. */
-function afterHelp(command: Command): string {
-  let text = ''
-  const write = (part: string) => {
-    text += part
-  }
-  const emitter: unknown = command
-  ;(emitter as EventEmitter).emit('afterHelp', { error: false, command, write })
-  return text
 }
 
 function flagInfo({ long, short, flags, argChoices, mandatory, description }: Option): FlagInfo {

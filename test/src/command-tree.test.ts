@@ -34,7 +34,7 @@ function examplesIn(help: string): string[][] {
 /** Whether commander takes these words, without doing what they say. */
 async function reaches(args: string[]): Promise<string> {
   const context = async () => ({}) as Context
-  const program = await buildProgram(new Set(args), '0', { print: () => {}, help: () => {} }, context)
+  const program = await buildProgram(new Set(args), '0', () => {}, context)
   let reached = ''
   const disarm = (command: Command, path: string[]) => {
     for (const child of command.commands) disarm(child, [...path, child.name()])

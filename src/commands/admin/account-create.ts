@@ -44,15 +44,12 @@ export function create(command: Command, ctx: Context): void {
       .option('--monthly-quota <n>', 'monthly quota of API requests, instead of the plan’s')
       .option('--password-stdin', 'read the owner’s password from standard input instead of generating one'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The password (if generated), the site token and the API key are shown only once: the database stores only hashes.
 
 Examples:
   $ consentctl admin account create --email privacy@example.com --site Shop
-  $ consentctl admin account create --email ci@example.com --plan free --json --out account.json`,
-    )
+  $ consentctl admin account create --email ci@example.com --plan free --json --out account.json`)
     .action(
       action(ctx, Options, accountView, async (_, { databaseUrl, dataDir, passwordStdin, ...draft }) => {
         const password = passwordStdin ? await readPassword(ctx) : undefined

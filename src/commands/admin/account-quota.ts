@@ -29,16 +29,13 @@ function describePlan({ plan, monthly_quota }: AccountRow): string {
 
 export function list(command: Command, ctx: Context): void {
   addDatabaseFlags(command)
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Shows every account with its owner, its monthly quota and its usage this month (UTC), oldest first. Requests that
 the nodes of a running server have reserved count as used.
 
 Examples:
   $ consentctl admin account list
-  $ consentctl admin account list --database-url postgres://… -o csv`,
-    )
+  $ consentctl admin account list --database-url postgres://… -o csv`)
     .action(
       action(ctx, z.strictObject(databaseOptions), accountRowView, async (_, options) => {
         const { listAccounts } = await ctx.loadServer()
@@ -64,16 +61,13 @@ export function quota(command: Command, ctx: Context): void {
       .argument('<account>', 'id of the account, or the e-mail address of its owner')
       .argument('<n>', 'monthly quota of API requests, or none for no limit'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Running nodes follow within two seconds. The usage of this month stays: with a lower quota, requests are rejected
 until the month ends (UTC).
 
 Examples:
   $ consentctl admin account quota privacy@example.com 50000
-  $ consentctl admin account quota privacy@example.com none --json`,
-    )
+  $ consentctl admin account quota privacy@example.com none --json`)
     .action(
       action(ctx, QuotaOptions, accountRowView, async (_, { operands: [account, monthlyQuota], ...options }) => {
         const { setQuota } = await ctx.loadServer()

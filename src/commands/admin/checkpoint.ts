@@ -16,15 +16,12 @@ export function checkpoint(command: Command, ctx: Context): void {
       .requiredOption('--file <file>', 'file to append the checkpoints to; created if missing')
       .option('--account <id>', 'only this account'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The log must agree with every checkpoint in the file; otherwise the file is not changed and the exit code is 5. Signs with the key of the environment (SIGNING_KEY_FILE), as the server does.
 
 Examples:
   $ consentctl admin checkpoint --file checkpoints.txt
-  $ consentctl admin checkpoint --file checkpoints.txt --data-dir /var/lib/consentctl`,
-    )
+  $ consentctl admin checkpoint --file checkpoints.txt --data-dir /var/lib/consentctl`)
     .action(
       action(ctx, Options, checkpointView, async (_, { account, file, ...options }) => {
         const { addKept, readKept } = await import('../../receipts/kept-checkpoints.ts')

@@ -21,9 +21,7 @@ export function exportCommand(command: Command, ctx: Context): void {
       .argument('<file>', 'a new file; - is standard output')
       .option('--force', 'print it even if standard output is a terminal'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The file contains every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
 keys that sign sessions and documents. Only its owner can read it; protect it like the database. "admin import"
 loads it into another database: the embedded one, or PostgreSQL of any version.
@@ -34,8 +32,7 @@ database cannot be used meanwhile.
 
 Examples:
   $ consentctl admin export consents.ndjson
-  $ consentctl admin export - --data-dir /var/lib/consentctl | gzip > consents.ndjson.gz`,
-    )
+  $ consentctl admin export - --data-dir /var/lib/consentctl | gzip > consents.ndjson.gz`)
     .action(
       action(ctx, Options, async (_, { operands: [file = ''], force, ...options }) => {
         const run = async (write: Write) => {

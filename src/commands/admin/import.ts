@@ -10,9 +10,7 @@ const Options = z.strictObject({ ...databaseOptions, operands: z.array(nonEmpty)
 
 export function importCommand(command: Command, ctx: Context): void {
   addDatabaseFlags(command.argument('<file>', 'file of admin export; - is standard input'))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The database must be empty: no server was ever started on it. Either everything is imported, or nothing: a file that
 was truncated or changed, or has a later schema, is rejected with exit code 5. Afterwards, run "admin verify" to
 verify the histories.
@@ -21,8 +19,7 @@ Start the servers on the new database with their old settings: keys, passwords a
 
 Examples:
   $ consentctl admin import consents.ndjson --data-dir /var/lib/consentctl
-  $ gunzip -c consents.ndjson.gz | consentctl admin import -`,
-    )
+  $ gunzip -c consents.ndjson.gz | consentctl admin import -`)
     .action(
       action(ctx, Options, async (_, { operands: [file = ''], ...options }) => {
         const source = await readFirst(ctx, readChunks(ctx.io, file, ctx.interruption))

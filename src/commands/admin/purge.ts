@@ -56,9 +56,7 @@ export function purge(command: Command, ctx: Context): void {
     ),
     'record',
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 First deletes the records that have not changed for longer than the retention of their site (retention_days). Then
 permanently removes the subject, label, IP address, user agent and preferences from every record deleted that long
 ago, and from its history. The rest stays (accepted or refused, when, changed by whom), with an entry about the purge,
@@ -72,8 +70,7 @@ It can run beside a server and other purges. Ctrl-C stops it after the current b
 
 Examples:
   $ consentctl admin purge --dry-run
-  $ consentctl admin purge --older-than 7 --yes`,
-    )
+  $ consentctl admin purge --older-than 7 --yes`)
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
         const unverified = { records: 0 }

@@ -33,9 +33,7 @@ export function revoke(command: Command, ctx: Context): void {
       .requiredOption('--reason <reason>', signingKeyReasons.join(' or '))
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The key of the environment (SIGNING_KEY_FILE) signs the revocation; it must be newer than the revoked one. Documents
 that a superseded key signed until now stay valid. Documents of a compromised key become invalid, because a holder of
 the key can sign with any date. A revocation cannot be undone, so it asks first; off a terminal it needs --yes. Prints
@@ -43,8 +41,7 @@ the keys that the service publishes. Write -- before an id that begins with a hy
 
 Examples:
   $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason superseded
-  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason compromised --yes`,
-    )
+  $ consentctl admin signing-key revoke UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --reason compromised --yes`)
     .action(
       action(ctx, RevokeOptions, signingKeyView, async (_, { operands: [keyId], reason, yes, ...options }) => {
         const documents = reason === 'compromised' ? 'become invalid' : 'stay valid'
@@ -69,9 +66,7 @@ export function restart(command: Command, ctx: Context): void {
       .argument('<lost-key-id>', 'key_id in the newest documents signed with the lost key')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Use it only if the newest key is lost: otherwise append it to the file in SIGNING_KEY_FILE, after the new one, and
 start the server. The key of the environment follows the newest one without its signature: send the new key to all
 who keep an earlier one. Take the id from a document or checkpoint that you have kept, not from the database. It is
@@ -80,8 +75,7 @@ terminal it needs --yes. Prints the keys that the service publishes. Write -- be
 
 Examples:
   $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4
-  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --yes`,
-    )
+  $ SIGNING_KEY_FILE=new.pem consentctl admin signing-key restart UDDReOZl1ipXAfp9wYsm13sDBMK5og--QWdBjzuf6o4 --yes`)
     .action(
       action(ctx, RestartOptions, signingKeyView, async (_, { operands: [lost], yes, ...options }) => {
         const note = `The key of the environment will follow the key ${visible(lost)} without its signature.`

@@ -28,15 +28,12 @@ export function password(command: Command, ctx: Context): void {
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')
       .option('--password-stdin', 'read the new password from standard input instead of generating one'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Ends every session of the user; API keys keep working. A generated password is shown only once.
 
 Examples:
   $ consentctl admin user password --email privacy@example.com
-  $ consentctl admin user password --email privacy@example.com --password-stdin < password.txt`,
-    )
+  $ consentctl admin user password --email privacy@example.com --password-stdin < password.txt`)
     .action(
       action(
         ctx,

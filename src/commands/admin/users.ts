@@ -48,16 +48,13 @@ export function add(command: Command, ctx: Context): void {
       .option('--account <account>', 'id of the account, or a user’s e-mail; required if there are several')
       .option('--password-stdin', 'read the password from standard input instead of generating one'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 A reader can sign in and see everything in the account, but change nothing. All nodes of the
 server must have this version before the first reader is added. A generated password is shown only once.
 
 Examples:
   $ consentctl admin user add --email auditor@example.com --role reader
-  $ consentctl admin user add --email li@example.com --role owner --account privacy@example.com`,
-    )
+  $ consentctl admin user add --email li@example.com --role owner --account privacy@example.com`)
     .action(
       action(
         ctx,
@@ -75,13 +72,10 @@ Examples:
 
 export function list(command: Command, ctx: Context): void {
   addDatabaseFlags(command.option('--account <account>', 'only users of this account: its id, or a user’s e-mail'))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Examples:
   $ consentctl admin user list
-  $ consentctl admin user list --account privacy@example.com -o json`,
-    )
+  $ consentctl admin user list --account privacy@example.com -o json`)
     .action(
       action(
         ctx,
@@ -114,17 +108,14 @@ export function remove(command: Command, ctx: Context): void {
       .option('--keep-keys', 'keep the API keys that the user created, and list them')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Ends every session of the user, and revokes and lists the API keys that the user created; --keep-keys keeps them
 valid. A key created with the account belongs to no user and stays valid. The histories keep the user's changes under
 the id of the user. The last owner of an account cannot be removed.
 
 Examples:
   $ consentctl admin user remove --email auditor@example.com
-  $ consentctl admin user remove --email li@example.com --keep-keys --yes`,
-    )
+  $ consentctl admin user remove --email li@example.com --keep-keys --yes`)
     .action(
       action(ctx, RemoveOptions, removedView, async (_, { email, yes, keepKeys, ...options }) => {
         const asks = mustPrompt(ctx, { yes }, { action: 'remove the user', isUncounted: true })

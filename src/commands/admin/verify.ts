@@ -24,9 +24,7 @@ export function verify(command: Command, ctx: Context): void {
       .option('--checkpoint <file>', 'also compare with the checkpoints in a file written by admin checkpoint')
       .option('--tsa-ca <file>', 'also verify the timestamps with this certificate of their authority'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Reads the database itself, with or without a running server. Names records that were changed, shortened,
 reordered, lost or forged. If a record and its log were rewritten together, only the checkpoint shows it: the account
 and the range of entries are named instead of the record. Only checkpoints kept elsewhere reveal a rewrite of the
@@ -35,8 +33,7 @@ whole database. A log contains the entries of records and of administrators; adm
 Examples:
   $ consentctl admin verify
   $ consentctl admin verify --checkpoint checkpoints.txt -o ndjson
-  $ consentctl admin verify --tsa-ca ca.pem`,
-    )
+  $ consentctl admin verify --tsa-ca ca.pem`)
     .action(
       action(ctx, Options, findingView, async (_, { account, checkpoint, tsaCa, ...options }) => {
         const kept = checkpoint === undefined ? [] : await readKeptFile(checkpoint)

@@ -26,9 +26,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--from <time>', 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
     .option('--to <time>', 'made at this time or earlier; a date includes its whole day')
     .option('--limit <n>', 'list at most n entries')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Lists who changed which site, key, user, password, quota or notice, each purge, and each "admin import" of an account,
 newest first. Records imported from another tool are not listed: their histories have the key and the digest of the
 file. Entries are part of the account's log: consentctl admin verify checks them against the settings. An entry that
@@ -36,8 +34,7 @@ was altered and cannot be read is "unreadable".
 
 Examples:
   $ consentctl audit list --from 30d
-  $ consentctl audit list --action site_updated --actor maria@example.com -o ndjson`,
-    )
+  $ consentctl audit list --action site_updated --actor maria@example.com -o ndjson`)
     .action(
       action(ctx, Options, auditView, async (_, { from, to, limit = Number.POSITIVE_INFINITY, ...filters }) => {
         const now = new Date()

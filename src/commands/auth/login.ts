@@ -77,9 +77,7 @@ export function login(command: Command, ctx: Context): void {
       .option('--site <site>', 'default site of new records, by its name or id')
       .option('--key-name <name>', 'name of the new key (consentctl@HOSTNAME and the time)'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The key is read from a prompt or standard input, never from the command line, where others could see
 it. It is checked with one request and stored in credentials.json, for this address only.
 
@@ -89,8 +87,7 @@ session are not stored; the email is, for the commands that sign in.
 Examples:
   $ consentctl auth login --base-url https://consent.example.com
   $ consentctl auth login --base-url https://consent.example.com --email privacy@example.com
-  $ consentctl auth login --with-key -p staging --base-url https://staging.example.com < key.txt`,
-    )
+  $ consentctl auth login --with-key -p staging --base-url https://staging.example.com < key.txt`)
     .action(action(ctx, Options, run))
 }
 

@@ -6,15 +6,12 @@ import { removeKey } from '../../settings/store.ts'
 
 export function logout(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The key is only removed from this machine. To revoke it: consentctl keys revoke.
 
 Examples:
   $ consentctl auth logout
-  $ consentctl auth logout -p staging`,
-    )
+  $ consentctl auth logout -p staging`)
     .action(
       action(ctx, z.strictObject({}), async () => {
         const { folder, profile, apiKey } = ctx.settings

@@ -9,15 +9,12 @@ import { settingView } from '../../views/program.ts'
 
 export function status(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The key is checked with one request. Exit code 4 if it is rejected.
 
 Examples:
   $ consentctl auth status
-  $ consentctl auth status -p staging -o json`,
-    )
+  $ consentctl auth status -p staging -o json`)
     .action(
       action(ctx, z.strictObject({}), settingView, async () => {
         const { profile, baseUrl } = ctx.settings

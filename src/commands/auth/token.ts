@@ -8,15 +8,12 @@ import { tokenView } from '../../views/program.ts'
 
 export function token(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Prints the whole key: be careful where it goes. It is the key that requests to the current instance use; a profile's key is not printed for another address. No request is sent.
 
 Examples:
   $ consentctl auth token
-  $ consentctl auth token -q -p staging --out key.txt`,
-    )
+  $ consentctl auth token -q -p staging --out key.txt`)
     .action(
       action(ctx, z.strictObject({}), tokenView, async () => {
         const instance = requireBaseUrl(ctx.settings)

@@ -18,16 +18,13 @@ export function install(command: Command, ctx: Context): void {
   command
     .addArgument(new Argument('[shell]', 'the shell (SHELL)').choices([...shellNames]))
     .option('-y, --yes', 'skip the confirmation prompt')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Writes one file and changes no other. If a line must be added to a start-up file of your shell, it is
 printed.
 
 Examples:
   $ consentctl completion install
-  $ consentctl completion install fish --yes`,
-    )
+  $ consentctl completion install fish --yes`)
     .action(action(ctx, Options, run))
 }
 

@@ -16,16 +16,13 @@ export function printer(shell: ShellName): (command: Command, ctx: Context) => v
   const [once, file] = uses[shell]
   return (command, ctx) => {
     command
-      .addHelpText(
-        'after',
-        `
+      .description(`
 For one session: ${once}
 For every session: consentctl completion install, or write it to a file.
 
 Examples:
   $ consentctl completion ${shell} > ${file}
-  $ consentctl completion install ${shell}`,
-      )
+  $ consentctl completion install ${shell}`)
       .action(
         action(ctx, z.strictObject({}), async () => {
           await ctx.io.out.write(completionFile(shell, await ctx.describeCommands())[1])

@@ -20,16 +20,13 @@ const valueView: View<string> = {
 export function values(command: Command, ctx: Context): void {
   command
     .addArgument(new Argument('<kind>', 'kind of value').choices([...localKinds]))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The completion scripts call this. It reads local files and sends no request: site names come from the last
 sites list.
 
 Examples:
   $ consentctl completion values profiles
-  $ consentctl completion values tickets`,
-    )
+  $ consentctl completion values tickets`)
     .action(action(ctx, Options, valueView, run))
 }
 

@@ -13,15 +13,12 @@ const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 export function get(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'a setting, as config list names it')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Prints the value in use, whatever its source. Exit code 3 if it is not set.
 
 Examples:
   $ consentctl config get base_url
-  $ consentctl config get site -p staging --json`,
-    )
+  $ consentctl config get site -p staging --json`)
     .action(action(ctx, Options, valueView, run))
 }
 

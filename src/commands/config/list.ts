@@ -8,14 +8,11 @@ import { settingRows } from './rows.ts'
 
 export function list(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Precedence: flag, environment variable, profile, default.
 
 Examples:
   $ consentctl config list
-  $ consentctl config list -p staging -o json`,
-    )
+  $ consentctl config list -p staging -o json`)
     .action(action(ctx, z.strictObject({}), settingView, async () => many(settingView, pagesOf(settingRows(ctx)))))
 }

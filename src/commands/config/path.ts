@@ -9,15 +9,12 @@ import { pathView } from '../../views/program.ts'
 
 export function path(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 CONSENTCTL_CONFIG_DIR changes the folder of settings and keys, CONSENTCTL_STATE_DIR that of journals and receipts.
 
 Examples:
   $ consentctl config path
-  $ consentctl config path -o json`,
-    )
+  $ consentctl config path -o json`)
     .action(
       action(ctx, z.strictObject({}), pathView, async () => {
         const { folder, stateFolder } = ctx.settings

@@ -9,13 +9,10 @@ import { profileView } from '../../views/program.ts'
 
 export function profiles(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Examples:
   $ consentctl config profiles
-  $ consentctl config profiles -o id`,
-    )
+  $ consentctl config profiles -o id`)
     .action(
       action(ctx, z.strictObject({}), profileView, async () => {
         const configuration = readConfiguration(ctx.globals, ctx.host)

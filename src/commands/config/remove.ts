@@ -11,16 +11,13 @@ const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 export function remove(command: Command, ctx: Context): void {
   command
     .argument('<profile>', 'name of the profile')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The stored key is removed too, but stays valid: to revoke it, first run consentctl keys revoke.
 A protected profile must be unprotected first: consentctl config unset protected -p NAME.
 
 Examples:
   $ consentctl config remove staging
-  $ consentctl config remove local`,
-    )
+  $ consentctl config remove local`)
     .action(action(ctx, Options, run))
 }
 

@@ -25,9 +25,7 @@ export function set(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')
     .argument('<value>', 'the new value')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Changes the profile of -p or CONSENTCTL_PROFILE, else the default one. Setting base_url creates a profile.
 To store an API key use auth login, or set key_command to a shell command that prints it. The command runs
 when a request needs the key, and its key is sent only to the address of its profile. A site is stored by its id,
@@ -38,8 +36,7 @@ Examples:
   $ consentctl config set key_command 'pass show consentctl/staging' -p staging
   $ consentctl config set site Shop -p staging
   $ consentctl config set protected true -p production
-  $ consentctl config set profile staging`,
-    )
+  $ consentctl config set profile staging`)
     .action(action(ctx, Options, run))
 }
 

@@ -12,15 +12,12 @@ const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 export function unset(command: Command, ctx: Context): void {
   command
     .argument('<key>', 'base_url, site, email, protected, key_command, ca_file, or profile (the default one)')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 To remove a profile's key use auth logout; to remove a profile, config remove.
 
 Examples:
   $ consentctl config unset site
-  $ consentctl config unset protected -p production`,
-    )
+  $ consentctl config unset protected -p production`)
     .action(action(ctx, Options, run))
 }
 

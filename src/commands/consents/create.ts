@@ -67,7 +67,7 @@ export function create(command: Command, ctx: Context): void {
     .option('--user-agent <text>', 'user agent of the subject’s browser')
     .option('--notice-locale <tag>', 'language of the notice that was shown, such as de')
   addCreateFlags(flags)
-    .addHelpText('after', help)
+    .description(help)
     .action(action(ctx, Options, viewOf, run))
 }
 

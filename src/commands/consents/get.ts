@@ -17,17 +17,14 @@ export function get(command: Command, ctx: Context): void {
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--include-deleted', 'also show deleted records')
     .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 With --at, the state of a record before its import is as reported by the importer: a warning says so, and in JSON the
 field word is importer instead of service.
 
 Examples:
   $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
   $ consentctl list --subject maria@example.com -q | consentctl get -
-  $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --at 2026-03-03T10:00:00Z`,
-    )
+  $ consentctl get 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --at 2026-03-03T10:00:00Z`)
     .action(action(ctx, Options, consentView, run))
 }
 

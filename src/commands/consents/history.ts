@@ -19,9 +19,7 @@ export function history(command: Command, ctx: Context): void {
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--verify', 'verify the history of each record instead of showing it')
     .option('--checkpoint <file>', 'with --verify, also prove that the log of a saved checkpoint includes it')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Shows the entries of a record, oldest first; each is the state after the event.
 
 --verify computes the hash chain from the response of the instance, and finds entries that were changed, moved,
@@ -37,8 +35,7 @@ does not. -q prints the ids of the records that do not verify.
 Examples:
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
   $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify
-  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify --checkpoint checkpoints.txt`,
-    )
+  $ consentctl history 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --verify --checkpoint checkpoints.txt`)
     .action(
       action(
         ctx,

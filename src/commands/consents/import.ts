@@ -92,7 +92,7 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--ignore-quota', 'start even if the monthly quota is too small')
     .option('--allow-empty', 'accept files without a row')
   addConfirmFlags(command, 'record')
-    .addHelpText('after', help)
+    .description(help)
     .action(action(ctx, Options, viewOf, run))
 }
 

@@ -49,9 +49,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--cursor <cursor>', 'continue where an earlier list ended')
     .option('--max-requests <n>', 'send at most n requests')
     .option('--concurrency <n>', 'concurrent page requests, 1 to 64; with 1, each page waits for the one before')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 With --at, --accepted and --refused filter by the state at that time; each record takes a request. A record
 purged since then can only be found by its id: get ID --at TIME
 
@@ -64,8 +62,7 @@ Examples:
   $ consentctl list --subject maria@example.com --at 2026-03-03T10:00:00Z
   $ consentctl list --refused --from 7d -o ndjson > refused.ndjson
   $ consentctl list --imported --from 1d
-  $ consentctl list --count --site 0198f3a2-7c11-7def-8a5b-2f6f3c1e9d40`,
-    )
+  $ consentctl list --count --site 0198f3a2-7c11-7def-8a5b-2f6f3c1e9d40`)
     .action(action(ctx, Options, ({ count }): View<never> => (count ? countView : consentView), run))
 }
 

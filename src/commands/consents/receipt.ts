@@ -12,16 +12,13 @@ const Options = z.strictObject({ operands: Ids })
 export function receipt(command: Command, ctx: Context): void {
   command
     .argument('<id>', 'id of a record')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The receipt is printed exactly as the instance signed it. Keep every byte: a changed line end invalidates it. It
 contains the data subject and the preferences in clear text. Verify it with "consentctl verify" or openssl.
 
 Examples:
   $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out receipt.json
-  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify -`,
-    )
+  $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify -`)
     .action(
       textAction(ctx, Options, async ({ api }, { operands: [id = ''] }) => {
         const ask = () => api.text(endpoint, { params: { id } })

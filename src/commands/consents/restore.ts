@@ -16,9 +16,7 @@ const Options = z.strictObject({ ...dryRunOption, operands: Ids, despiteErasure:
 export function restore(command: Command, ctx: Context): void {
   addDryRunFlag(command.argument('<id...>', 'ids of deleted records; - reads them from standard input'))
     .option('--despite-erasure', 'also restore records that an erasure request covers')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 A deleted record can be restored until its personal data is purged (by default 30 days after the deletion). Its history
 keeps the deletion and the restore. A live record is not changed. Retention counts from the restore.
 
@@ -27,8 +25,7 @@ mistake; its history then says so.
 
 Examples:
   $ consentctl restore 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl restore - < ids.txt`,
-    )
+  $ consentctl restore - < ids.txt`)
     .action(action(ctx, Options, viewUnlessDryRun(consentView), run))
 }
 

@@ -43,9 +43,7 @@ export function rm(command: Command, ctx: Context): void {
     }),
     dryRunOfFiles,
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 list and get show a deleted record only with --include-deleted; its history stays. Without --yes the records are
 shown and you confirm with y, or for several records by typing their number. To be prompted about the results of a
 list, pass its ids as arguments: rm $(consentctl list --subject maria@example.com -q)
@@ -58,8 +56,7 @@ those of create --file.
 
 Examples:
   $ consentctl rm 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
-  $ consentctl list --subject maria@example.com -q | consentctl rm - --confirm 3`,
-    )
+  $ consentctl list --subject maria@example.com -q | consentctl rm - --confirm 3`)
     .action(action(ctx, Options, options => viewOf(options), run))
 }
 

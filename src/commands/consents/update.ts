@@ -39,9 +39,7 @@ export function update(command: Command, ctx: Context): void {
     }),
     dryRunOfFiles,
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with these columns; preferences are merged into
 the existing ones. With a change in flags, lines are ids; a field in a line overrides the flag. A record that already
 has the values is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
@@ -53,8 +51,7 @@ Examples:
   $ consentctl update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --refused
   $ consentctl list --subject maria@example.com -q | consentctl update - --pref marketing=false
   $ consentctl update --where site=Shop,from=2026-01-01 --pref newsletter=false
-  $ consentctl update --file changes.csv`,
-    )
+  $ consentctl update --file changes.csv`)
     .action(action(ctx, Options, options => viewOf(options), run))
 }
 

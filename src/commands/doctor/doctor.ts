@@ -9,9 +9,7 @@ import { checkHere } from './local.ts'
 
 export function doctor(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Checks the files, the address, the connection to the instance, its clock, the key and the quota. Only the
 current instance gets requests; checking the key counts as one request of the quota. Permissions that let
 others read the keys are corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings,
@@ -19,8 +17,7 @@ others read the keys are corrected. Exit code 0 if nothing failed, else that of 
 
 Examples:
   $ consentctl doctor
-  $ consentctl doctor -p staging -o json`,
-    )
+  $ consentctl doctor -p staging -o json`)
     .action(
       action(ctx, z.strictObject({}), checkView, async () =>
         checksOutput(ctx, [...(await checkHere(ctx)), ...(await checkInstance(ctx))]),

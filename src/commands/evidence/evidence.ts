@@ -27,9 +27,7 @@ export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
     .option('--subject <id>', 'all records of a data subject, each in a folder named by its id')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
 record with its history and signed receipt, the notice published before it with its exact texts, the signed
 checkpoint of the log with inclusion proofs for both, the administrators' entries about the site and those who
@@ -44,8 +42,7 @@ purge does not reach them. Only you can read them.
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case
   $ consentctl evidence --subject maria@example.com --out maria.tar
-  $ consentctl verify case`,
-    )
+  $ consentctl verify case`)
     .action(
       fileAction(ctx, Options, async (_, { operands: [id], subject }, path) => {
         const target = await openTarget(path)

@@ -27,16 +27,13 @@ export function create(command: Command, ctx: Context): void {
       ),
     ),
   )
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 The key is printed only once: the instance stores only its hash.
 
 Examples:
   $ consentctl keys create --email privacy@example.com --name backend --scope read,write
-  $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json --out key.json`,
-    )
+  $ consentctl keys create --email privacy@example.com --name ci --expires 90d --json --out key.json`)
     .action(action(ctx, Options, viewUnlessDryRun(newKeyView), run))
 }
 

@@ -9,14 +9,11 @@ import { keyView } from '../../views/account.ts'
 
 export function list(command: Command, ctx: Context): void {
   addSignInFlags(command)
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 Examples:
   $ consentctl keys list --email privacy@example.com
-  $ consentctl keys list --email privacy@example.com --password-stdin -o json < password.txt`,
-    )
+  $ consentctl keys list --email privacy@example.com --password-stdin -o json < password.txt`)
     .action(
       action(ctx, z.strictObject(signInOptions), keyView, async (_, options) => {
         const api = await signIn(ctx, options)

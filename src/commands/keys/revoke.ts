@@ -23,17 +23,14 @@ const Options = z.strictObject({ ...signInOptions, ...dryRunOption, ...confirmOp
 
 export function revoke(command: Command, ctx: Context): void {
   addSignInFlags(addDryRunFlag(addConfirmFlags(command.argument('<id...>', 'ids of keys (see keys list)'), 'key')))
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 Revoking cannot be undone. Without --yes the keys are shown and you confirm with y, or for several keys
 by typing their number.
 
 Examples:
   $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --email privacy@example.com
-  $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`,
-    )
+  $ consentctl keys revoke 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes --password-stdin < password.txt`)
     .action(action(ctx, Options, viewUnlessDryRun(keyView), run))
 }
 

@@ -32,16 +32,13 @@ export function diff(command: Command, ctx: Context): void {
         .argument('<newer>', 'the policy version to compare it with'),
     ).option('--lang <tag>', 'compare only the text in this language'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Prints the differences of details and digests on stderr, then those of each text in unified format. The exit code
 is 0 whether they differ or not.
 
 Examples:
   $ consentctl notices diff 1 2 --site Shop
-  $ consentctl notices diff 1 2 --site Shop --lang de | less`,
-    )
+  $ consentctl notices diff 1 2 --site Shop --lang de | less`)
     .action(
       textAction(ctx, Options, async (_, { operands, lang, site, ...who }) => {
         const versions = operands.map(parseVersion)

@@ -11,16 +11,13 @@ const Options = z.strictObject({ ...signInOptions, ...siteOption })
 
 export function list(command: Command, ctx: Context): void {
   addSignInFlags(addSiteFlag(command))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 A key with the scope read or notices is enough. -o json includes the digest of each text and the position of
 the publication in the signed log.
 
 Examples:
   $ consentctl notices list --site Shop
-  $ consentctl notices list --site Shop -o json`,
-    )
+  $ consentctl notices list --site Shop -o json`)
     .action(
       action(ctx, Options, noticeView, async (_, { site, ...who }) => {
         const api = await keyOrSignIn(ctx, who)

@@ -59,9 +59,7 @@ export function publish(command: Command, ctx: Context): void {
         .option('-y, --yes', 'skip the confirmation prompt'),
     ),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Publishes the texts of a policy version, which cannot be changed later. If the texts and details equal those of the
 newest version, nothing is published (exit 0), so a pipeline with a key of the scope notices can run this at each
 push. The same command continues an interrupted upload. New records get the version from when it takes effect: for a
@@ -75,8 +73,7 @@ renewal cannot be undone; a version without one can be followed by a version wit
 
 Examples:
   $ consentctl notices publish --site Shop --file policy.de.md --file policy.en.md --dry-run
-  $ consentctl notices publish --site Shop --file terms.md --lang en --purpose marketing='News by e-mail' --yes`,
-    )
+  $ consentctl notices publish --site Shop --file terms.md --lang en --purpose marketing='News by e-mail' --yes`)
     .action(action(ctx, Options, viewUnlessDryRun(noticeView), run))
 }
 

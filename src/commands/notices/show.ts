@@ -31,16 +31,13 @@ export function show(command: Command, ctx: Context): void {
       .option('--lang <tag>', 'the language, if there are several')
       .option('--at <time>', 'the version that was in effect then, instead of a version'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Writes exactly the published bytes to a pipe or to the file of --out, after checking their SHA-256. On a terminal,
 control characters are escaped and HTML is shown as source; a PDF is not shown.
 
 Examples:
   $ consentctl notices show 2 --site Shop --lang de
-  $ consentctl notices show --site Shop --at 2026-01-31 --lang de --out policy.de.md`,
-    )
+  $ consentctl notices show --site Shop --at 2026-01-31 --lang de --out policy.de.md`)
     .action(
       textAction(ctx, Options, async (_, options) => {
         const isShown = ctx.io.out.isTerminal && ctx.globals.out === undefined

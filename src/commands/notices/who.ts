@@ -21,17 +21,14 @@ export function who(command: Command, ctx: Context): void {
     .requiredOption('--version <n>', 'the policy version')
     .option('--site <site>', 'id or name of the site')
     .option('--cursor <cursor>', 'continue a list that ended early')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Lists each person whose newest answer on the site is accepted and of this version, once, newest first: the people to
 ask again when a newer notice requires it. People with a newer answer, refusals included, and records without a
 subject id are not listed. Sends a request for every 500 accepted records of the site.
 
 Examples:
   $ consentctl notices who --version 1 --site Shop
-  $ consentctl notices who --version 1 --site Shop -o csv --columns subject_id,updated_at > ask-again.csv`,
-    )
+  $ consentctl notices who --version 1 --site Shop -o csv --columns subject_id,updated_at > ask-again.csv`)
     .action(action(ctx, Options, noticeSubjectView, run))
 }
 

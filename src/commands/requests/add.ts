@@ -29,17 +29,14 @@ export function add(command: Command, ctx: Context): void {
       .option('--received <date>', 'when it was received, such as 2026-01-31 (today)'),
   )
     .option('--assignee <name>', 'person who handles the request')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 The service computes the last day to answer: one month after it was received (GDPR Art. 12(3)), on the next
 working day if that is a weekend or one of its holidays (Regulation 1182/71). Days are in UTC. Repeating the
 command changes nothing. Use - as the identifier to read all identifiers from stdin, one a line.
 
 Examples:
   $ consentctl requests add DSR-7 maria@example.com --kind erasure --received 2026-01-31
-  $ consentctl requests add DSR-8 - --kind access < identifiers.txt`,
-    )
+  $ consentctl requests add DSR-8 - --kind access < identifiers.txt`)
     .action(
       action(ctx, Options, registerView, async (_, { operands, also, kind, received, assignee }) => {
         const [ticket, id] = operands

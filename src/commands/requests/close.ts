@@ -36,17 +36,14 @@ export function close(command: Command, ctx: Context): void {
       .option('--reason <text>', 'why it was refused or late; must not name a person'),
     'request',
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Closing cannot be undone: it removes the person's identifiers from the register, which keeps their HMACs. A
 receipt can still be added. Prompts for confirmation without --yes. A late request needs a --reason for the report;
 at a terminal it is asked for.
 
 Examples:
   $ consentctl requests close DSR-7 --outcome done --yes
-  $ consentctl requests close DSR-8 --outcome refused --reason 'manifestly unfounded' --yes`,
-    )
+  $ consentctl requests close DSR-8 --outcome refused --reason 'manifestly unfounded' --yes`)
     .action(
       action(ctx, Options, registerView, async (_, { operands: [ticket], outcome, ...given }) => {
         if (outcome === 'refused' && given.reason === undefined)

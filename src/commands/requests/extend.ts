@@ -13,16 +13,13 @@ export function extend(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
     .requiredOption('--reason <text>', 'why one month is not enough; names no person')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Extends the period to three months after the receipt, once, and no later than the day that the request is due.
 The person must be informed, with the reasons, within the first month (GDPR Art. 12(3)).
 
 Examples:
   $ consentctl requests extend DSR-7 --reason 'many systems'
-  $ consentctl requests extend DSR-7 --reason 'many requests at once' --json=due_on`,
-    )
+  $ consentctl requests extend DSR-7 --reason 'many requests at once' --json=due_on`)
     .action(
       action(ctx, Options, registerView, async (_, { operands: [ticket], reason }) => {
         const { id } = await findRequest(ctx.api, ticket)

@@ -20,16 +20,13 @@ export function list(command: Command, ctx: Context): void {
     .option('--assignee <name>', 'only requests assigned to NAME')
     .addOption(new Option('--kind <kind>', 'only those of a kind').choices(requestKinds))
     .option('--subject <id>', 'only requests of this data subject; closed ones match by HMAC')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Lists open requests by the day they are due (UTC), so overdue ones come first; their state reads overdue.
 
 Examples:
   $ consentctl requests list
   $ consentctl requests list --check -q
-  $ consentctl requests list --all --subject maria@example.com`,
-    )
+  $ consentctl requests list --all --subject maria@example.com`)
     .action(
       action(ctx, Options, registerView, async (_, options) => {
         const rows = await findRows(ctx, options)

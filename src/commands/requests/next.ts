@@ -16,15 +16,12 @@ const Options = z.strictObject({ assignee: text(1, 100).optional() })
 export function next(command: Command, ctx: Context): void {
   command
     .option('--assignee <name>', 'only requests assigned to NAME')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Shows the open request that is due first, and the commands that answer it. Exit code 3 if none is open.
 
 Examples:
   $ consentctl requests next
-  $ consentctl requests next --assignee 'privacy team' -q`,
-    )
+  $ consentctl requests next --assignee 'privacy team' -q`)
     .action(
       action(ctx, Options, registerView, async (_, { assignee }) => {
         const [first] = await findRows(ctx, { assignee })

@@ -24,17 +24,14 @@ export function report(command: Command, ctx: Context): void {
     .option('--from <date>', 'first day of receipt, such as 2026-03-01 (default: January 1 of this year)')
     .option('--to <date>', 'last day of receipt (today)')
     .option('--format <md|csv>', 'md: Markdown; csv: a line for each request (a page on a terminal)')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Summarizes the requests received in a period (days in UTC), for a supervisory authority: how many of each kind,
 how fast they were answered, and which were late and why. It leaves out the identifiers of subjects; reasons are
 printed as written. Withdrawn requests count as closed, not as answered.
 
 Examples:
   $ consentctl requests report --from 2026-01-01 --to 2026-12-31 --out report.md
-  $ consentctl requests report --format csv --out requests.csv`,
-    )
+  $ consentctl requests report --format csv --out requests.csv`)
     .action(
       textAction(ctx, Options, async (_, { from, to, format }) => {
         const now = new Date()

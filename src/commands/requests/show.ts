@@ -17,15 +17,12 @@ export function show(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
     .option('--history', 'show the audit entries instead: who changed what, when')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 In audit entries the person's identifiers appear as HMAC only.
 
 Examples:
   $ consentctl requests show DSR-7
-  $ consentctl requests show DSR-7 --history -o json`,
-    )
+  $ consentctl requests show DSR-7 --history -o json`)
     .action(
       action(
         ctx,

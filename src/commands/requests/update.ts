@@ -35,16 +35,13 @@ export function update(command: Command, ctx: Context): void {
     .option('--received <date>', 'when it was received; recalculates the due date')
     .option('--subject <id>', 'replace the identifiers; repeatable, - for stdin', collect)
     .option('--receipt <file>', 'add the digest of an erasure receipt or an export manifest')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Assigns or corrects an open request. Every change is kept in its history. A receipt can also be added to a closed
 request; subject erase and export do it with --request.
 
 Examples:
   $ consentctl requests update DSR-7 --assignee 'privacy team'
-  $ consentctl requests update DSR-7 --received 2026-01-30`,
-    )
+  $ consentctl requests update DSR-7 --received 2026-01-30`)
     .action(
       action(ctx, Options, registerView, async (_, options) => {
         const change = await toChange(ctx, options)

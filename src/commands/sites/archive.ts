@@ -26,9 +26,7 @@ export function archive(command: Command, ctx: Context): void {
       .option('--allow-duplicate', 'with --undo: even if another site has the name')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 An archived site accepts no new records: creates, imports and its tokens are rejected, so its banner cannot record
 anything, not even a withdrawal. Only sites list --archived lists it, and its name can be used again. Its records and
@@ -36,8 +34,7 @@ their histories stay, and a key can change and delete them.
 
 Examples:
   $ consentctl sites archive 'Old shop'
-  $ consentctl sites archive 'Old shop' --undo`,
-    )
+  $ consentctl sites archive 'Old shop' --undo`)
     .action(
       action(ctx, Options, siteView, async (_, { operands, undo, allowDuplicate, yes, ...who }) => {
         const [named = ''] = operands

@@ -36,17 +36,14 @@ export function create(command: Command, ctx: Context): void {
       .option('--no-strict-notices', 'accept such a consent (the default)')
       .option('--allow-duplicate', 'create it even if another site has the name'),
   )
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 The site's banner sends the token. It is printed only once: the instance stores only its hash. A site
 without origins accepts no consent from browsers.
 
 Examples:
   $ consentctl sites create --email privacy@example.com --name Shop --origin https://shop.example
-  $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json --out site.json`,
-    )
+  $ consentctl sites create --email privacy@example.com --name Blog --policy-version 3 --json --out site.json`)
     .action(action(ctx, Options, viewUnlessDryRun(newSiteView), run))
 }
 

@@ -13,16 +13,13 @@ const Options = z.strictObject({ ...signInOptions, archived: z.literal(true).opt
 
 export function list(command: Command, ctx: Context): void {
   addSignInFlags(command.option('--archived', 'list archived sites too'))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 A key with the scope read is enough, and does not count against the quota. With --email or --password-stdin, or
 without a key, you sign in instead. Tokens are not shown, because the instance stores only their hashes.
 
 Examples:
   $ consentctl sites list
-  $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`,
-    )
+  $ consentctl sites list --email privacy@example.com --password-stdin -o json < password.txt`)
     .action(
       action(ctx, Options, siteView, async (_, { archived, ...options }) => {
         const api = await keyOrSignIn(ctx, options)

@@ -32,17 +32,14 @@ export function rotateToken(command: Command, ctx: Context): void {
       .option('--overlap <hours>', 'hours until older tokens expire (24); 0 ends them at once')
       .option('-y, --yes', 'with --overlap 0: skip the confirmation prompt'),
   )
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 The new token is printed only once. Put it in the site's pages before the overlap ends: a page with an
 expired token records no consent. Use --overlap 0 for a token that is misused; it prompts first.
 
 Examples:
   $ consentctl sites rotate-token Shop --overlap 72
-  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json --out token.json`,
-    )
+  $ consentctl sites rotate-token 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --json --out token.json`)
     .action(action(ctx, Options, viewUnlessDryRun(newTokenView), run))
 }
 

@@ -29,17 +29,14 @@ export function snippet(command: Command, ctx: Context): void {
       )
       .option('--site-token <token>', 'token of the site, st-… (public)'),
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Prints a JavaScript module that records the choices of visitors in the site's existing banner. Load it after the
 banner: ${scriptElement}
 A token is shown only when it is issued.
 
 Examples:
   $ consentctl sites snippet Shop --for klaro --site-token st-… --out consent.js
-  $ consentctl sites snippet Shop --for cookieconsent`,
-    )
+  $ consentctl sites snippet Shop --for cookieconsent`)
     .action(
       textAction(
         ctx,

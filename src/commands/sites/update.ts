@@ -52,16 +52,13 @@ export function update(command: Command, ctx: Context): void {
       .option('--no-strict-notices', 'take it')
       .option('--allow-duplicate', 'with --name: even if another site has the name'),
   )
-    .addHelpText(
-      'after',
-      `${signInHelp}
+    .description(`${signInHelp}
 
 Existing records keep their policy version; a new one applies to new records.
 
 Examples:
   $ consentctl sites update Shop --policy-version 4
-  $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`,
-    )
+  $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`)
     .action(action(ctx, Options, viewUnlessDryRun(siteView), run))
 }
 

@@ -66,7 +66,7 @@ export function erase(command: Command, ctx: Context): void {
     .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
     .option('--show-subject', 'write the identifier in clear text into the receipt')
   addConfirmFlags(command, 'record')
-    .addHelpText('after', help)
+    .description(help)
     .action(
       action(
         ctx,

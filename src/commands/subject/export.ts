@@ -17,9 +17,7 @@ const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.ar
 
 export function exportCommand(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Writes every record with its history to the new file of --out, as one JSON document for requests under Art. 15
 (access) and Art. 20 (portability) GDPR. It includes the stored IP address and the names of the keys and users that
 made each change, if the instance shows them. FILE.manifest.json beside it is signed and contains the counts by site,
@@ -30,8 +28,7 @@ or Unicode form, are reported, and exported only if --also names them.
 Examples:
   $ consentctl subject export maria@example.com --out maria.json
   $ consentctl subject export maria@example.com --also customer-4711 --out maria.json
-  $ consentctl subject export --request DSR-8 --out maria.json`,
-    )
+  $ consentctl subject export --request DSR-8 --out maria.json`)
     .action(
       fileAction(ctx, Options, async (_, { operands, ...person }, path) => {
         const { subjects, request: registered } = await readPerson(ctx, operands, person)

@@ -34,9 +34,7 @@ export function find(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
     .option('--all-profiles', 'search every stored instance, each with its own key')
     .option('--like', 'also find identifiers that differ only in case, surrounding blanks or Unicode form')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Includes deleted records that are not purged yet, if the instance shows them. Counts by site go to stderr. If an
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
 identifiers of the person from stdin, one a line.
@@ -48,8 +46,7 @@ Examples:
   $ consentctl subject find maria@example.com
   $ consentctl subject find maria@example.com --like
   $ consentctl subject find --request DSR-7
-  $ consentctl subject find maria@example.com --also customer-4711 --all-profiles -o csv`,
-    )
+  $ consentctl subject find maria@example.com --also customer-4711 --all-profiles -o csv`)
     .action(
       action(ctx, Options, viewOf, async (_, options) => {
         const { operands, allProfiles, like = false } = options

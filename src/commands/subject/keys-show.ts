@@ -8,16 +8,13 @@ import { locateReceipts } from '../../receipts/store.ts'
 
 export function show(command: Command, ctx: Context): void {
   command
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Prints the public key in PEM. The private key is created at first use, readable only by you. Back it up: without it
 a receipt cannot be matched to a person.
 
 Examples:
   $ consentctl subject keys show
-  $ consentctl subject keys show -p production > receipts.pem`,
-    )
+  $ consentctl subject keys show -p production > receipts.pem`)
     .action(
       action(ctx, z.strictObject({}), async () => {
         const store = locateReceipts(ctx)

@@ -36,9 +36,7 @@ export function purge(command: Command, ctx: Context): void {
       .option('--dry-run', 'show what would be purged, and purge nothing'),
     'record',
   )
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Purges the personal data of exactly the records that the receipt lists as deleted, without waiting for the schedule
 of the service. A purge cannot be undone. A new receipt in the chain of the profile contains the certificate of the
 service. If a record is live again, nothing is purged (exit code 10). Repeating the command finishes an interrupted
@@ -46,8 +44,7 @@ purge, and changes nothing after a complete one.
 
 Examples:
   $ consentctl subject purge last --dry-run
-  $ consentctl subject purge last --confirm 3`,
-    )
+  $ consentctl subject purge last --confirm 3`)
     .action(action(ctx, Options, purgeView, async (_, options) => await run(ctx, options)))
 }
 

@@ -37,9 +37,7 @@ export function receipts(command: Command, ctx: Context): void {
     .option('--subject <id>', 'only receipts about this data subject')
     .option('--ticket <text>', 'only receipts for this ticket')
     .option('--format <json|md>', 'print its exact bytes (json) or a Markdown page (md)')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or with
 --format md as a Markdown page. A ticket selects its newest receipt; --ticket lists all of them, also if the ticket
 is a number.
@@ -47,8 +45,7 @@ is a number.
 Examples:
   $ consentctl subject receipts --subject maria@example.com
   $ consentctl subject receipts DSR-7
-  $ consentctl subject receipts last --format md`,
-    )
+  $ consentctl subject receipts last --format md`)
     .action(
       action(ctx, Options, receiptView, async (_, { operands: [wanted], subject, ticket, format }) => {
         if (wanted === undefined) {

@@ -16,9 +16,7 @@ const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 export function resume(command: Command, ctx: Context): void {
   command
     .argument('<job|last>', 'the job, as printed when it stopped')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Deletes the rest of the confirmed plan, verifies, and makes the receipts. It can be killed at any step and resumed:
 nothing is deleted twice, and each person of a job has one receipt. "last" is the last job of the current profile and
 instance. Unfinished jobs are stored in the state folder with the identifiers of the data subjects in clear text; only
@@ -26,8 +24,7 @@ you can read them.
 
 Examples:
   $ consentctl subject resume last
-  $ consentctl subject resume 5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e -p production`,
-    )
+  $ consentctl subject resume 5f0d7c0e-3a56-4f0e-9d0a-0d5a2f6c1b7e -p production`)
     .action(action(ctx, Options, erasureView, (_, { operands: [wanted] }) => runResume(ctx, wanted)))
 }
 

@@ -56,9 +56,7 @@ export function verify(command: Command, ctx: Context): void {
     .option('--certificate-out <file>', 'write that certificate to a new file')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that none is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too. Exits
 with 5 if something is invalid. Exits with 10 if all is valid but the service contradicts the receipt, does not show a
 record to the key (it may belong to another account), or has not purged one that --purged expects. Without the private
@@ -68,8 +66,7 @@ anonymous.
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com
   $ consentctl subject verify last --purged --certificate-out purged.json
-  $ consentctl subject verify receipt.json --public-key receipts.pem`,
-    )
+  $ consentctl subject verify receipt.json --public-key receipts.pem`)
     .action(action(ctx, Options, checkView, async (_, options) => await runChecks(ctx, options)))
 }
 

@@ -36,9 +36,7 @@ export function verify(command: Command, ctx: Context): void {
     .option('--keys <file>', 'verify with the keys in this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
     .option('--live', 'verify with the instance’s current keys and log')
-    .addHelpText(
-      'after',
-      `
+    .description(`
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key of
 that profile. With both --keys and --public-key, --keys is for the service and --public-key for the profile. Exits
@@ -60,8 +58,7 @@ it has only grown since the checkpoint in the file.
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
   $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json
-  $ consentctl verify case --keys consent-keys.json`,
-    )
+  $ consentctl verify case --keys consent-keys.json`)
     .action(
       action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live }) => {
         const sources = await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })
