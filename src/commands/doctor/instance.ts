@@ -1,17 +1,14 @@
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { type Checked, fail, ok, skip, tried, warn } from '../../cli/checks.ts'
 import { formatCount } from '../../cli/messages.ts'
 import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
 import { type Usage, usage } from '../../contract/usage.ts'
-import { exit, settingsError } from '../../errors/errors.ts'
+import { exit } from '../../errors/errors.ts'
 import { explain, quotaHint } from '../../errors/explain.ts'
 import { maskKey } from '../../settings/key.ts'
 import { proxyFor } from '../../settings/proxy.ts'
 import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { describeUsage } from '../../views/account.ts'
-import { checkAuthorities } from './local.ts'
 
 function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
@@ -126,8 +123,7 @@ export async function checkInstance(ctx: Context): Promise<Checked[]> {
   const proxy = proxyFor(url.href, ctx.host.env)
   const open = ctx.apiWith(null)
   const start = Date.now()
-  const [dns, connection, key, version] = await Promise.all([
-    proxy ? skip('dns', 'the proxy resolves the name') : tried('dns', () => checkName(url.hostname)),
+  const [connection, key, version] = await Promise.all([
     open.probe('/ready', timeoutMs).then(
       probed => ({ probed, took: Date.now() - start }),
       (error: unknown) => ({ error }),
@@ -139,7 +135,7 @@ export async function checkInstance(ctx: Context): Promise<Checked[]> {
     if ('error' in connection) throw connection.error
     return ok('connection', `${url.origin} answered in ${connection.took} ms`)
   })
-  const checks = [address, checkAuthorities(ctx), checkProxy(proxy), dns, reached]
+  const checks = [address, checkProxy(proxy), reached]
   if ('error' in connection) return [...checks, ...key]
   const { probed, took } = connection
   return [...checks, checkService(probed, version), checkClock(probed.headers['date'], took), ...key]
@@ -151,30 +147,6 @@ function checkAddress({ settings }: Context): Checked {
   const { protocol, hostname } = new URL(value)
   if (protocol === 'https:' || isLoopback(hostname)) return ok('base_url', detail)
   return warn('base_url', `${detail}: not encrypted`, 'use https: anyone on the network path can read the key')
-}
-
-async function checkName(hostname: string): Promise<Checked> {
-  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return skip('dns', 'the address is not a name')
-  const start = Date.now()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(settingsError('the name was not resolved in 5 s')), 5000)
-  })
-  try {
-    const found = await Promise.race([lookup(hostname, { all: true }), late])
-    return ok('dns', `${hostname} is ${found.map(({ address }) => address).join(', ')} (${Date.now() - start} ms)`)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const isUnknown = (error as NodeJS.ErrnoException).code === 'ENOTFOUND'
-    return fail(
-      'dns',
-      isUnknown ? exit.usage : exit.temporary,
-      reason,
-      'check the host name and this machine’s network',
-    )
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function checkProxy(proxy: ReturnType<typeof proxyFor>): Checked {

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Checked, fail, ok, skip, tried, warn } from '../../cli/checks.ts'
@@ -45,25 +45,6 @@ function checkState({ host: { env, platform } }: Context): Checked {
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
   if (isWritable(nearest)) return ok('state', nearest === folder ? folder : `${folder} will be created when needed`)
   return fail('state', exit.failure, `cannot write to ${nearest}`, 'set CONSENTCTL_STATE_DIR to another folder')
-}
-
-export function checkAuthorities({ settings, host: { env } }: Context): Checked {
-  const file = settings.caFile ?? {
-    value: env['NODE_EXTRA_CA_CERTS'] ?? '',
-    source: 'NODE_EXTRA_CA_CERTS',
-  }
-  if (file.value === '') return skip('ca_file', 'only the default authorities are trusted')
-  const count = countCertificates(file.value)
-  if (count > 0) return ok('ca_file', `${file.value} (${file.source}): ${formatCount(count, 'certificate')}`)
-  return fail('ca_file', exit.usage, `${file.value} (${file.source}) does not hold a certificate`, 'use a PEM file')
-}
-
-function countCertificates(file: string): number {
-  try {
-    return readFileSync(file, 'utf8').split('-----BEGIN CERTIFICATE-----').length - 1
-  } catch {
-    return 0
-  }
 }
 
 function checkTerminal({ io: { stdin, out, err }, host: { env } }: Context): Checked {
