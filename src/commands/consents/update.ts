@@ -9,7 +9,8 @@ import type { Context } from '../../context.ts'
 import { consents } from '../../contract/consents.ts'
 import type { Consent } from '../../contract/index.ts'
 import { usageError } from '../../errors/errors.ts'
-import { safeJson, type View } from '../../output/index.ts'
+import type { View } from '../../output/index.ts'
+import { changesOf } from '../../views/changes.ts'
 import { consentView, lineView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
@@ -106,17 +107,6 @@ async function readChange(ctx: Context, id: string, options: Options) {
 }
 
 function differences(before: Consent, after: Consent): string[] {
-  const was = before.preferences ?? {}
-  const is = after.preferences ?? {}
-  const lines = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]
-  for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
-    const old = shown(was, name)
-    const now = shown(is, name)
-    if (old !== now) lines.push(`${name}: ${old} → ${now}`)
-  }
-  return lines
-}
-
-function shown(preferences: Readonly<Record<string, unknown>>, name: string): string {
-  return Object.hasOwn(preferences, name) ? safeJson(preferences[name]) : 'not set'
+  const acceptance = before.accepted === after.accepted ? [] : [`accepted: ${before.accepted} → ${after.accepted}`]
+  return [...acceptance, ...changesOf(after, before)]
 }
