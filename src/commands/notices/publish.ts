@@ -99,8 +99,8 @@ async function run(ctx: Context, options: Options) {
   const plan: Plan = { id: site.id, version, wanted, texts, draft }
   if (dryRun) return dryRunOutput(ctx, requestsOf(plan, isDraft))
   if (asks) {
-    const shown = { ...preview(plan), site_id: site.id, policy_version: version }
-    await promptToConfirm(ctx, previewView, [shown], { action: 'publish', noun: 'notice', where: instanceLabel(ctx) })
+    const question = { action: 'publish', noun: 'notice', where: instanceLabel(ctx) }
+    await promptToConfirm(ctx, previewView, [preview(plan)], question)
   }
   const uploaded = await upload(ctx, api, plan)
   if (isDraft) {
@@ -217,33 +217,30 @@ interface Plan {
   readonly draft: Notice | undefined
 }
 
-function detailsOf({ wanted: { texts: _, ...details } }: Plan): z.input<typeof NoticeDraft> {
-  return details
-}
-
-function missingTexts({ texts, draft }: Plan): TextFile[] {
-  const present = new Map(draft?.texts.map(text => [text.language, text]))
-  return texts.filter(({ language, sha256, media_type }) => {
-    const text = present.get(language)
-    return text?.sha256 !== sha256 || text.media_type !== media_type
-  })
-}
-
-function excessLanguages({ texts, draft }: Plan): string[] {
-  const wanted = new Set(texts.map(({ language }) => language))
-  return (draft?.texts ?? []).map(({ language }) => language).filter(language => !wanted.has(language))
+/** What differs from the draft. */
+function findDifference({ id, version, wanted, texts, draft }: Plan) {
+  const present = draft?.texts ?? []
+  const isPresent = ({ language, sha256, media_type: type }: TextFile) =>
+    present.some(text => text.language === language && text.sha256 === sha256 && text.media_type === type)
+  const { texts: _, ...details } = wanted
+  return {
+    params: { id, version: String(version) },
+    excess: present.filter(({ language }) => !texts.some(text => text.language === language)),
+    details,
+    missing: texts.filter(text => !isPresent(text)),
+  }
 }
 
 function requestsOf(plan: Plan, isDraft: true | undefined): Parameters<typeof dryRunOutput>[1] {
-  const params = { id: plan.id, version: String(plan.version) }
+  const { params, excess, details, missing } = findDifference(plan)
   return [
-    { endpoint: notices.put, params, body: detailsOf(plan) },
-    ...missingTexts(plan).map(({ bytes: _, language, ...body }) => ({
+    ...excess.map(({ language }) => ({ endpoint: notices.removeText, params: { ...params, language } })),
+    { endpoint: notices.put, params, body: details },
+    ...missing.map(({ bytes: _, language, ...body }) => ({
       endpoint: notices.putText,
       params: { ...params, language },
       body,
     })),
-    ...excessLanguages(plan).map(language => ({ endpoint: notices.removeText, params: { ...params, language } })),
     ...(isDraft ? [] : [publicationOf(plan.id, plan.version)]),
   ]
 }
@@ -252,18 +249,14 @@ function publicationOf(id: string, version: number) {
   return { endpoint: notices.publish, params: { id, version: String(version) }, body: {} }
 }
 
-/** Sends only what differs from the draft. */
+/** The last response is the whole draft, because removals come first. */
 async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
-  const params = { id: plan.id, version: String(plan.version) }
-  let notice = await api.call(notices.put, { params, body: detailsOf(plan) })
-  const current = { ...plan, draft: notice }
-  for (const { language, media_type: type, bytes } of missingTexts(current)) {
+  const { params, excess, details, missing } = findDifference(plan)
+  for (const { language } of excess) await api.call(notices.removeText, { params: { ...params, language } })
+  let notice = await api.call(notices.put, { params, body: details })
+  for (const { language, media_type: type, bytes } of missing) {
     notice = await api.call(notices.putText, { params: { ...params, language }, upload: { bytes, type } })
     await ctx.say(`uploaded the text ${language}`)
-  }
-  for (const language of excessLanguages(current)) {
-    await api.call(notices.removeText, { params: { ...params, language } })
-    notice = await api.call(notices.get, { params })
   }
   if (isSame(notice, plan.wanted)) return notice
   throw dataError('the draft was changed by another user during the upload', 'run the command again')
@@ -276,10 +269,13 @@ const previewView = {
   columns: noticeView.columns.filter(({ name }) => previewed.includes(name)),
 }
 
-function preview({ wanted, draft }: Plan): Omit<Notice, 'site_id' | 'policy_version'> {
+/** As it would be published. */
+function preview({ id, version, wanted, draft }: Plan): Notice {
   const at = new Date().toISOString()
   return {
     ...wanted,
+    site_id: id,
+    policy_version: version,
     state: 'draft',
     revision: draft?.revision ?? 1,
     created_at: draft?.created_at ?? at,
