@@ -1,5 +1,5 @@
 import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contract/index.ts'
-import { type Column, toneOf, type View } from '../output/index.ts'
+import { toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
 function keyState({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'revoked' {
@@ -7,53 +7,45 @@ function keyState({ revoked_at, expires_at }: ApiKey): 'active' | 'expired' | 'r
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active'
 }
 
-const keyColumns: readonly Column<ApiKey>[] = [
-  field('id', { whole: true, rank: 1 }),
-  field('name', { rank: 2 }),
-  field('hint', { text: row => (row.hint === null ? '' : `sk-…${row.hint}`), whole: true, rank: 3 }),
-  field('scopes', { text: row => row.scopes.join(','), rank: 4 }),
-  field('created_at', { text: row => minute(row.created_at), rank: 8 }),
-  field('expires_at', { text: row => minute(row.expires_at), rank: 5 }),
-  field('last_used_on', { rank: 7 }),
-  field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
-  field('created_by', { rank: 6.5 }),
-]
-
-const stateColumn: Column<ApiKey> = {
-  name: 'state',
-  value: keyState,
-  whole: true,
-  tone: row => toneOf(keyState(row)),
-  rank: 1.5,
+export const keyView: View<ApiKey> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('name', { rank: 2 }),
+    field('hint', { text: row => (row.hint === null ? '' : `sk-…${row.hint}`), whole: true, rank: 3 }),
+    field('scopes', { text: row => row.scopes.join(','), rank: 4 }),
+    field('created_at', { text: row => minute(row.created_at), rank: 8 }),
+    field('expires_at', { text: row => minute(row.expires_at), rank: 5 }),
+    field('last_used_on', { rank: 7 }),
+    field('revoked_at', { text: row => minute(row.revoked_at), rank: 6 }),
+    field('created_by', { rank: 6.5 }),
+    { name: 'state', value: keyState, whole: true, tone: row => toneOf(keyState(row)), rank: 1.5 },
+  ],
 }
-
-export const keyView: View<ApiKey> = { id: row => row.id, columns: [...keyColumns, stateColumn] }
 
 export const newKeyView: View<NewApiKey> = {
   id: row => row.id,
-  columns: [...keyColumns, field('key', { whole: true, once: true, rank: 0 }), stateColumn],
+  columns: [...keyView.columns, field('key', { whole: true, once: true, rank: 0 })],
 }
 
-const siteColumns: readonly Column<Site>[] = [
-  field('id', { whole: true, rank: 1 }),
-  field('name', { rank: 2 }),
-  field('policy_version', { title: 'policy', rank: 3 }),
-  field('allowed_origins', { text: row => row.allowed_origins.join(' '), rank: 4 }),
-  field('created_at', { text: row => minute(row.created_at), rank: 6 }),
-  field('updated_at', { text: row => minute(row.updated_at), rank: 7 }),
-  field('retention_days', { title: 'retention', rank: 5 }),
-]
-
-const lastColumns: readonly Column<Site>[] = [
-  field('strict_notices', { title: 'strict', rank: 8 }),
-  field('archived_at', { title: 'archived', text: row => minute(row.archived_at), rank: 9 }),
-]
-
-export const siteView: View<Site> = { id: row => row.id, columns: [...siteColumns, ...lastColumns] }
+export const siteView: View<Site> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('name', { rank: 2 }),
+    field('policy_version', { title: 'policy', rank: 3 }),
+    field('allowed_origins', { text: row => row.allowed_origins.join(' '), rank: 4 }),
+    field('created_at', { text: row => minute(row.created_at), rank: 6 }),
+    field('updated_at', { text: row => minute(row.updated_at), rank: 7 }),
+    field('retention_days', { title: 'retention', rank: 5 }),
+    field('strict_notices', { title: 'strict', rank: 8 }),
+    field('archived_at', { title: 'archived', text: row => minute(row.archived_at), rank: 9 }),
+  ],
+}
 
 export const newSiteView: View<NewSite> = {
   id: row => row.id,
-  columns: [...siteColumns, field('token', { whole: true, once: true, rank: 0 }), ...lastColumns],
+  columns: [...siteView.columns, field('token', { whole: true, once: true, rank: 0 })],
 }
 
 export const newTokenView: View<NewToken> = {

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import { instanceLabel } from '../../cli/messages.ts'
-import { addScopeFlag, type SignInOptions, signIn, signInOptions } from '../../cli/sign-in.ts'
+import { addScopeFlag, signIn, signInOptions } from '../../cli/sign-in.ts'
 import { knownSiteId } from '../../cli/sites.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
@@ -16,26 +16,13 @@ import { isKey, maskKey } from '../../settings/key.ts'
 import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
 import { type Profile, saveProfile } from '../../settings/store.ts'
 
-/** Revokes the new key if `store` fails. */
-async function makeOwnKey(
-  ctx: Context,
-  {
-    keyName,
-    scope,
-    ...who
-  }: SignInOptions & { readonly keyName: string | undefined; readonly scope: KeyDraft['scopes'] },
-  check: (api: Client) => Promise<Profile>,
-  store: (apiKey: string, profile: Profile) => Promise<void>,
-): Promise<void> {
+/** Revokes the new key if it cannot be stored. */
+async function storeNewKey(ctx: Context, api: Client, draft: KeyDraft, profile: Profile): Promise<void> {
   const before = ctx.settings.apiKey
-  const email = who.email ?? ctx.settings.email?.value
-  const name = keyName ?? newKeyName()
-  const api = await signIn(ctx, who)
-  const profile = await check(api)
-  const key = await api.call(keys.create, { body: { name, scopes: scope } })
-  await ctx.say(`created key ${key.id} (${name}) on ${instanceLabel(ctx)}`)
+  const key = await api.call(keys.create, { body: draft })
+  await ctx.say(`created key ${key.id} (${draft.name}) on ${instanceLabel(ctx)}`)
   try {
-    await store(key.key, { ...profile, email })
+    await store(ctx, profile, key.key)
   } catch (error) {
     await revokeLostKey(ctx, api, key.id)
     throw error
@@ -96,12 +83,14 @@ async function run(ctx: Context, { withKey, site, keyName, scope, ...who }: z.ou
   if (isSigningIn && withKey) throw usageError('--with-key cannot be combined with --email or --password-stdin')
   if (!isSigningIn && (keyName ?? scope)) throw usageError('--key-name and --scope require --email')
   checkProfileName(ctx.settings.profile.value)
-  const check = async (api: Client) => (site === undefined ? {} : { site: await knownSiteId(ctx, api, site) })
-  const stores = (apiKey: string, profile: Profile) => store(ctx, profile, apiKey)
-  if (isSigningIn) await makeOwnKey(ctx, { ...who, keyName, scope }, check, stores)
-  else {
+  const findSite = async (api: Client) => (site === undefined ? {} : { site: await knownSiteId(ctx, api, site) })
+  if (isSigningIn) {
+    const api = await signIn(ctx, who)
+    const profile = { ...(await findSite(api)), email: who.email ?? ctx.settings.email?.value }
+    await storeNewKey(ctx, api, { name: keyName ?? newKeyName(), scopes: scope }, profile)
+  } else {
     const { value, api } = await readKey(ctx, withKey)
-    await stores(value, await check(api))
+    await store(ctx, await findSite(api), value)
   }
   const first = ctx.settings.apiKey?.source ?? ''
   if (/CONSENTCTL_|key_command/.test(first)) await ctx.say(`note: ${first} is set and takes precedence`)
