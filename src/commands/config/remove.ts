@@ -29,5 +29,5 @@ async function run(ctx: Context, { operands: [name] }: z.output<typeof Options>)
   if (profile.protected)
     throw usageError(`profile ${name} is protected`, `consentctl config unset protected -p ${name}`)
   await removeProfile(folder, name)
-  await ctx.say(`removed profile ${name}and its key, if it had one`)
+  await ctx.say(`removed profile ${name} and its key, if it had one`)
 }

@@ -61,7 +61,7 @@ describe('config set', () => {
     expect(stored()).toEqual({ ...later, profiles: { a: { ...later.profiles.a, protected: true } } })
   })
 
-  it('replaces an invalid address, with which no other command works', async () => {
+  it('replaces an invalid address', async () => {
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, 'config.json'), '{"profile":"a","profiles":{"a":{"base_url":"nonsense"}}}')
     expect(await config('list')).toMatchObject({ code: 2 })
@@ -80,7 +80,7 @@ describe('config set', () => {
       expect(await config(`set ca_file ${wrong}`)).toMatchObject({ code: 2 })
   })
 
-  it('profile names the default one, which must be there', async () => {
+  it('profile sets the default one, which must exist', async () => {
     await save('shop')
     await save('staging')
     expect(await config('set profile staging')).toMatchObject({ code: 0 })
@@ -168,12 +168,12 @@ describe('config get', () => {
     })
   })
 
-  it('ends with 3 for what is not set', async () => {
+  it('when the setting is not set, ends with 3', async () => {
     await save('shop')
     expect(await config('get site')).toMatchObject({ code: 3, stdout: '' })
   })
 
-  it('shows of a key its end alone', async () => {
+  it('shows only the end of a key', async () => {
     await save('shop')
     expect((await config('get api_key')).stdout).toBe('sk-…a1b2\n')
   })
@@ -186,7 +186,7 @@ describe('config unset', () => {
     expect(stored().profiles.shop).toEqual({ base_url: 'https://shop.example' })
   })
 
-  it('leaves no profile the default one', async () => {
+  it('profile leaves no default profile', async () => {
     await save('shop')
     await config('unset profile')
     expect(stored()).toEqual({ profiles: { shop: { base_url: 'https://shop.example' } } })
@@ -194,7 +194,7 @@ describe('config unset', () => {
 })
 
 describe('profiles', () => {
-  it('are listed with where their keys come from, and without these', async () => {
+  it('are listed with the source of their keys, without the keys', async () => {
     await save('shop', { site, protected: true })
     await config('set base_url https://b.example -p b')
     await config('set key_command ./print -p b')
@@ -214,10 +214,11 @@ describe('profiles', () => {
     expect((await config('profiles -q')).stdout).toBe('shop\nb\nc\n')
   })
 
-  it('are removed with their keys; the default one leaves none', async () => {
+  it('are removed with their keys, and no default profile is left', async () => {
     await save('shop')
     await save('staging')
-    expect(await config('remove shop')).toMatchObject({ code: 0, stdout: '' })
+    const stderr = 'removed profile shop and its key, if it had one\n'
+    expect(await config('remove shop')).toEqual({ code: 0, stdout: '', stderr })
     expect(stored()).toEqual({ profiles: { staging: { base_url: 'https://staging.example' } } })
     const keys = JSON.parse(readFileSync(join(folder, 'credentials.json'), 'utf8'))
     expect(Object.keys(keys)).toEqual(['staging'])
