@@ -85,7 +85,6 @@ const longest = [
   'simulation/simulation.slow',
   'server/db/power.slow',
   'server/http/property.slow',
-  'src/output/hostile-strings.slow',
   'server/db/restart.slow',
   'e2e/kill',
   'e2e/purge-kill',

@@ -31,7 +31,7 @@ function examplesIn(help: string): string[][] {
     .map(([, ...args]) => args)
 }
 
-/** Whether commander takes these words, without doing what they say. */
+/** Returns the path of the command that these words reach, without running it. */
 async function reaches(args: string[]): Promise<string> {
   const context = async () => ({}) as Context
   const program = await buildProgram(new Set(args), '0', () => {}, context)
@@ -49,7 +49,7 @@ async function reaches(args: string[]): Promise<string> {
 }
 
 describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name, path) => {
-  it('has help with at least two examples, each of which it understands', async () => {
+  it('has help with at least two valid examples', async () => {
     const help = await helpOf(path)
     expect(help).toContain(
       `Usage: consentctl ${path
@@ -65,7 +65,7 @@ describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name
   })
 })
 
-it('the help of the program has examples that it understands', async () => {
+it('the help of the program has valid examples', async () => {
   const help = await helpOf([])
   for (const args of examplesIn(help)) expect(await reaches(args)).not.toBe('')
 })

@@ -26,7 +26,7 @@ describe('help and version', () => {
     expect(stdout).toMatch(/^ {2}list, ls\b/m)
   })
 
-  it('a stored profile needs no hint to sign in', async () => {
+  it('with a stored profile, help has no hint to sign in', async () => {
     const { stdout } = await cli.run([])
     expect(stdout).toContain('auth login')
     await cli.run(['config', 'set', 'base_url', 'http://127.0.0.1:1', '-p', 'local'])
@@ -53,7 +53,7 @@ describe('help and version', () => {
   })
 })
 
-describe('what is not understood ends with 2, on stderr, before any request', () => {
+describe('invalid arguments end with 2 before any request', () => {
   it.each([
     ['lst', 'did you mean consentctl list or consentctl ls?'],
     ['auth logn', 'did you mean consentctl auth login?'],
@@ -84,7 +84,7 @@ describe('what is not understood ends with 2, on stderr, before any request', ()
     expect(cli.sent()).toEqual([])
   })
 
-  it('a surplus argument has no hint about --json', async () => {
+  it('an unexpected argument has no hint about --json', async () => {
     expect((await cli.run(['update', '1', '2', '--accepted', '--json'])).stderr).not.toContain('json=')
   })
 
@@ -134,7 +134,7 @@ describe('flags', () => {
     'create --accepted --accepted',
     'create --site a --site b',
     'update 7 --preferences @a --preferences @b',
-  ])('a repeated one is an error: %s', async line => {
+  ])('rejects a repeated flag: %s', async line => {
     expectUnsent(cli, await cli.run(line.split(' ')), 'is repeated')
   })
 
@@ -150,11 +150,11 @@ describe('flags', () => {
     ['update', '--preferences'],
     ['list', '--base-url'],
     ['list', '--profile'],
-  ])('an empty value is an error, because an unset variable must not widen a command: %s %s', async (command, flag) => {
+  ])('rejects an empty value: %s %s', async (command, flag) => {
     expectUnsent(cli, await cli.run([command, ...(command === 'update' ? ['7'] : []), flag, '']), flag)
   })
 
-  it.each(['0', '-1', '1.5', '1e3', 'ten', '0x10', ' 1'])('--limit refuses %j', async value => {
+  it.each(['0', '-1', '1.5', '1e3', 'ten', '0x10', ' 1'])('--limit rejects %j', async value => {
     expect(await cli.run(['list', '--limit', value])).toMatchObject({ code: 2, stdout: '' })
     expectUnsent(cli, await cli.run(['list', `--max-requests=${value}`]))
   })
@@ -165,7 +165,7 @@ describe('flags', () => {
     expect(cli.sent()).toMatchObject([{ path: '/api/v1/consents/--yes' }])
   })
 
-  it('the value of one --pref does not swallow the id that follows it', async () => {
+  it('the id after --pref is not read as its value', async () => {
     cli.instance.use(answers('get', byId, consent()), answers('put', byId, consent()))
     expect((await cli.run(['update', '--pref', 'marketing=false', uuid(1)])).code).toBe(0)
     expect(cli.sent().at(-1)).toMatchObject({ method: 'PUT', path: `/api/v1/consents/${uuid(1)}` })

@@ -90,9 +90,9 @@ export interface Cli {
   readonly env: () => Record<string, string>
   /** Runs with the instance's address and key in the environment. */
   run(args: readonly string[], options?: RunOptions): Promise<RunResult>
-  /** What the instance received in this test. */
+  /** Returns the requests of this test. */
   sent(): Sent[]
-  /** A configuration folder that nobody has used. */
+  /** A new configuration folder. */
   freshFolder(): string
 }
 
@@ -153,13 +153,13 @@ export function jsonOf({ code, stdout, stderr }: RunResult, exit = 0, said = std
   return JSON.parse(stdout)
 }
 
-/** Streams on a terminal: what a person sees. */
 /** The bold and the colours that the program prints, and no others. */
 export const styles = new RegExp(`\u001b\\[(1|22|39|38;5;(${Object.values(colors).join('|')}))m`, 'g')
 
+/** Streams on a terminal. */
 export const screen = { tty: { stdout: true, stderr: true } }
 
-/** The one error that a program reads on stderr; throws where stderr is not exactly one line of JSON. */
+/** Returns the JSON error on stderr. Throws unless stderr is exactly one line. */
 export function machineError(stderr: string): Record<string, unknown> {
   const [line = '', ...more] = stderr.split('\n')
   if (more.length !== 1 || more[0] !== '') throw new Error(`not one line: ${JSON.stringify(stderr)}`)
@@ -188,13 +188,13 @@ export function resumption(stderr: string): string[] {
   return words(command)
 }
 
-/** What a terminal must never be sent from a stranger's text. */
+/** Terminal controls, which untrusted text must not contain. */
 export const acting = /[^\P{Cc}\n]|\p{Cs}|\p{Zl}|\p{Zp}|\p{Bidi_Control}|(?=\p{Cf})\p{Default_Ignorable_Code_Point}/u
 
 /** The same in what was printed; U+FFFD is what half a character becomes there. */
 export const dangerous = new RegExp(`${acting.source}|\\ufffd`, 'u')
 
-/** Texts that move the cursor, hide, reorder or break something; or only look odd. */
+/** Texts that move the cursor, hide or reorder characters, or break formats; some only look odd. */
 export const hostile: Record<string, string> = {
   'a colour': '\u001b[31mred\u001b[0m',
   'a cleared screen': '\u001b[2J\u001b[H',

@@ -15,7 +15,7 @@ import {
 
 const cli = useCli()
 
-/** An instance that has the records a, b and c. */
+/** Makes the instance hold the records a, b and c. */
 function holding() {
   const there = new Set(['a', 'b', 'c'])
   cli.instance.use(
@@ -43,20 +43,20 @@ describe('rm --confirm N', () => {
   })
 
   it.each([
-    ['more', ['a', 'b', 'c'], '2', '3 records match, not 2'],
-    ['fewer, for one is gone already', ['a', 'gone'], '2', '1 record matches, not 2'],
-    ['none', ['gone'], '1', '0 records match, not 1'],
-  ])('deletes nothing and ends with 10 where there are %s', async (_, ids, count, said) => {
+    ['more records', ['a', 'b', 'c'], '2', '3 records match, not 2'],
+    ['fewer records', ['a', 'gone'], '2', '1 record matches, not 2'],
+    ['no record', ['gone'], '1', '0 records match, not 1'],
+  ])('when %s match, deletes nothing and ends with 10', async (_, ids, count, said) => {
     holding()
     expectNoStdout(await cli.run(['rm', ...ids, '--confirm', count, '--yes']), 10, said)
     expect(deleted()).toEqual([])
   })
 
-  it.each(['0', '-1', 'all', '1.5'])('is refused for %j, before any request', async count => {
+  it.each(['0', '-1', 'all', '1.5'])('rejects the number %j before any request', async count => {
     expectUnsent(cli, await cli.run(['rm', 'a', '--confirm', count]))
   })
 
-  it('deletes nothing where a record cannot be read for another reason', async () => {
+  it('when a record cannot be read, deletes nothing', async () => {
     cli.instance.use(http.get(byId, () => fails(401, 'unauthorized')))
     expect(await cli.run(['rm', 'a', '--confirm', '1'])).toMatchObject({ code: 4, stdout: '' })
     expect(deleted()).toEqual([])
@@ -64,7 +64,7 @@ describe('rm --confirm N', () => {
 })
 
 describe('rm --ignore-missing', () => {
-  it('passes over what is gone, and prints what was deleted', async () => {
+  it('skips missing records and prints the deleted ones', async () => {
     holding()
     const { code, stdout, stderr } = await cli.run(['rm', 'a', 'gone', 'b', '--yes', '--ignore-missing', '-q'])
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'a\nb\n', stderr: '' })
@@ -75,7 +75,7 @@ describe('rm --ignore-missing', () => {
     expectExit(await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing']), 0, 'deleted 1 record on')
   })
 
-  it('ends with 0 where all are gone', async () => {
+  it('when all records are missing, ends with 0', async () => {
     holding()
     expect(await cli.run(['rm', 'gone', '--yes', '--ignore-missing', '-q'])).toMatchObject({
       code: 0,
@@ -83,7 +83,7 @@ describe('rm --ignore-missing', () => {
     })
   })
 
-  it('passes over nothing else', async () => {
+  it('ignores no other error', async () => {
     cli.instance.use(http.delete(byId, () => fails(403, 'forbidden')))
     expect(await cli.run(['rm', 'a', '--yes', '--ignore-missing'])).toMatchObject({ code: 4 })
   })
@@ -95,12 +95,12 @@ describe('a protected profile', () => {
     expect((await cli.run(['config', 'set', 'protected', 'true', '-p', 'live'])).code).toBe(0)
   }
 
-  it('refuses --yes alone, before any request', async () => {
+  it('rejects --yes alone before any request', async () => {
     await isProtected()
     expectUnsent(cli, await cli.run(['rm', 'a', '--yes', '-p', 'live']), 'profile live is protected', '--confirm')
   })
 
-  it('is satisfied with the number', async () => {
+  it('accepts --confirm with the right number', async () => {
     await isProtected()
     holding()
     expect(await cli.run(['rm', 'a', '--yes', '--confirm', '1', '-p', 'live', '-q'])).toMatchObject({
@@ -139,7 +139,7 @@ describe('--dry-run sends nothing, and prints what it would send', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('reads what a merge needs, and changes nothing', async () => {
+  it('reads the record to merge into, and changes nothing', async () => {
     cli.instance.use(answers('get', byId, consent({ preferences: { a: 1, b: 2 } })))
     const { stdout } = await cli.run(['update', 'x', '--pref', 'b=3', '--dry-run', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ method: 'PUT', body: { preferences: { a: 1, b: 3 } } })

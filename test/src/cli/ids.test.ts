@@ -4,7 +4,7 @@ import { byId, consent, entry, expectExit, expectUnsent, fails, useCli } from '.
 
 const cli = useCli()
 
-/** The commands on several ids, and the route of each. */
+/** Commands that take several ids, with their routes. */
 const commands = [
   ['get', http.get, byId, []],
   ['history', http.get, `${byId}/history`, []],
@@ -27,7 +27,7 @@ describe.each(commands)('%s', (name, method, path, flags) => {
       }),
     )
 
-  it('when ids are repeated, takes each once and in order', async () => {
+  it('when ids are repeated, uses each once, in order', async () => {
     holding()
     expect(await run(['b', 'a', 'b', 'c'])).toEqual({ code: 0, stdout: 'b\na\nc\n', stderr: '' })
     expect(sent()).toEqual(['b', 'a', 'c'])
@@ -60,14 +60,14 @@ describe.each(commands)('%s', (name, method, path, flags) => {
     expect(sent()).toHaveLength(1)
   })
 
-  it('when such an error comes in the middle, stops too, and ends with the exit code of a partial success', async () => {
+  it('when such an error comes in the middle, stops and ends with 8', async () => {
     holding()
     const ran = await run(['a', 'revoked', 'b'])
     expectExit(ran, 8, 'CONSENTCTL_API_KEY')
     expect([ran.stdout, sent()]).toEqual(['a\n', ['a', 'revoked']])
   })
 
-  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+  it.each(['', '.', '..'])('rejects the id %j before any request', async id => {
     expectUnsent(cli, await run(['a', id]))
   })
 

@@ -4,7 +4,7 @@ import { isExactConsent, isExactPage } from '../../../src/client/exact-page.ts'
 import { Consent, ConsentPage } from '../../../src/contract/consents.ts'
 import { consent } from '../support.ts'
 
-/** What stands in for a value: those of other types, and those that the schema makes something else of. */
+/** Replacement values: of other types, or that the schema changes. */
 const other = fc.constantFrom(null, '', 'text', 0, 1.5, 1e300, true, [], {}, [null], {
   __proto__: null,
   a: 1,
@@ -18,7 +18,7 @@ const more = {
   gpc: true,
 }
 
-/** A page as this service writes it, in which some things may be otherwise, as JSON. */
+/** JSON of a page as this service writes it, with at most one change. */
 const pages = fc
   .record({
     records: fc.array(fc.nat(), { maxLength: 3 }),
@@ -62,7 +62,7 @@ it('accepts a page of this service exactly as its schema does, including the ord
   expect(taken).toBeGreaterThan(200)
 })
 
-it('a page of this service is taken for one', () => {
+it('recognizes a page of this service', () => {
   expect(Object.keys(consent(more))).toEqual(Object.keys(Consent.shape))
   const data = [consent(), consent(more), consent({ subject_id: null, deleted_at: '2026-02-01T00:00:00.000Z' })]
   expect(isExactPage({ data, limit: 100, next_cursor: 'more' })).toBe(true)
@@ -79,6 +79,6 @@ it.each([
   ['an empty time of deletion', { deleted_at: '' }],
   ['preferences with a key that the schema leaves out', { preferences: JSON.parse('{"__proto__":1}') }],
   ['a version beyond all numbers', { policy_version: Number.POSITIVE_INFINITY }],
-])('%s is left to the schema', (_, fields) => {
+])('does not accept %s without the schema', (_, fields) => {
   expect(isExactPage({ data: [consent(fields)], limit: 1, next_cursor: null })).toBe(false)
 })

@@ -59,9 +59,9 @@ describe.each(ways)('client › faults › %s', (_, way) => {
   /** After each of these the request may have been carried out, and a retry may succeed. */
   const losses: [name: string, fault: Fault, code: string][] = [
     ['a reset', reset, 'network'],
-    ['a connection closed without a word', close, 'network'],
+    ['a closed connection', close, 'network'],
     ['half a head', sendAndClose('HTTP/1.1 200 O'), 'network'],
-    ['a close after the head', sendAndClose(`${json}content-length: 99\r\n\r\n`), 'network'],
+    ['a connection closed after the head', sendAndClose(`${json}content-length: 99\r\n\r\n`), 'network'],
     ['half a body', sendAndClose(`${json}content-length: ${record.length}\r\n\r\n${half}`), 'network'],
     ['chunks that break off', sendAndClose(`${json}transfer-encoding: chunked\r\n\r\n28\r\n${half}\r\n`), 'network'],
     ['another protocol', sendAndClose('220 mail.example ESMTP\r\n'), 'network'],
@@ -71,7 +71,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
       'network',
     ],
     ['a head without an end', sendAndClose(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), 'network'],
-    ['an upgrade that nobody asked for', sendBytes('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 'network'],
+    ['an unrequested upgrade', sendBytes('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 'network'],
     ['500', error(500, 'internal_error'), 'internal_error'],
     ['503', error(503, 'unavailable'), 'unavailable'],
     ['an HTML 502', respond(502, '<h1>no</h1>', { 'content-type': 'text/html' }), 'unexpected_answer'],
@@ -132,7 +132,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('when the response to a removal is lost and the record can still be read as live, is not counted as done', async () => {
+  it('when the response to a removal is lost and the record is still live, ends with 3', async () => {
     faulty.script(reset, error(404, 'not_found'), ok({ deleted_at: null }))
     expectNoStdout(await send('DELETE'), 3, { code: 'not_found' })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['DELETE', 'DELETE', 'GET'])
@@ -197,11 +197,11 @@ describe.each(ways)('client › faults › %s', (_, way) => {
       sendAndClose(`HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n${half}`),
       /not JSON/,
     ],
-    ['bytes that are no UTF-8', respond(200, Buffer.from([0x22, 0xff, 0x22])), /not UTF-8/],
+    ['invalid UTF-8', respond(200, Buffer.from([0x22, 0xff, 0x22])), /not UTF-8/],
     ['gzip, unasked', respond(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
   ]
 
-  it.each(nonsense)('%s is an error at once, and never a success', async (_, fault, said) => {
+  it.each(nonsense)('after %s, fails at once', async (_, fault, said) => {
     faulty.script(described(false, fault))
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       const { code, stdout, stderr } = await send(method)
@@ -226,12 +226,12 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect({ code, id: JSON.parse(stdout).id }).toEqual({ code: 0, id })
   })
 
-  it('when a 204 has a body, the body is not taken for the next response', async () => {
+  it('when a 204 has a body, does not read it as the next response', async () => {
     faulty.script(sendBytes(`HTTP/1.1 204 No Content\r\ncontent-length: ${record.length}\r\n\r\n${record}`), ok())
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('a redirect is not followed, and the error says where it leads', async () => {
+  it('does not follow a redirect, and the error says where it leads', async () => {
     const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
     faulty.script(respond(308, '', { location }))
     const ran = await send('GET')
@@ -252,7 +252,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(performance.now() - began).toBeLessThan(5000)
   })
 
-  it('when every attempt is silent, ends after --timeout all the same, and the error names it', async () => {
+  it('when every attempt is silent, ends after --timeout and names it', async () => {
     faulty.script(staySilent)
     const began = performance.now()
     const { code, stderr } = await send('GET', '--timeout', '0.5')
@@ -269,7 +269,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(performance.now() - began).toBeLessThan(2500)
   })
 
-  it('when a body never ends, is an error before it fills the memory', async () => {
+  it('when a body never ends, fails before it fills the memory', async () => {
     const piece = Buffer.alloc(1024 * 1024, ' ')
     faulty.script(socket => {
       socket.write(`${json}\r\n`)

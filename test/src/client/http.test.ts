@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ContractError, NetworkError } from '../../../src/client/errors.ts'
+import { ContractError, type NetworkError } from '../../../src/client/errors.ts'
 import { attempt, type HttpRequest, type HttpResponse } from '../../../src/client/http.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -138,15 +138,6 @@ describe('attempt › lines', () => {
       expect(await read(responding(chunks))).toEqual(['{"a":"ï同👍"}', '', '{"b":2}'])
       expect(vi.getTimerCount()).toBe(0)
     }
-  })
-
-  it.each([
-    ['in the middle of a line', ['1\n2\n3'], ['1', '2', expect.any(NetworkError)]],
-    ['in the middle of the first line', ['1'], [expect.any(NetworkError)]],
-    ['before the first line', [], [expect.any(NetworkError)]],
-    ['after a whole line', ['1\n', '2\n'], ['1', '2']],
-  ])('when the body ends %s, only whole lines are given', async (_, chunks, lines) => {
-    expect(await read(responding(chunks))).toEqual(lines)
   })
 
   it('when they are not UTF-8, throws a ContractError', async () => {

@@ -86,7 +86,7 @@ describe('client › POST › creating a record', () => {
     expect(faulty.requests.map(({ method }) => method)).toEqual(['POST', 'POST'])
   })
 
-  it('keeps the outcome of a lost response unknown, with any answer to a later attempt', async () => {
+  it('when a response is lost, ends with 11 whatever later attempts return', async () => {
     serve(document(keyParameter), reset, ...Array(3).fill(error(503, 'unavailable', { 'request-not-applied': 'true' })))
     expect(await exitOf(create())).toBe(11)
   })
@@ -133,7 +133,7 @@ it('client › POST › when a reused connection breaks, counts the request as s
   expect([faulty.requests.length, sockets.size]).toEqual([2, 1])
 })
 
-it('client › POST › signing in is retried, because another session does no harm', async () => {
+it('client › POST › retries a sign-in', async () => {
   const signIn = createClient(async () => ({ ...connectionTo(faulty.url), key: null }))
   const body = { account_id: 'a', user: { id: 'u', email: 'e' }, expires_at: 'x' }
   faulty.script(reset, respond(201, body), respond(200, body))
@@ -167,7 +167,7 @@ it('client › close › ends running requests, which are not retried', async ()
 })
 
 describe('client › POST › a dry run', () => {
-  it('is retried after a lost answer, because it changes nothing', async () => {
+  it('is retried after a lost response', async () => {
     const certificate = respond(200, { complete: true })
     faulty.script(reset, error(503, 'unavailable'), certificate)
     await api.call(subjects.erase, { body: { subject_id: 'a', dry_run: true } }).catch(() => {})

@@ -2,7 +2,7 @@ import { HttpResponse, http } from 'msw'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
 import { createClient } from '../../../src/client/connect.ts'
-import { ApiError, ContractError, NetworkError } from '../../../src/client/errors.ts'
+import { ContractError, NetworkError } from '../../../src/client/errors.ts'
 import { log } from '../../../src/contract/log.ts'
 import { interruptedError } from '../../../src/io/io.ts'
 import { freePort } from '../../support/postgres.ts'
@@ -82,21 +82,6 @@ describe('client › response', () => {
     })
   })
 
-  it('when it is an error of the service, throws an ApiError with its code, status and request id', async () => {
-    const withId = fails(409, 'conflict', 'a sentence')
-    withId.headers.set('x-request-id', 'r-9')
-    instance.use(http.put(byId, () => withId))
-    const error = await api.consents.update({ params: { id: '7' }, body: {} }).catch(each => each)
-    expect(error).toBeInstanceOf(ApiError)
-    expect(error).toMatchObject({
-      code: 'conflict',
-      status: 409,
-      requestId: 'r-9',
-      message: 'a sentence',
-      call: { method: 'PUT', idempotent: true },
-    })
-  })
-
   it.each([
     ['update', (id: string) => api.consents.update({ params: { id }, body: {} })],
     ['removal', (id: string) => api.consents.remove({ params: { id } })],
@@ -158,32 +143,6 @@ describe('client › response', () => {
     instance.use(http.get(consentsPath, () => HttpResponse.json({ data })))
     expect((await api.consents.list({})).data).toEqual(data)
   })
-})
-
-it('client › errors › call every request but POST idempotent', async () => {
-  for (const path of [consentsPath, byId, '*/api/v1/openapi.json'])
-    instance.use(http.all(path, () => fails(500, 'internal_error')))
-  const params = { id: '7' }
-  const calls = [
-    api.consents.create({ body: { site_id: 's' } }),
-    api.consents.get({ params }),
-    api.consents.update({ params, body: {} }),
-    api.consents.remove({ params }),
-  ]
-  const errors = await Promise.all(
-    calls.map(call =>
-      call.then(
-        () => null,
-        error => error,
-      ),
-    ),
-  )
-  expect(errors.map(error => [error.call.path, error.call.idempotent])).toEqual([
-    ['/api/v1/consents', false],
-    ['/api/v1/consents/:id', true],
-    ['/api/v1/consents/:id', true],
-    ['/api/v1/consents/:id', true],
-  ])
 })
 
 it('when a signal ends the read before a change is sent again, the error is that of the change', async () => {

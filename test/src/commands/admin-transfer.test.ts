@@ -31,7 +31,7 @@ function serverOf(failure?: Error) {
 }
 
 describe('admin export', () => {
-  it('writes a file for its owner alone, and says how much is in it', async () => {
+  it('writes a file that only its owner can read, and says how much is in it', async () => {
     const { code, stdout, stderr } = await cli.run(['admin', 'export', at('a')], serverOf())
     expect({ code, stdout, stderr }).toEqual({
       ...{ code: 0, stdout: '' },
@@ -41,7 +41,7 @@ describe('admin export', () => {
     expect(statSync(at('a')).mode & 0o777).toBe(0o600)
   })
 
-  it('leaves nothing where it fails in the middle', async () => {
+  it('when it fails in the middle, leaves no file', async () => {
     expect((await cli.run(['admin', 'export', at('b')], serverOf(new Error('gone')))).code).toBe(1)
     expect(existsSync(at('b'))).toBe(false)
   })
@@ -59,7 +59,7 @@ describe('admin export', () => {
     })
   })
 
-  it('when its reader has gone, fails, because that has only a part', async () => {
+  it('when the reader closes the pipe, fails', async () => {
     const stdout = new Writable({
       write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('gone'), { code: 'EPIPE' })),
     })

@@ -23,15 +23,6 @@ it('shows the entries in the order of the instance, deleted records’ too', asy
   expect(cli.sent()).toEqual([{ method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined }])
 })
 
-it('fits a terminal, one entry a line', async () => {
-  cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
-  const { stdout } = await cli.run(['history', '7'], { ...screen, columns: 80 })
-  const [head = '', ...rows] = stdout.trimEnd().split('\n')
-  expect(head).toContain('CREATED_AT')
-  expect(rows).toHaveLength(2)
-  for (const line of [head, ...rows]) expect(line.length).toBeLessThanOrEqual(80)
-})
-
 it('on a terminal shows which preferences an entry changed', async () => {
   const states = [
     { marketing: true, channel: 'mail' },

@@ -66,7 +66,7 @@ describe('notices who', () => {
     expect(words(String(hint))).toEqual(expect.arrayContaining(['notices', 'who', '--version', '1', '--cursor']))
   })
 
-  it('stops at a cursor that leads to itself', async () => {
+  it('when a cursor leads to itself, ends with 5', async () => {
     cli.instance.use(answers('get', path, { data: [], limit: 100, next_cursor: 'x' }))
     expect((await who('--site', site)).code).toBe(5)
   })
@@ -92,7 +92,7 @@ describe('notices who', () => {
       expect(await cli.run(args), args.join(' ')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+/) })
   })
 
-  it('says not_offered (exit 2) of an instance without it', async () => {
+  it('when the instance lacks it, ends with 2 (not_offered)', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     expectExit(await who('--site', site, '--json'), 2, { code: 'not_offered' })
   })

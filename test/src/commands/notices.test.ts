@@ -49,13 +49,13 @@ describe('notices', () => {
     [['show', '1', '--site', site]],
     [['diff', '1', '2', '--site', site]],
     [['publish', '--file', text, '--yes', '--site', site]],
-  ])('%j says not_offered (exit 2) of an instance with the six routes alone', async args => {
+  ])('when the instance has only the six routes, %j ends with 2 (not_offered)', async args => {
     cli.instance.use(http.all('*/api/v1/*', () => fails(404, 'not_found')))
     const { code, stdout, stderr } = await cli.run(['notices', ...args], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
     expect({ code, stdout, error: machineError(stderr)['code'] }).toEqual({ code: 2, stdout: '', error: 'not_offered' })
   })
 
-  it('show › refuses a text whose bytes are not those of the notice (exit 5)', async () => {
+  it('show › rejects a text with another SHA-256 (exit 5)', async () => {
     cli.instance.use(listing(), downloading('Hello'))
     expectNoStdout(await cli.run(show), 5, 'SHA-256 differs')
     cli.instance.use(listing(), downloading('Hallo'))
@@ -75,7 +75,7 @@ describe('notices', () => {
     expect(await cli.run([...show, '--lang', 'en'])).toMatchObject({ code: 3 })
   })
 
-  it('show › shows no PDF on a terminal, and does not download it', async () => {
+  it('show › rejects a PDF on a terminal without downloading it', async () => {
     cli.instance.use(listing('application/pdf'))
     expect(await cli.run(show, screen)).toMatchObject({ code: 2, stderr: expect.stringContaining('use --out FILE') })
   })
@@ -86,8 +86,8 @@ describe('notices', () => {
     ['fewer languages than files', ['--file', text, '--file', text, '--lang', 'de']],
     ['a language twice', ['--file', text, '--file', text]],
     ['a purpose without a title', ['--file', text, '--purpose', 'marketing']],
-    ['the term of no purpose', ['--file', text, '--purpose-iri', 'marketing=https://w3id.org/dpv#Marketing']],
-    ['a validity that is no duration', ['--file', text, '--valid-for', '1 year']],
+    ['an IRI without its purpose', ['--file', text, '--purpose-iri', 'marketing=https://w3id.org/dpv#Marketing']],
+    ['an invalid duration', ['--file', text, '--valid-for', '1 year']],
   ])('publish › rejects %s before any request (exit 2)', async (_name, args) => {
     expect(await cli.run(['notices', 'publish', '--site', site, '--yes', ...args])).toMatchObject({
       code: 2,

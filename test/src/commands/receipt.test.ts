@@ -49,7 +49,7 @@ describe('receipt', () => {
     ['is of another record', signedReceipt({ record_id: uuid(2) })],
     ['is another document', signDocument({ type: 'checkpoint', version: 1, key_id: 'x'.repeat(43) }, newSigningKey())],
     ['is empty', ''],
-  ])('refuses an answer that %s, and prints nothing of it', async (_what, body) => {
+  ])('rejects a response that %s, and prints nothing of it', async (_what, body) => {
     answering(body)
     const ran = await cli.run(['receipt', id])
     expectNoStdout(ran, 2, /is not a receipt|is not JSON/)

@@ -40,7 +40,7 @@ const found = {
 }
 
 describe('stats', () => {
-  it('asks for whole days, and prints numbers alone for programs', async () => {
+  it('sends whole days, and prints only numbers off a terminal', async () => {
     cli.instance.use(answers('get', path, found))
     const flags = ['--by', 'country', '--site', site, '--from', '2026-01-01', '--to', '2026-01-31', '--exact']
     const { code, stdout } = await cli.run(['stats', ...flags, '-o', 'json'])
@@ -115,7 +115,7 @@ describe('stats', () => {
     expect([before, after]).toContain(cli.sent()[0]?.query?.['from'])
   })
 
-  it('says not_offered (exit 2) of an instance without it', async () => {
+  it('when the instance lacks it, ends with 2 (not_offered)', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
     const ran = await cli.run(['stats', '--json'])
@@ -131,7 +131,7 @@ describe('list --count', () => {
     expect(cli.sent()[0]?.query).toEqual({ accepted: 'false' })
   })
 
-  it('counts page by page, and says so, where the instance has only the routes of the specification', async () => {
+  it('when the instance has only the six routes, counts page by page and says so', async () => {
     cli.instance.use(
       listOf(250),
       http.get(countPath, () => fails(404, 'not_found')),
@@ -143,7 +143,7 @@ describe('list --count', () => {
     expect(stderr).toContain('counted in 3 pages, one request each')
   })
 
-  it.each(['--at=7d', '--limit=5', '--all', '--cursor=x', '--max-requests=2'])('excludes %s', async flag => {
+  it.each(['--at=7d', '--limit=5', '--all', '--cursor=x', '--max-requests=2'])('rejects %s', async flag => {
     expectExit(await cli.run(['list', '--count', flag]), 2, '--count cannot be combined with')
   })
 })

@@ -18,8 +18,8 @@ function setup() {
   return { resetPassword, loadServer, command }
 }
 
-describe('a password that is made', () => {
-  it('is shown once, on standard output alone', async () => {
+describe('a generated password', () => {
+  it('is shown once, only on standard output', async () => {
     const { command, resetPassword } = setup()
     const { code, stdout, stderr } = await command(['--email', email])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${email}\t${made}\n` })
@@ -69,7 +69,7 @@ describe('a password on standard input', () => {
     }
   })
 
-  it.each(['', '\n', '\r\n'])('must be there: %j is an error', async stdin => {
+  it.each(['', '\n', '\r\n'])('is required: rejects %j', async stdin => {
     const { command, loadServer } = setup()
     expect(await command(['--email', email, '--password-stdin'], { stdin })).toMatchObject({ code: 2, stdout: '' })
     expect(loadServer).not.toHaveBeenCalled()

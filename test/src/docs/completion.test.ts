@@ -124,7 +124,7 @@ describe.each(found)('%s completes', (shell, ask) => {
     expect(line('consentctl help exi')).toEqual(['exit-codes'])
   })
 
-  it('names as they are, and evaluates none of them', () => {
+  it('names unchanged, without evaluating them', () => {
     const file = join(folder.path, '.config', 'consentctl', 'config.json')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, JSON.stringify({ profiles: { [`x$(touch ${folder.path}/evaluated)`]: {} } }))
@@ -133,7 +133,7 @@ describe.each(found)('%s completes', (shell, ask) => {
     expect(existsSync(join(folder.path, 'evaluated'))).toBe(false)
   })
 
-  it('nothing for a value that only its user knows, and takes no value for a command', () => {
+  it('nothing for a free value, and does not read a value as a command', () => {
     expect(line('consentctl list --subject ')).toEqual([])
     expect(line('consentctl -p list --inc')).toEqual([])
   })
@@ -155,7 +155,7 @@ describe('completion install', () => {
     expect((await run(['completion', 'install', '--yes'], { env: env() })).stderr).toContain('up to date')
   })
 
-  it('knows the shells it has scripts for', async () => {
+  it('rejects a shell without a script', async () => {
     const ran = await run(['completion', 'install', '-y'], {
       env: { ...env(), SHELL: '/bin/csh' },
     })

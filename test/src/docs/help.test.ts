@@ -64,7 +64,7 @@ describe('a screen of help fits 24 lines of 80 columns, with the prompt below it
   })
 })
 
-describe('help leaves nothing out without saying where it is', () => {
+describe('help names what it leaves out', () => {
   const leaves = everything.filter(({ commands }) => commands.length === 0)
 
   it.each(leaves.map(info => [info.path, info] as const))('%s', (path, info) => {
@@ -136,16 +136,19 @@ describe('help', () => {
     expect(screen).toMatch(/^ {2}-o, --json, .*\n {2}also: /m)
   })
 
-  it.each(['help lst', 'help list rm', 'help subject lst'])('%s: ends with 2 and names the topics', async line => {
-    expectNoStdout(await run(line.split(' '), { env: {} }), 2, 'exit-codes')
-  })
+  it.each(['help lst', 'help list rm', 'help subject lst'])(
+    'when there is no help on %s, ends with 2 and names the topics',
+    async line => {
+      expectNoStdout(await run(line.split(' '), { env: {} }), 2, 'exit-codes')
+    },
+  )
 
   it('has summaries of one line', () => {
     for (const summary of summaries(tree)) expect(summary.length).toBeLessThanOrEqual(66)
   })
 })
 
-describe('topics say what the manual says', () => {
+describe('topics agree with the manual', () => {
   const section = (title: string) => manual.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
 
   it('exit-codes has every code of the manual and of the program', async () => {

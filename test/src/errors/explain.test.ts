@@ -16,18 +16,7 @@ const caused = (code: string) => Object.assign(new Error(`it failed with ${code}
 const network = (method: string, code: string, isSent = false) =>
   explain(new NetworkError(call(method), caused(code), isSent))
 
-it('a create that was not sent can be tried again; one that perhaps was has an unknown outcome', () => {
-  expect(network('POST', 'ECONNRESET')).toMatchObject({ code: 'network', exit: 7 })
-  expect(network('POST', 'ECONNRESET', true)).toMatchObject({
-    exit: 11,
-    hint: expect.stringContaining('consentctl list'),
-  })
-  for (const method of ['GET', 'PUT', 'DELETE']) {
-    expect(network(method, 'ECONNRESET', true)).toMatchObject({ exit: 7 })
-  }
-})
-
-it('does not blame the session of a reader, which was accepted', () => {
+it('does not blame the accepted session of a reader', () => {
   const body = { error: 'forbidden', message: 'no', reason: 'owner_required' }
   const head = { status: 403, requestId: null, retryAfter: null, location: null }
   const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, body))
@@ -47,7 +36,7 @@ it.each([undefined, 'a_later_reason', 'toString'])(
   },
 )
 
-it('says of a record that cannot be deleted that it may be already', () => {
+it('when a record to delete is not found, says that it may be deleted already', () => {
   const head = { status: 404, requestId: null, retryAfter: null, location: null }
   const ofRecord = (method: string) => ({ ...call(method), path: '/api/v1/consents/:id', id: crypto.randomUUID() })
   const hint = (method: string) =>
@@ -72,7 +61,7 @@ it.each([
   expect(network('GET', code)).toMatchObject({ exit, hint: expect.stringContaining(hint) })
 })
 
-it('takes the message of the first address where every address of a host failed', () => {
+it('when every address of a host fails, shows the message of the first', () => {
   const cause = Object.assign(new AggregateError([caused('ECONNREFUSED'), caused('ENETUNREACH')]), {
     code: 'ECONNREFUSED',
   })
@@ -82,13 +71,13 @@ it('takes the message of the first address where every address of a host failed'
   })
 })
 
-it('an error that stopped a list early keeps its meaning and names the command that continues', () => {
+it('an error that stopped a list keeps its code and names the command that continues', () => {
   const stopped = new Resumable(new CliError('x', 6, 'm', { hint: 'other' }), 'consentctl list --cursor c')
   expect(explain(stopped)).toMatchObject({ code: 'x', exit: 6, hint: 'consentctl list --cursor c' })
 })
 
 it.each([[new TypeError('x is not a function')], ['a string'], [undefined], [null]])(
-  'anything else thrown is a bug: %s',
+  'reports anything else as a bug: %s',
   error => {
     expect(explain(error)).toMatchObject({ code: 'bug', exit: 1 })
   },

@@ -250,12 +250,6 @@ export const cases: readonly Case[] = [
   ),
   one(
     2,
-    ['sites', 'update', site.id, '--name', 'Shop', ...who],
-    { ...site },
-    signedIn(managing('patch', `${sitesPath}/:id`, () => site)),
-  ),
-  one(
-    2,
     ['sites', 'archive', site.id, '--yes', ...who],
     { ...site },
     signedIn(
@@ -282,15 +276,6 @@ export const cases: readonly Case[] = [
     {
       ...signedIn(managing('post', keysPath, () => ({ ...key, key: newKey }))),
       ...{ cells: [active({ ...key, key: newKey })], id: null },
-    },
-  ),
-  one(
-    2,
-    ['keys', 'revoke', key.id, '--yes', ...who],
-    { ...key },
-    {
-      ...signedIn(managing('delete', `${keysPath}/:id`, () => key)),
-      cells: [active(key)],
     },
   ),
   one(1, ['verify', '-', '--keys', keysFile], verified, { stdin: signedReceipt(), id: 'file' }),

@@ -34,7 +34,7 @@ describe('--out', () => {
     ['csv', ['-o', 'csv']],
     ['yaml', ['-o', 'yaml']],
     ['id', ['-q']],
-  ])('has what standard output off a terminal would have, every page of it: %s', async (_, flags) => {
+  ])('has every page, as standard output off a terminal has: %s', async (_, flags) => {
     cli.instance.use(listOf(250))
     const { folder, file } = place()
     const { stdout: expected } = await cli.run(['list', ...flags])
@@ -43,7 +43,7 @@ describe('--out', () => {
     expect(readdirSync(folder)).toEqual(['records'])
   })
 
-  it('can be read by its owner alone', async () => {
+  it('can be read only by its owner', async () => {
     cli.instance.use(listOf(1))
     const { file } = place()
     await cli.run(['list', '--out', file])
@@ -59,7 +59,7 @@ describe('--out', () => {
     expect(text.split('\n')).toHaveLength(122)
   })
 
-  it('says on standard error what was written, unless it shall be quiet', async () => {
+  it('names the file on stderr, unless quiet', async () => {
     cli.instance.use(listOf(1))
     const { file } = place()
     expect((await cli.run(['list', '--out', file])).stderr).toBe(`wrote ${file}\n`)
@@ -78,7 +78,7 @@ describe('--out', () => {
   })
 })
 
-describe('nothing is overwritten, and that is known before any request', () => {
+describe('an existing file is rejected before any request', () => {
   it.each([
     ['a file', (file: string) => writeFileSync(file, 'mine')],
     ['a folder', (file: string) => mkdirSync(file)],
@@ -193,7 +193,7 @@ describe('after a failure there is no half file', () => {
   })
 })
 
-it('a key that is made goes into the file, and nowhere else', async () => {
+it('writes a new key only to the file', async () => {
   signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
   const { file } = place()
   const { code, stdout, stderr } = await runAs(cli, ['keys', 'create', '--name', 'a', '--json', '--out', file])
@@ -202,7 +202,7 @@ it('a key that is made goes into the file, and nowhere else', async () => {
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: newKey })
 })
 
-it('without it no file is made', async () => {
+it('without it, creates no file', async () => {
   cli.instance.use(answers('get', byId, consent()))
   const { file } = place()
   await cli.run(['get', '7'])

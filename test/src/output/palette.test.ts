@@ -48,14 +48,4 @@ describe('a state on a terminal', () => {
     expect(one.stdout).toContain(painted('accepted', 'true'))
     expect(one.stdout).toContain(painted('deleted', '2026-02-01T00:00:00.000Z'))
   })
-
-  it.each([
-    ['with NO_COLOR', { NO_COLOR: '1' }, screen, []],
-    ['with --color never', {}, screen, ['--color', 'never']],
-    ['on a dumb terminal', { TERM: 'dumb' }, screen, []],
-    ['off a terminal', {}, {}, ['-o', 'table']],
-  ] as const)('has none %s', async (_, env, options, flags) => {
-    cli.instance.use(listOf(2))
-    expect((await cli.run(['list', ...flags], { ...options, env })).stdout).not.toContain('\u001b')
-  })
 })

@@ -27,7 +27,7 @@ const nasty = fc.oneof(
 )
 
 describe('visible', () => {
-  it('leaves nothing that a terminal acts upon, of any text', () => {
+  it('leaves no terminal controls in any text', () => {
     fc.assert(
       fc.property(nasty, text => {
         expect(visible(text)).not.toMatch(acting)
@@ -70,7 +70,7 @@ describe('visible', () => {
 })
 
 describe('in JSON', () => {
-  it('any value parses back to the very same value, and no byte of it is dangerous', () => {
+  it('any value parses back unchanged, without terminal controls', () => {
     const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
     fc.assert(
       fc.property(fc.record({ value: json, text: nasty }), value => {
@@ -106,7 +106,7 @@ describe('in TSV', () => {
         : ({ t: '\t', n: '\n', r: '\r', '\\': '\\' }[letter as string] ?? '?'),
     )
 
-  it('any text reads back the very same, on one line and in one cell', () => {
+  it('any text reads back unchanged, from one line and one cell', () => {
     fc.assert(
       fc.property(nasty, text => {
         const cell = tsvText(text)
@@ -127,7 +127,7 @@ describe('in TSV', () => {
   })
 })
 
-describe('what strangers wrote never reaches the terminal as it is', () => {
+describe('untrusted text never reaches the terminal unescaped', () => {
   /** A record with this text in every field that holds text. */
   const everywhere = (text: string) =>
     consent({

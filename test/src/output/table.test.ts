@@ -24,17 +24,21 @@ function record(index: number) {
 const linesOf = (text: string) => text.trimEnd().split('\n')
 
 describe('a list', () => {
-  it.each([40, 80, 132, 200])('never exceeds %i columns, and never cuts an id', async columns => {
+  it.each([40, 80, 132, 200])('never exceeds %i columns, stays in line, and never cuts an id', async columns => {
     cli.instance.use(listOf(40, record))
     const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, columns })
     const lines = linesOf(stdout)
     expect(lines).toHaveLength(41)
-    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(columns)
-    for (const [index, line] of lines.slice(1).entries()) expect(line.startsWith(uuid(index))).toBe(true)
+    const times = lines.map(line => stringWidth(line.split(/CREATED_AT|2026-01-31 09:30Z/)[0] ?? ''))
+    for (const [index, line] of lines.entries()) {
+      expect(stringWidth(line)).toBeLessThanOrEqual(columns)
+      if (lines[0]?.includes('CREATED_AT')) expect(times[index]).toBe(times[0])
+      if (index > 0) expect(line.startsWith(uuid(index - 1))).toBe(true)
+    }
     expect(stdout).not.toMatch(dangerous)
   })
 
-  it('gives up columns by their rank as the terminal gets narrower', async () => {
+  it('leaves out columns by rank as the terminal gets narrower', async () => {
     cli.instance.use(listOf(3))
     let before: string[] = []
     for (let columns = 30; columns <= 260; columns += 5) {
@@ -98,7 +102,7 @@ describe('columns that are not shown', () => {
     expect(linesOf(wider.stdout)[1]).toContain('2026-01-31 09:30Z')
   })
 
-  it('are noticed in later pages too', async () => {
+  it('are named if only later pages have values', async () => {
     cli.instance.use(listOf(150, index => consent({ id: uuid(index), region: index < 120 ? null : 'BE' })))
     expect(notShown((await cli.run(['list', '--all'], narrow)).stderr)).toContain('region')
     expect(notShown((await cli.run(['list'], narrow)).stderr)).not.toContain('region')
@@ -127,7 +131,7 @@ describe('columns that are not shown', () => {
 })
 
 describe('several ids', () => {
-  it('are never cut, with any first one', async () => {
+  it('are never cut, whatever the first one is', async () => {
     const ids = ['7', uuid(1), `record-${'x'.repeat(60)}`]
     for (const id of ids) cli.instance.use(answers('get', byId.replace(':id', id), consent({ id })))
     const { stdout } = await cli.run(['get', ...ids], { ...screen, columns: 80 })
@@ -136,7 +140,7 @@ describe('several ids', () => {
 })
 
 describe('one record', () => {
-  it.each([40, 80, 200])('fits %i columns, but for an id that stays in one piece', async columns => {
+  it.each([40, 80, 200])('fits %i columns, except for an uncut id', async columns => {
     const withId = 'POLICY_VERSION  '.length + uuid(0).length
     for (const index of texts.keys()) {
       cli.instance.use(answers('get', byId, record(index)))

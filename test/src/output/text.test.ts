@@ -19,7 +19,7 @@ const fields = [
   'deleted_at',
 ]
 
-it('TSV is what a program reads: no header, every field in the order of the specification, never cut', async () => {
+it('TSV has no header, and every field uncut in the order of the specification', async () => {
   const record = consent({
     user_agent: 'x'.repeat(500),
     preferences: { a: 'é', b: [1, null] },
@@ -56,7 +56,7 @@ it('when stdout is a file, prints TSV; so does a terminal on request', async () 
   expect(on.stdout).toBe(off.stdout)
 })
 
-it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])('ids alone, a line each: %s', async flags => {
+it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])('prints one id per line: %s', async flags => {
   cli.instance.use(listOf(3))
   expect((await cli.run(['list', ...flags.split(' ')])).stdout).toBe(`${uuid(0)}\n${uuid(1)}\n${uuid(2)}\n`)
 })

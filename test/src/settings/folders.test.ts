@@ -55,7 +55,7 @@ describe('where the journals are', () => {
 describe('without a home folder', () => {
   const env = { CONSENTCTL_BASE_URL: 'https://x.example' }
 
-  it('the environment is enough to go by', async () => {
+  it('reads the environment alone', async () => {
     const rows = jsonOf(await run(['config', 'list', '--json'], { env })) as { setting: string; value: string | null }[]
     expect(rows).toContainEqual({ setting: 'config_folder', value: null, source: 'not set' })
     expect(rows).toContainEqual({
@@ -66,7 +66,7 @@ describe('without a home folder', () => {
   })
 
   it.each(['config set site 01939d2c-7b1a-7c3e-9a51-000000000abc', 'config path', 'auth logout'])(
-    '%s ends with 2 and says what to set',
+    '%s ends with 2 and names the variable to set',
     async line => {
       expectNoStdout(await run(line.split(' '), { env }), 2, 'CONSENTCTL_CONFIG_DIR')
     },

@@ -51,7 +51,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     ['of several lines', () => keyFile(`${apiKey}\n${apiKey}`), 'is not an API key'],
     ['something else', () => keyFile('-----BEGIN PRIVATE KEY-----'), 'is not an API key'],
     ['a control in it', () => keyFile(`${apiKey}\u0000`), 'is not an API key'],
-  ])('ends with 4 and without a request where it is %s', async (_, path, said) => {
+  ])('when it is %s, ends with 4 without a request', async (_, path, said) => {
     const { code, stdout, stderr } = await list({ CONSENTCTL_API_KEY_FILE: path() })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     const told = machineError(stderr)
@@ -95,12 +95,12 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     await expect(readKeyFile(pipe, () => {}, 100)).rejects.toThrow(refused('did not end in 0.1 s'))
   })
 
-  it('together with CONSENTCTL_API_KEY ends with 2: one of them is wrong', async () => {
+  it('together with CONSENTCTL_API_KEY ends with 2', async () => {
     const both = { CONSENTCTL_API_KEY: apiKey, CONSENTCTL_API_KEY_FILE: keyFile(apiKey) }
     expectUnsent(cli, await list(both), 'both set')
   })
 
-  it('is not read by what needs no key', async () => {
+  it('is not read by commands that need no key', async () => {
     const env = { CONSENTCTL_API_KEY: undefined, CONSENTCTL_API_KEY_FILE: '/nowhere/key' }
     const { code, stdout } = await cli.run(['config', 'list', '-o', 'tsv'], { env })
     expect(code).toBe(0)
@@ -108,7 +108,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
   })
 })
 
-describe('a key of the environment that is none ends with 4 and without a request', () => {
+describe('an invalid key in the environment ends with 4 without a request', () => {
   it.each(['token', `${apiKey}\r\nx-evil: 1`, `${apiKey} x`, 'sk-', 'sk-é'])('%j', async key => {
     expect(await list({ CONSENTCTL_API_KEY: key })).toMatchObject({ code: 4, stdout: '' })
     expect(cli.sent()).toEqual([])
@@ -141,7 +141,7 @@ describe('a key_command', () => {
     expect(execFileSync('cat', [log], { encoding: 'utf8' })).toBe('ran\n')
   })
 
-  it('is not run by what needs no key', async () => {
+  it('is not run by commands that need no key', async () => {
     const log = fresh()
     const { env } = await profileWith(`echo ran > ${log}`)
     const { code, stdout } = await list({ ...env }).then(() =>
@@ -192,7 +192,7 @@ describe('a key_command', () => {
     expect(pipes()).toBe(before) // nothing that the process would wait for before it ends
   })
 
-  it.each([0o666, 0o620])('is not run where others may have written it: config.json of mode %o', async mode => {
+  it.each([0o666, 0o620])('when others can write config.json, is not run: mode %o', async mode => {
     const log = fresh()
     const { dir, env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
     chmodSync(join(dir, 'config.json'), mode)
@@ -200,7 +200,7 @@ describe('a key_command', () => {
     expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
   })
 
-  it('goes before a stored key, and after one of the environment', async () => {
+  it('takes precedence over a stored key, and an environment key over it', async () => {
     const { dir, env } = await profileWith('echo sk-of-command')
     await saveProfile(dir, 'p', { base_url: cli.instance.url }, 'sk-stored')
     cli.instance.use(listOf(0))
@@ -209,7 +209,7 @@ describe('a key_command', () => {
     expect(sentKeys()).toEqual(['Bearer sk-of-command', 'Bearer sk-of-env'])
   })
 
-  it('speaks on stderr, and leaves standard input to the records', async () => {
+  it('can write to stderr, and does not read standard input', async () => {
     const { env } = await profileWith(`echo unlock >&2; cat; echo ${apiKey}`)
     cli.instance.use(listOf(0))
     const { code, stdout, stderr } = await runBinary(['auth', 'token'], { env, stdin: 'records' })
@@ -218,7 +218,7 @@ describe('a key_command', () => {
   })
 })
 
-describe('a key on the command line is refused with 2, and not told again', () => {
+describe('a key on the command line is rejected with 2 and not repeated', () => {
   it.each([
     ['get', apiKey],
     ['list', '--subject', apiKey],
@@ -236,7 +236,7 @@ describe('a key on the command line is refused with 2, and not told again', () =
     expect(cli.sent()).toEqual([])
   })
 
-  it.each(['risk-management-of-the-shop', 'sk-1234', 'task-sk'])('%s is none', async id => {
+  it.each(['risk-management-of-the-shop', 'sk-1234', 'task-sk'])('%s is not a key', async id => {
     cli.instance.use(listOf(0))
     expect(await cli.run(['list', '--subject', id])).toMatchObject({ code: 0 })
   })

@@ -14,7 +14,7 @@ const tunnel = useConnectProxy(() => faulty.port)
 const base = { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-x', CONSENTCTL_MAX_WAIT: '0' }
 const https = { ...base, CONSENTCTL_BASE_URL: 'https://consent.example.com' }
 
-it('a proxy of the environment is never asked for what is on this machine: it would be shown the key', async () => {
+it('uses no proxy for an instance on this machine', async () => {
   instance.use(http.get('*/api/v1/consents', () => HttpResponse.json({ data: [], next_cursor: null })))
   const proxies = { HTTP_PROXY: tunnel.url, https_proxy: tunnel.url, ALL_PROXY: tunnel.url }
   const env = { ...base, ...proxies, CONSENTCTL_BASE_URL: instance.url }
@@ -23,7 +23,7 @@ it('a proxy of the environment is never asked for what is on this machine: it wo
 })
 
 it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
-  'a proxy that %s names is asked for a tunnel, and sees neither key nor path',
+  'asks the proxy of %s for a tunnel, without key and path',
   async variable => {
     tunnel.status = 502
     const { code, stderr } = await run(['list'], { env: { ...https, [variable]: tunnel.url } })
@@ -34,7 +34,7 @@ it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
   },
 )
 
-it('a proxy is given its credentials, which are shown nowhere', async () => {
+it('sends the proxy its credentials, and shows them nowhere', async () => {
   tunnel.status = 502
   const HTTPS_PROXY = tunnel.url.replace('://', '://ann:s3cret%21@')
   const { stderr } = await run(['list', '--debug'], { env: { ...https, HTTPS_PROXY } })
@@ -95,13 +95,13 @@ describe('NO_PROXY', () => {
     ['[2001:db8::1]', 'https://[2001:db8::1]'],
     ['2001:db8::1', 'https://[2001:db8::1]'],
     ['[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
-  ])('%s takes out %s', (NO_PROXY, address) => {
+  ])('%s excludes %s', (NO_PROXY, address) => {
     expect(proxyFor(address, { NO_PROXY, HTTPS_PROXY: 'http://proxy.test:3128' })).toBeNull()
     expect(proxyFor(address, { no_proxy: NO_PROXY, HTTPS_PROXY: 'http://proxy.test:3128' })).toBeNull()
   })
 
   it.each(['', 'ample.com', 'api.example.com:443', 'example.com.', 'www.api.example.com', ',', '.'])(
-    '%j leaves it in',
+    '%j does not exclude it',
     NO_PROXY => {
       const env = { NO_PROXY, HTTPS_PROXY: 'proxy.test:3128' }
       expect(proxyFor(https, env)).toEqual({

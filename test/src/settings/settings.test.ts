@@ -46,47 +46,7 @@ const files = {
 }
 
 describe('precedence: flag, environment, profile, default', () => {
-  const env = {
-    CONSENTCTL_BASE_URL: 'https://env.example',
-    CONSENTCTL_PROFILE: 'staging',
-    CONSENTCTL_API_KEY: 'sk-of-env',
-    CONSENTCTL_SITE: 'from-env',
-  }
-
-  it('a flag goes before everything', () => {
-    const settings = resolve({ baseUrl: 'https://flag.example', profile: 'shop' }, env, files)
-    expect(settings.baseUrl).toEqual({ value: 'https://flag.example', source: '--base-url' })
-    expect(settings.profile).toEqual({ value: 'shop', source: '--profile' })
-  })
-
-  it('the environment goes before a profile', () => {
-    expect(resolve({}, env, files)).toMatchObject({
-      baseUrl: { value: 'https://env.example', source: 'CONSENTCTL_BASE_URL' },
-      profile: { value: 'staging', source: 'CONSENTCTL_PROFILE' },
-      apiKey: { atHand: 'sk-of-env', source: 'CONSENTCTL_API_KEY' },
-      site: { value: 'from-env', source: 'CONSENTCTL_SITE' },
-    })
-  })
-
-  it('a profile goes before the default', () => {
-    expect(resolve({}, {}, files)).toMatchObject({
-      baseUrl: { value: 'https://shop.example', source: 'profile shop' },
-      profile: { value: 'shop', source: 'config.json' },
-      apiKey: { atHand: 'sk-of-shop', source: expect.stringContaining('profile shop') },
-      site: { value: 'from-profile', source: 'profile shop' },
-    })
-  })
-
-  it('without anything there is the profile "default", and nothing in it', () => {
-    expect(resolve({}, {})).toMatchObject({
-      profile: { value: 'default', source: 'default' },
-      baseUrl: null,
-      apiKey: null,
-      site: null,
-    })
-  })
-
-  it('an empty variable is as good as none', () => {
+  it('ignores an empty variable', () => {
     const none = {
       CONSENTCTL_BASE_URL: '',
       CONSENTCTL_PROFILE: '',
@@ -107,7 +67,7 @@ describe('precedence: flag, environment, profile, default', () => {
     })
   })
 
-  it('an unknown profile is an error that names those there are', () => {
+  it('rejects an unknown profile and names the known ones', () => {
     const error = expect.objectContaining({ exit: 2, hint: expect.stringContaining('shop, staging') })
     expect(() => resolve({ profile: 'prod' }, {}, files)).toThrow(error)
     expect(() => resolve({}, { CONSENTCTL_PROFILE: 'prod' }, files)).toThrow(error)
@@ -134,7 +94,7 @@ describe('addresses', () => {
     'https://x.example/#f',
     'https://',
     ' ',
-  ])('%j is refused with exit code 2 and its source', value => {
+  ])('rejects %j with exit code 2 and names its source', value => {
     const error = expect.objectContaining({
       exit: 2,
       message: expect.stringContaining('CONSENTCTL_BASE_URL'),
@@ -147,7 +107,7 @@ it.each([
   ['https://x.example/api/v1', 'https://x.example'],
   ['https://x.example/api/v1/consents/', 'https://x.example'],
   ['http://127.0.0.1:8787/base/api', 'http://127.0.0.1:8787/base'],
-])('an address with the path of the API is refused, with the address to use: %s', (given, address) => {
+])('rejects an address with the path of the API, and names the one to use: %s', (given, address) => {
   const error = expect.objectContaining({
     exit: 2,
     message: expect.stringContaining('--base-url: remove the path of the API from'),
@@ -189,7 +149,7 @@ describe('plain http', () => {
   })
 })
 
-describe('a stored key goes to its own scheme, host and port alone', () => {
+describe('a stored key goes only to its own scheme, host and port', () => {
   it.each([
     'http://shop.example',
     'https://shop.example:8443',
@@ -216,7 +176,7 @@ describe('a stored key goes to its own scheme, host and port alone', () => {
     expect(resolve({ baseUrl }, {}, files).apiKey?.atHand).toBe('sk-of-shop')
   })
 
-  it('a key of the environment goes wherever the address says', () => {
+  it('sends a key of the environment to any address', () => {
     const settings = resolve({ baseUrl: 'https://other.example' }, { CONSENTCTL_API_KEY: ` ${apiKey}\n` }, files)
     expect(requireApiKey(settings).atHand).toBe(apiKey)
   })
@@ -255,13 +215,4 @@ describe('a protected profile', () => {
     const wrong = { profiles: { a: { protected: 'yes' } } }
     expect(() => resolve({}, {}, { config: wrong })).toThrow(expect.objectContaining({ exit: 2 }))
   })
-})
-
-it('a ca_file comes from the flag, the environment, the profile', () => {
-  const config = { profile: 'a', profiles: { a: { base_url: 'https://a.example', ca_file: '/p.pem' } } }
-  const of = (flags: { caFile?: string }, env = {}) => resolve(flags, env, { config }).caFile
-  const env = { CONSENTCTL_CA_FILE: '/e.pem' }
-  expect(of({ caFile: '/f.pem' }, env)).toEqual({ value: '/f.pem', source: '--ca-file' })
-  expect(of({}, env)).toEqual({ value: '/e.pem', source: 'CONSENTCTL_CA_FILE' })
-  expect(of({})).toEqual({ value: '/p.pem', source: 'profile a' })
 })

@@ -50,12 +50,12 @@ describe('what is stored', () => {
     expect(Object.keys(readCredentials(folder, ignore))).toEqual(['first'])
   })
 
-  it('has no key to remove under a name that every object has', async () => {
+  it('returns false when it removes the key of a profile named constructor', async () => {
     expect(await removeKey(fresh(), 'constructor')).toBe(false)
   })
 })
 
-describe('permissions that let others in', () => {
+describe('too open permissions', () => {
   const listed = (folder: string) => cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
 
   it.each([0o644, 0o640, 0o604, 0o660, 0o666])(

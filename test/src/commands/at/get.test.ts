@@ -149,7 +149,7 @@ describe('on a service of the specification alone', () => {
     expect(stderr).not.toContain('may have been')
   })
 
-  it('it is said where its last state may be that of after its deletion', async () => {
+  it('when the record may have been deleted by then, says so', async () => {
     cli.instance.use(...bare([held('r', ...deleted)]))
     for (const hour of [15, 16]) {
       const { code, row, stderr } = await get(hour)
@@ -158,7 +158,7 @@ describe('on a service of the specification alone', () => {
     }
   })
 
-  it('one that it shows as deleted was there until then', async () => {
+  it('a record shown as deleted existed until then', async () => {
     const { record, entries } = held('r', ...deleted)
     const instance = bare([{ record: { ...record, deleted_at: null }, entries }])
     cli.instance.use(answers('get', byId, record), ...instance)
@@ -210,7 +210,7 @@ describe('the instant', () => {
     },
   )
 
-  it.each(['', 'yesterday', '2026-02-30', '2026-03-03T10:00:00'])('cannot be %j', async flag => {
+  it.each(['', 'yesterday', '2026-02-30', '2026-03-03T10:00:00'])('rejects %j', async flag => {
     expectUnsent(cli, await cli.run(['get', 'r', '--at', flag]))
   })
 })
@@ -222,7 +222,7 @@ it('shows several records in their order, and reports those that did not exist y
   expect(stderr).toContain(`no consent with id b at ${at(12)}: it was created at ${at(14)} (not_found)`)
 })
 
-it('a live record takes two requests', async () => {
+it('sends two requests for a live record', async () => {
   cli.instance.use(...full([held('r', ...live)]))
   await cli.run(['get', 'r', '--at', at(12)], screen)
   expect(cli.sent().map(({ path }) => path)).toEqual(['/api/v1/consents/r/history', '/api/v1/consents/r'])

@@ -40,13 +40,13 @@ describe('on our service', () => {
     [12, ['live', 'late', 'gone']],
     [14, ['live', 'late']],
     [23, ['live', 'late']],
-  ])('at %i o’clock it has what was there then', async (hour, ids) => {
+  ])('at %i o’clock, lists the records of that time', async (hour, ids) => {
     cli.instance.use(...full(records))
     const { code, stderr, ids: found } = await list(hour)
     expect({ code, stderr, found }).toEqual({ code: 0, stderr: '', found: ids })
   })
 
-  it('every record is as it was', async () => {
+  it('shows each record in its past state', async () => {
     cli.instance.use(...full(records))
     const { rows } = await list(12)
     expect(rows[0]).toMatchObject({ accepted: true, preferences: { step: 1 }, updated_at: at(11) })
@@ -74,7 +74,7 @@ describe('on our service', () => {
     })
   })
 
-  it('asks for no history of a record that was not there', async () => {
+  it('reads no history of records created later', async () => {
     cli.instance.use(...full(records))
     await list(9)
     expect(paths().filter(path => path.endsWith('/history'))).toEqual([
@@ -105,7 +105,7 @@ describe('on a service of the specification alone', () => {
   })
 })
 
-describe('how far it goes', () => {
+describe('extent of a list', () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => uuid(index))
 
   it('is to the end, in the order of the list, with eight histories at once', async () => {
@@ -191,7 +191,7 @@ describe('how far it goes', () => {
   })
 })
 
-describe('is a usage error before any request', () => {
+describe('rejects before any request', () => {
   it.each([
     ['without a subject or a label', ['--at', at(11)], '--subject or --consent-id'],
     ['with a site alone', ['--at', at(11), '--site', 's'], '--subject or --consent-id'],

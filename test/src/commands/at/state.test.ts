@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../../src/contract/index.ts'
-import { oldestFirst, stateAt, timeOf } from '../../../../src/domain/moment.ts'
+import { stateAt, timeOf } from '../../../../src/domain/moment.ts'
 import { entry, uuid } from '../../support.ts'
 
 /** Milliseconds since 1970 of the first entry of a history. */
@@ -76,17 +76,6 @@ describe('the state at an instant', () => {
         expect(found?.deletedAt ?? null).toBeNull()
         expect(found?.mayBeDeleted ?? false).toBe(found?.entry === bare.at(-1))
         expect(stateAt(entries, instant)?.mayBeDeleted ?? false).toBe(false)
-      }),
-    )
-  })
-
-  it('takes nothing from, and adds nothing to, the entries it is given', () => {
-    fc.assert(
-      fc.property(histories, instants, ({ entries }, instant) => {
-        const copy = structuredClone(entries)
-        stateAt(entries, instant)
-        expect(entries).toEqual(copy)
-        expect(new Set(oldestFirst(entries))).toEqual(new Set(entries))
       }),
     )
   })

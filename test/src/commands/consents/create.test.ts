@@ -115,7 +115,7 @@ describe('create: request', () => {
     expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
   })
 
-  it('sends the site unchanged, because another instance may have other ids', async () => {
+  it('when the instance lists no sites, sends the site unchanged', async () => {
     cli.instance.use(
       answers('post', consentsPath, consent(), 201),
       answers('get', '*/api/v1/sites', { error: 'not_found', message: 'x' }, 404),
@@ -172,7 +172,7 @@ describe('create: errors before any request', () => {
     ['{"a":1', 'is not valid JSON'],
     ['{"a":1,"a":2}', 'has the key "a" twice'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'is not valid UTF-8'],
-  ])('is an error for preferences that are no exact JSON object: %j', async (stdin, problem) => {
+  ])('rejects preferences that are not an exact JSON object: %j', async (stdin, problem) => {
     const ran = await cli.run(['create', '--site', site, '--preferences', '-'], { stdin })
     expectExit(ran, 5, `standard input ${problem}`)
     expect(cli.sent()).toEqual([])
@@ -193,7 +193,7 @@ describe('create: errors before any request', () => {
     expectUnsent(cli, await cli.run(['create', '--accepted']), '--site')
   })
 
-  it('is a usage error for a preference of an empty variable, and says how an empty text is given', async () => {
+  it('rejects a preference without a value, and shows how to set an empty text', async () => {
     const ran = await cli.run(['create', '--site', 's', '--pref', 'marketing='])
     expectUnsent(cli, ran, `try: for an empty text: --pref 'marketing=""'`)
   })

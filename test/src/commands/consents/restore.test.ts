@@ -9,7 +9,7 @@ const restored = consent({ id: uuid(7) })
 describe('restore', () => {
   beforeEach(() => cli.instance.use(http.get(byId, () => fails(404, 'not_found'))))
 
-  it('is sent again after a lost answer, as it changes nothing twice', async () => {
+  it('is retried after a lost response', async () => {
     let attempts = 0
     const handler = http.post(path, () => (attempts++ === 0 ? fails(503, 'unavailable') : HttpResponse.json(restored)))
     cli.instance.use(handler)
@@ -17,12 +17,12 @@ describe('restore', () => {
     expect(attempts).toBe(2)
   })
 
-  it('ends with 7, safe to try again, if the instance fails each time', async () => {
+  it('when the instance fails each time, ends with 7', async () => {
     cli.instance.use(http.post(path, () => fails(500, 'internal_error')))
     expect(await cli.run(['restore', uuid(7)])).toMatchObject({ code: 7, stdout: '' })
   })
 
-  it('says that an instance with the six routes alone cannot', async () => {
+  it('when the instance has only the six routes, ends with 2', async () => {
     const missing = answers('post', path, { error: 'not_found', message: 'There is no such route.' }, 404)
     cli.instance.use(missing, answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
     expectExit(await cli.run(['restore', uuid(7)]), 2, 'cannot restore records')

@@ -85,7 +85,7 @@ const fileOf = (name: string, text: string) => {
 }
 
 describe('update -', () => {
-  it('makes one change of every id, and says which were already as wanted', async () => {
+  it('changes every id, and says which already had the values', async () => {
     const { held, writes } = holding(three())
     const { code, stdout, stderr } = await cli.run(['update', '-', '--refused'], {
       stdin: [1, 2, 3].map(n => `${uuid(n)}\n`).join(''),
@@ -139,7 +139,7 @@ describe('update -', () => {
     [['update', '--where', 'refused', '--accepted'], 'cannot prompt'],
     [['rm', '--file', '-', '--yes'], 'rm -'],
     [['rm', uuid(1), '--yes', '--fail-fast'], '--fail-fast requires --file'],
-  ])('%j is refused before any request', async (args, said) => {
+  ])('rejects %j before any request', async (args, said) => {
     expectUnsent(cli, await cli.run(args, { stdin: '' }), said)
   })
 
@@ -236,7 +236,7 @@ describe('update --where', () => {
     expect(files.filter(name => !name.includes('.job'))).toEqual([])
   })
 
-  it('counts and changes a record once that a page names twice', async () => {
+  it('when a page names a record twice, counts and changes it once', async () => {
     const { held, writes } = holding(three())
     cli.instance.use(
       http.get(consentsPath, () =>
@@ -260,7 +260,7 @@ describe('update --where', () => {
     expect(await run('--confirm', '2')).toMatchObject({ code: 0 })
   })
 
-  it('says the change, the preferences before it, and how many records are already as wanted', async () => {
+  it('shows the change, the present preferences, and how many records already have the values', async () => {
     holding(three())
     const args = ['update', '--where', 'site=site-1', '--pref', 'a=1', '--pref', 'b=true']
     cli.instance.use(http.get('*/api/v1/sites', () => fails(404, 'not_found')))
@@ -313,7 +313,7 @@ describe('update --where', () => {
     'accepted,refused',
     'to=7d,to=8d',
     'deleted',
-  ])('refuses %j before any request', async text => {
+  ])('rejects %j before any request', async text => {
     expectUnsent(cli, await cli.run(['update', '--where', text, '--refused', '--yes']))
   })
 })
@@ -397,7 +397,7 @@ describe('rm --file', () => {
     expect([again.code, rowsOf(again.stdout).map(([, result]) => result)]).toEqual([0, Array(3).fill('unchanged')])
   })
 
-  it('takes what list prints, and refuses a file that names a record twice', async () => {
+  it('accepts the output of list, and rejects a file with a repeated id', async () => {
     const { writes } = holding(three())
     const list = fileOf('list.csv', `id,site_id,accepted\n${uuid(1)},s,true\n${uuid(3)},s,true\n`)
     const done = await cli.run(['rm', '--file', list, '--confirm', '2'])

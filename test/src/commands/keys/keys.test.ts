@@ -51,7 +51,7 @@ describe('keys list', () => {
     expect(states.slice(0, 4)).toEqual(['STATE', 'active', 'revoked', 'expired'])
   })
 
-  it('ends with 3 where the instance has no such route, and says so', async () => {
+  it('when the instance has no such route, ends with 3 and says so', async () => {
     signedIn(cli, 'get', keysPath, () => fails(404, 'not_found', 'no such route'))
     const ran = await runAs(cli, ['keys', 'list'])
     expectExit(ran, 3, 'error: no such route (not_found)\ntry: this instance may not have this feature')
@@ -67,7 +67,7 @@ describe('keys create', () => {
   }
   const create = (...more: string[]) => runAs(cli, ['keys', 'create', '--name', 'ci', ...more])
 
-  it('sends what is given, and leaves the rest to the instance', async () => {
+  it('sends only the given fields', async () => {
     making()
     await create()
     expect(managed(cli)).toMatchObject([{ method: 'POST', path: '/api/v1/keys', body: { name: 'ci' } }])
@@ -84,7 +84,7 @@ describe('keys create', () => {
       ['--scope', 'read', '--scope', 'write,erase'],
       ['read', 'write', 'erase'],
     ],
-  ])('takes scopes one by one or together: %j', async (flags, scopes) => {
+  ])('accepts repeated and comma-separated scopes: %j', async (flags, scopes) => {
     making()
     expect(await create(...flags)).toMatchObject({ code: 0 })
     expect(managed(cli)[0]?.body).toEqual({ name: 'ci', scopes })
@@ -99,7 +99,7 @@ describe('keys create', () => {
     expect(managed(cli)[0]?.body).toEqual({ name: 'ci', expires_at })
   })
 
-  it('counts a length of time from now', async () => {
+  it('accepts a duration from now', async () => {
     making()
     const before = Date.now()
     expect(await create('--expires', '90d')).toMatchObject({ code: 0 })
@@ -124,11 +124,11 @@ describe('keys create', () => {
     [['--expires', ''], 'must not be empty'],
     [['-q'], 'would lose the secret'],
     [['-o', 'id'], 'would lose the secret'],
-  ])('refuses %j before any request, with 2', async (flags, said) => {
+  ])('rejects %j with 2 before any request', async (flags, said) => {
     expectUnsent(cli, await create(...flags), said)
   })
 
-  it.each(['', 'x'.repeat(101)])('refuses the name %j before any request, with 2', async name => {
+  it.each(['', 'x'.repeat(101)])('rejects the name %j with 2 before any request', async name => {
     expect(await runAs(cli, ['keys', 'create', '--name', name])).toMatchObject({ code: 2, stdout: '' })
     expectUnsent(cli, await runAs(cli, ['keys', 'create']))
   })
@@ -184,7 +184,7 @@ describe('keys revoke', () => {
     expectUnsent(cli, await runAs(cli, ['keys', 'revoke', 'a']), '--yes')
   })
 
-  it.each(['', '.', '..'])('refuses the id %j before any request', async id => {
+  it.each(['', '.', '..'])('rejects the id %j before any request', async id => {
     expectUnsent(cli, await runAs(cli, ['keys', 'revoke', 'a', id, '--yes']))
   })
 

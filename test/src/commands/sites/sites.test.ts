@@ -34,7 +34,7 @@ describe('sites list', () => {
     )
   })
 
-  it('is a table for people, and says how many', async () => {
+  it('prints a table and the number of sites on a terminal', async () => {
     holding()
     const { stdout, stderr } = await runAs(cli, ['sites', 'list'], { ...screen, columns: 160 })
     expect(stdout).toMatch(/Shop +3 +https:\/\/shop\.example https:\/\/www\.shop\.example +2026-01-31 09:30Z/)
@@ -80,7 +80,7 @@ describe('sites create', () => {
     [['--policy-version', '0'], '--policy-version must be'],
     [['--policy-version', '2147483648'], '--policy-version must be from 1 to 2147483647'],
     [['-q'], 'would lose the secret'],
-  ])('refuses %j before any request, with 2', async (flags, said) => {
+  ])('rejects %j with 2 before any request', async (flags, said) => {
     expectUnsent(cli, await create(...flags), said)
   })
 
@@ -89,7 +89,7 @@ describe('sites create', () => {
     expectExit(await create('--json'), 11, { hint: expect.stringContaining('consentctl sites list') })
   })
 
-  it('names the flag for a second site of a name that is taken', async () => {
+  it('when the name is taken, names the flag for a second site', async () => {
     signedIn(cli, 'post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken'))
     expectExit(await create('--json'), 5, { hint: 'use another name, or --allow-duplicate' })
   })
@@ -157,13 +157,13 @@ describe('sites update', () => {
       ['--add-origin', 'https://c.example', '--remove-origin', shop],
       ['https://www.shop.example', 'https://c.example'],
     ],
-  ])('adds to the origins there are, and takes from them: %j', async (flags, allowed_origins) => {
+  ])('adds and removes origins of the present list: %j', async (flags, allowed_origins) => {
     changing()
     expect(await update(...flags)).toMatchObject({ code: 0 })
     expect(bodies()).toEqual([{ allowed_origins }])
   })
 
-  it('says that an origin to remove was not in the list', async () => {
+  it('when an origin to remove is not in the list, says so', async () => {
     changing()
     const ran = await update('--remove-origin', 'https://shpo.example')
     expectExit(ran, 0, 'note: https://shpo.example was not an allowed origin')
@@ -182,7 +182,7 @@ describe('sites update', () => {
     [['--add-origin', 'x'], '--add-origin must be an origin'],
     [['--remove-origin', 'x'], '--remove-origin must be an origin'],
     [['--name', ''], '--name must not be empty'],
-  ])('refuses %j before any request, with 2', async (flags, said) => {
+  ])('rejects %j with 2 before any request', async (flags, said) => {
     expectUnsent(cli, await update(...flags), said)
   })
 
@@ -227,7 +227,7 @@ describe('sites rotate-token', () => {
     [['--overlap', '1.5'], '--overlap must be'],
     [['--overlap', ''], '--overlap must be'],
     [['-o', 'id'], 'would lose the secret'],
-  ])('refuses %j before any request, with 2', async (flags, said) => {
+  ])('rejects %j with 2 before any request', async (flags, said) => {
     expectUnsent(cli, await rotate(...flags), said)
   })
 
