@@ -136,13 +136,6 @@ describe('a failure', () => {
     })
   })
 
-  it('in the middle, is at most four lines for people', async () => {
-    cli.instance.use(failing(503, 'unavailable'), listOf(500))
-    const { stderr } = await cli.run(['list', '--all'], screen)
-    expect(resumption(stderr)).toEqual('list --all --cursor after-200'.split(' '))
-    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(4)
-  })
-
   it.each([[['-o', 'json']], [['-o', 'ndjson']], [['-o', 'tsv', '--header']], [['-o', 'table']], [['-q']]])(
     'at the first request, prints nothing on stdout: %j',
     async flags => {

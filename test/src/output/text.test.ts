@@ -49,13 +49,6 @@ it('--header is printed once for several pages', async () => {
   expect(lines.filter(line => line.startsWith('id\t'))).toHaveLength(1)
 })
 
-it('when stdout is a file, prints TSV; so does a terminal on request', async () => {
-  cli.instance.use(listOf(1))
-  const off = await cli.run(['list'])
-  const on = await cli.run(['list', '-o', 'tsv'], { tty: { stdout: true, stderr: true } })
-  expect(on.stdout).toBe(off.stdout)
-})
-
 it.each([['-q'], ['--quiet'], ['-o id'], ['-q -o json'], ['--json -q']])('prints one id per line: %s', async flags => {
   cli.instance.use(listOf(3))
   expect((await cli.run(['list', ...flags.split(' ')])).stdout).toBe(`${uuid(0)}\n${uuid(1)}\n${uuid(2)}\n`)
