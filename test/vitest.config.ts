@@ -54,7 +54,7 @@ const onCitus = [
     'notices/notices',
     'quota/quota',
     'requests/requests',
-    'session/create',
+    'session/{get,remove}',
     'stats/stats',
     'subjects/*',
     'transfer/transfer',

@@ -251,7 +251,8 @@ async function removeLeftOver(folder: string): Promise<void> {
   const jobs = new Set(files.flatMap(({ job, number }) => (number === 1 ? job : [])))
   for (const { name, job } of files) {
     if (jobs.has(job ?? '')) continue
-    const changedAt = (await stat(join(folder, name)).catch(() => null))?.ctimeMs ?? Date.now()
+    const { mtimeMs, ctimeMs } = (await stat(join(folder, name)).catch(() => null)) ?? {}
+    const changedAt = (job === undefined ? mtimeMs : ctimeMs) ?? Date.now() // an input may be older than its job
     if (Date.now() - changedAt > staleMs) await rm(join(folder, name), { force: true })
   }
 }
@@ -301,11 +302,12 @@ async function stored(folder: string): Promise<Stored[]> {
 
 async function listJobs(folder: string): Promise<string[]> {
   const changes = new Map<string, number>()
-  for (const { name, job, number } of await stored(folder)) {
-    if (job !== undefined && number !== undefined)
-      changes.set(job, Math.max(changes.get(job) ?? 0, await changeOf(join(folder, name))))
+  const files = await stored(folder)
+  for (const { name, job = '', number } of files) {
+    if (number !== undefined) changes.set(job, Math.max(changes.get(job) ?? 0, await changeOf(join(folder, name))))
   }
-  return [...changes.keys()].sort((a, b) => (changes.get(b) ?? 0) - (changes.get(a) ?? 0))
+  const jobs = files.flatMap(({ job, number }) => (number === 1 && job !== undefined ? [job] : []))
+  return jobs.sort((a, b) => (changes.get(b) ?? 0) - (changes.get(a) ?? 0))
 }
 
 async function findJob<Header extends JobHeader>(

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { connect } from '../../../server/db/connect.ts'
 import { startEmbedded } from '../../../server/db/embedded.ts'
 import type { OperatorError } from '../../../src/contract/index.ts'
@@ -47,6 +47,15 @@ it('startEmbedded › reports why a database cannot be opened, and unlocks the f
 })
 
 const built = new URL('../../../dist/server/db/embedded-worker.js', import.meta.url)
+
+/** A new database that was closed, to be copied. */
+let closed: string
+beforeAll(async () => {
+  closed = mkdtempSync(join(tmpdir(), 'consentctl-db-'))
+  await (await startEmbedded(closed, { workerFile: built })).close()
+})
+afterAll(() => rmSync(closed, { recursive: true, force: true }))
+
 const damages = [
   {
     what: 'an empty pg_control',
@@ -93,8 +102,7 @@ function contentsOf(path: string): (readonly [name: string, content: string])[] 
 it.each(damages)(
   'startEmbedded › names the damaged file and a remedy, and changes nothing, with $what',
   async ({ damage, message, hint }) => {
-    const database = await startEmbedded(folder, { workerFile: built })
-    await database.close()
+    cpSync(closed, folder, { recursive: true })
     damage(join(folder, 'postgresql'))
     const before = contentsOf(folder)
     const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
@@ -116,7 +124,7 @@ it.skipIf(process.getuid?.() === 0)('startEmbedded › says how to use a folder 
 
 it('startEmbedded › opens a database with an empty postmaster.pid, and keeps that of a running one', async () => {
   const pid = join(folder, 'postgresql/postmaster.pid')
-  await (await startEmbedded(folder, { workerFile: built })).close()
+  cpSync(closed, folder, { recursive: true })
   writeFileSync(pid, '')
   const database = await startEmbedded(folder, { workerFile: built })
   const before = readFileSync(pid, 'utf8')

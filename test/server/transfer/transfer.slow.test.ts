@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { schemaVersion } from '../../../server/db/migrate.ts'
 import { tableNames, tables } from '../../../server/transfer/format.ts'
-import { skippedOnCitus, useDatabase } from '../../support/database.ts'
+import { onCitus, skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { someByteChanges } from '../../support/documented-commands.ts'
 import { startNode, type TestAccount, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
@@ -153,7 +153,8 @@ describe('an import', () => {
     const bytes = Buffer.from(await resealed(`${lines.slice(0, -2).join('\n')}\n`))
     expect(await importBytes(target.sql, bytes)).toMatchObject({ records: 4 })
     await emptyAll(target.sql)
-    const changes = someByteChanges(bytes).filter((_, index) => index % 12 === 0)
+    const step = onCitus() ? 120 : 12 // there an import takes ten times as long, and the file is read alike
+    const changes = someByteChanges(bytes).filter((_, index) => index % step === 0)
     for (const { at, byte } of changes) {
       const changed = Buffer.from(bytes)
       changed[at] = byte

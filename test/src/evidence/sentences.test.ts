@@ -63,8 +63,10 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'refuses a manifest whose export was changed': ['export manifest:'],
     'says if the export is missing': ['`verify`, of an export manifest'],
   },
-  'test/e2e/history-import.test.ts': { 'signs a receipt that is true to the database': ['import receipt: '] },
-  'test/src/commands/consents/import/replayed.test.ts': { 'a record that was there': ['import receipt, `records`'] },
+  'test/e2e/history-import.test.ts': { 'signs a receipt that matches the database': ['import receipt: '] },
+  'test/src/commands/consents/import/replayed.test.ts': {
+    'with a lost response: %s, returns %s': ['import receipt, `records`'],
+  },
   'test/server/evidence/pack.slow.test.ts': {
     'is refused by the program with any one byte changed in any file': ['evidence pack:'],
     'is refused without stating what the service signed': ['`verify`, of a pack: `history.json`'],
@@ -74,7 +76,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'the honest are valid, the back-dated are not, offline': ['`verify`, of a pack: “entry'],
   },
   'test/server/dashboard/person.slow.test.ts': {
-    'does the same erasure as the command line': ['dashboard, erasure'],
+    'erases as the command line does': ['dashboard, erasure'],
     'purges the erased records at once': ['dashboard, purge'],
   },
   'test/server/requests/commands.slow.test.ts': {
