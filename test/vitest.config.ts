@@ -73,14 +73,14 @@ if (isClusterNamed && !hasCitus())
 const embeddedOnly = ['test/server/db/{power,restart,shared}.slow.test.ts']
 
 /** End-to-end files that `npm test` runs: the built executable, its service and its exit codes. */
-const smoke = ['test/e2e/manage.test.ts']
+const smoke = ['test/e2e/smoke.test.ts']
 
 /** Files whose responses must arrive in time: they run after all others and one by one. */
-const timed = ['test/e2e/{failover,faults,outage}.test.ts']
+const timed = ['test/e2e/{deploy,failover,faults,outage}.test.ts']
 
 /** Files that take longest. They start first, so that none of them runs alone at the end. */
 const longest = [
-  'e2e/manage',
+  'e2e/smoke',
   'e2e/quickstart',
   'simulation/simulation.slow',
   'server/db/power.slow',
@@ -93,7 +93,6 @@ const longest = [
   'e2e/erase-kill',
   'e2e/canary',
   'e2e/browser',
-  'e2e/deploy',
   'e2e/receipt',
   'e2e/verify',
   'e2e/start',

@@ -1,64 +1,15 @@
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runBinary } from '../support/cli.ts'
-import { createAccount } from '../support/server.ts'
 import { hasTerminal, openTerminal } from '../support/terminal.ts'
+import { newOwner } from './owner.ts'
 import { useServed } from './served.ts'
 
 const served = useServed('manage')
 
-/** A new account whose owner uses the command line in a configuration folder of their own. */
-async function newOwner(name: string) {
-  const email = `${name}@example.com`
-  const account = await createAccount(['--email', email, '--monthly-quota', '1000'], served.service)
-  const env = {
-    HOME: served.folder.path,
-    CONSENTCTL_BASE_URL: served.url,
-    CONSENTCTL_CONFIG_DIR: join(served.folder.path, name),
-    CONSENTCTL_EMAIL: email,
-  }
-  const password = account.user.password ?? ''
-  const run = (...args: string[]) => runBinary(args, { env })
-  /** The same for commands that sign in, whose output is JSON. */
-  const signedIn = async (...args: string[]) => {
-    const ran = await runBinary([...args, '--password-stdin', '--json'], { env, stdin: `${password}\n` })
-    expect(ran).toMatchObject({ code: 0 })
-    return JSON.parse(ran.stdout)
-  }
-  const withKey = (key: string, ...args: string[]) => runBinary(args, { env: { ...env, CONSENTCTL_API_KEY: key } })
-  return { account, email, env, password, run, signedIn, withKey }
-}
-
-it('keys create › creates, stores and uses a key from a password alone, without showing it', async () => {
-  const { account, email, env, password, run, signedIn } = await newOwner('first')
-  const login = await runBinary(['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id], {
-    env,
-    stdin: password,
-  })
-  expect(login).toMatchObject({ code: 0, stdout: '' })
-  expect(login.stderr).not.toMatch(/sk-\w/)
-  const created = await run('create', '--subject', 'maria@example.com', '--accepted', '-q')
-  expect(created.code).toBe(0)
-  expect((await run('list', '-q')).stdout).toBe(created.stdout)
-  const readUsage = async () => JSON.parse((await run('usage', '--json')).stdout)
-  const expected = {
-    month: expect.stringMatching(/^\d{4}-\d\d$/),
-    used: 2,
-    limit: 1000,
-    remaining: 998,
-    resets_at: expect.stringMatching(/-01T00:00:00\.000Z$/),
-  }
-  // A unit that the node is just returning still counts as used.
-  for (const read of [readUsage, () => signedIn('usage')])
-    await expect.poll(read, { timeout: 20_000 }).toEqual(expected)
-  const keys = await signedIn('keys', 'list')
-  expect(keys.map(({ name }: { name: string }) => name)).toEqual([expect.stringMatching(/^consentctl@/), 'first key'])
-})
-
 it('keys create › the key may do what its scopes allow, until it is revoked', async () => {
-  const { account, signedIn, withKey } = await newOwner('keys')
+  const { account, signedIn, withKey } = await newOwner(served, 'keys')
   const { key, ...made } = await signedIn('keys', 'create', '--name', 'ci', '--scope', 'read', '--expires', '90d')
   expect(made).toMatchObject({ name: 'ci', scopes: ['read'], hint: key.slice(-4), revoked_at: null })
   expect(await withKey(key, 'list')).toMatchObject({ code: 0 })
@@ -74,7 +25,7 @@ it('keys create › the key may do what its scopes allow, until it is revoked', 
 })
 
 it('sites › a site can be created, updated, and given a new token that replaces the old one', async () => {
-  const { account, signedIn, withKey } = await newOwner('sites')
+  const { account, signedIn, withKey } = await newOwner(served, 'sites')
   const { token, ...site } = await signedIn('sites', 'create', '--name', 'Blog', '--origin', 'https://blog.example')
   expect(site).toMatchObject({ name: 'Blog', policy_version: 1, allowed_origins: ['https://blog.example'] })
   const flags = ['--policy-version', '2', '--add-origin', 'https://www.blog.example']
@@ -101,7 +52,7 @@ it('sites › a site can be created, updated, and given a new token that replace
 })
 
 it('keys and sites › when the password is wrong, end with 4; when the key or site does not exist, with 3', async () => {
-  const { env, password, email } = await newOwner('wrong')
+  const { env, password, email } = await newOwner(served, 'wrong')
   const signIn = (args: string[], stdin: string) =>
     runBinary([...args, '--email', email, '--password-stdin'], { env, stdin })
   const wrong = await signIn(['keys', 'list'], 'not it')
@@ -115,7 +66,7 @@ it('keys and sites › when the password is wrong, end with 4; when the key or s
 describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
   let owner: Awaited<ReturnType<typeof newOwner>>
   beforeAll(async () => {
-    owner = await newOwner('terminal')
+    owner = await newOwner(served, 'terminal')
   })
   const keyId = async () => (await owner.signedIn('keys', 'create', '--name', 'short-lived')).id as string
 

@@ -56,6 +56,10 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(closed, { recursive: true, force: true }))
 
+function copyClosed(): void {
+  cpSync(join(closed, 'postgresql'), join(folder, 'postgresql'), { recursive: true })
+}
+
 const damages = [
   {
     what: 'an empty pg_control',
@@ -102,7 +106,7 @@ function contentsOf(path: string): (readonly [name: string, content: string])[] 
 it.each(damages)(
   'startEmbedded › names the damaged file and a remedy, and changes nothing, with $what',
   async ({ damage, message, hint }) => {
-    cpSync(closed, folder, { recursive: true })
+    copyClosed()
     damage(join(folder, 'postgresql'))
     const before = contentsOf(folder)
     const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
@@ -124,7 +128,7 @@ it.skipIf(process.getuid?.() === 0)('startEmbedded › says how to use a folder 
 
 it('startEmbedded › opens a database with an empty postmaster.pid, and keeps that of a running one', async () => {
   const pid = join(folder, 'postgresql/postmaster.pid')
-  cpSync(closed, folder, { recursive: true })
+  copyClosed()
   writeFileSync(pid, '')
   const database = await startEmbedded(folder, { workerFile: built })
   const before = readFileSync(pid, 'utf8')

@@ -44,21 +44,22 @@ function say(command: string, args: string[], input?: string): string {
   return String(stdout)
 }
 
-/** Each shell's candidates for the last word of a line. */
-const shells: Record<string, (words: string[]) => string[]> = {
-  bash: words => {
-    const list = words.map(word => `'${word}'`).join(' ')
-    const asked = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _consentctl; printf '%s\\n' "\${COMPREPLY[@]}"`
-    return lines(say('bash', ['-c', `source ${quote(`${scripts}consentctl.bash`)}; ${asked}`]))
+/** Prints each line's candidates for its last word, and then a mark. */
+const shells: Record<string, (lines: string[][]) => string> = {
+  bash: lines => {
+    const asked = lines.map(words => {
+      const list = words.map(word => `'${word}'`).join(' ')
+      const given = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; COMPREPLY=()`
+      return `${given}; _consentctl; printf '%s\\n' "\${COMPREPLY[@]}" '${mark}'`
+    })
+    return say('bash', ['-c', `source ${quote(`${scripts}consentctl.bash`)}; ${asked.join('; ')}`])
   },
-  fish: words => {
-    const line = words.join(' ')
-    const asked = `source ${quote(`${scripts}consentctl.fish`)}; complete -C '${line}'`
-    return lines(say('fish', ['-c', asked])).map(each => each.split('\t')[0] ?? '')
+  fish: lines => {
+    const asked = lines.map(words => `complete -C '${words.join(' ')}'; echo '${mark}'`)
+    return say('fish', ['-c', `source ${quote(`${scripts}consentctl.fish`)}; ${asked.join('; ')}`])
   },
-  zsh: words => {
+  zsh: lines => {
     // Replaces what would show candidates by what prints them, in a completion that is set up by hand.
-    const given = `words=(${words.map(word => `'${word}'`).join(' ')}); CURRENT=${words.length}; PREFIX='${words.at(-1)}'`
     const shown = `
       show() { local each; for each in "\${(@)\${(P)1}}"; do [[ $each == $PREFIX* ]] && print -r -- "\${each%%:*}"; done }
       _describe() { [[ $1 == -o ]] && shift; show $2 }
@@ -66,76 +67,94 @@ const shells: Record<string, (words: string[]) => string[]> = {
       _files() { print -l -- * }
       compset() { PREFIX=\${PREFIX#*=} }
       compdef() { :; }`
-    return lines(
-      say('zsh', ['-fc', `${shown}\nsource ${quote(`${scripts}_consentctl`)}; ${given}; _consentctl || true`]),
-    )
+    const asked = lines.map(words => {
+      const given = `words=(${words.map(word => `'${word}'`).join(' ')}); CURRENT=${words.length}; PREFIX='${words.at(-1)}'`
+      return `${given}; _consentctl || true; print -r -- '${mark}'`
+    })
+    return say('zsh', ['-fc', [shown, `source ${quote(`${scripts}_consentctl`)}`, ...asked].join('\n')])
   },
 }
 
-function lines(text: string): string[] {
-  return text.split('\n').filter(line => line !== '')
-}
+const mark = '--- end of candidates ---'
 
 const found = Object.entries(shells).filter(([shell]) => spawnSync(shell, ['--version']).status === 0)
 if (found.length < 3)
   process.stderr.write('\n*** SKIPPED: completions in some of bash, fish and zsh, which are not all here. ***\n\n')
 
 describe.each(found)('%s completes', (shell, ask) => {
-  const line = (text: string) => ask(text.split(' '))
+  /** Candidates of each line, by one process. */
+  const complete = (...asked: string[]) => {
+    const told = ask(asked.map(line => line.split(' '))).split(`${mark}\n`)
+    return told.slice(0, -1).map(text => {
+      const lines = text.split('\n').filter(line => line !== '')
+      return shell === 'fish' ? lines.map(line => line.split('\t')[0]) : lines
+    })
+  }
 
   it('commands by their beginnings, and aliases', () => {
-    expect(line('consentctl li')).toEqual(['list'])
-    expect(line('consentctl ')).toEqual(expect.arrayContaining(['create', 'ls', 'auth', 'completion']))
-    expect(line('consentctl auth ')).toEqual(expect.arrayContaining(['login', 'logout', 'status']))
-    expect(line('consentctl admin user p')).toEqual(['password'])
+    const asked = ['consentctl li', 'consentctl ', 'consentctl auth ', 'consentctl admin user p']
+    expect(complete(...asked)).toEqual([
+      ['list'],
+      expect.arrayContaining(['create', 'ls', 'auth', 'completion']),
+      expect.arrayContaining(['login', 'logout', 'status']),
+      ['password'],
+    ])
   })
 
   it('the flags of the command, of an alias of it, and of the program', () => {
-    expect(line('consentctl list --include')).toEqual(['--include-deleted'])
-    expect(line('consentctl ls --inc')).toEqual(['--include-deleted'])
-    expect(line('consentctl -o json delete --ye')).toEqual(['--yes'])
-    expect(line('consentctl get --prof')).toEqual(['--profile'])
-    expect(line('consentctl get --sub')).toEqual([])
+    const lines = ['list --include', 'ls --inc', '-o json delete --ye', 'get --prof', 'get --sub']
+    expect(complete(...lines.map(line => `consentctl ${line}`))).toEqual([
+      ['--include-deleted'],
+      ['--include-deleted'],
+      ['--yes'],
+      ['--profile'],
+      [],
+    ])
   })
 
   it('values from a list, after a space and after a sign', () => {
-    expect(line('consentctl list -o ')).toEqual(expect.arrayContaining(['table', 'ndjson']))
-    expect(line('consentctl list --color al')).toEqual(['always'])
-    const signed =
-      shell === 'bash' ? ['consentctl', 'list', '--color', '=', 'ne'] : ['consentctl', 'list', '--color=ne']
-    expect(ask(signed).map(each => each.replace('--color=', ''))).toEqual(['never'])
+    const signed = shell === 'bash' ? 'consentctl list --color = ne' : 'consentctl list --color=ne'
+    const [formats, colors, after] = complete('consentctl list -o ', 'consentctl list --color al', signed)
+    expect([formats, colors]).toEqual([expect.arrayContaining(['table', 'ndjson']), ['always']])
+    expect(after?.map(each => each?.replace('--color=', ''))).toEqual(['never'])
   })
 
   it('profiles and sites from the local files', () => {
-    expect(line('consentctl list -p ').sort()).toEqual(['blog', 'shop'])
-    expect(line('consentctl create --site site').sort()).toEqual(['site-1', 'site-2'])
+    const found = complete('consentctl list -p ', 'consentctl create --site site')
+    expect(found.map(each => each.sort())).toEqual([
+      ['blog', 'shop'],
+      ['site-1', 'site-2'],
+    ])
   })
 
   it('sites by the names of the last list, settings, receipts, tickets and jobs from the local files', () => {
-    expect(line('consentctl list --site ')).toEqual(expect.arrayContaining(['site-1', 'Shop']))
-    expect(line('consentctl list --site Sh')).toEqual(['Shop'])
-    expect(line('consentctl config set ba')).toEqual(['base_url'])
-    expect(line('consentctl config remove ').sort()).toEqual(['blog', 'shop'])
-    expect(line('consentctl subject receipts PRIV')).toEqual(['PRIV-123'])
-    expect(line('consentctl subject verify ').sort()).toEqual(['1', 'PRIV-123', 'last'])
-    expect(line('consentctl subject find --request ')).toEqual(['PRIV-123'])
-    expect(line('consentctl subject resume ').sort()).toEqual([erasure, 'last'])
-    expect(line('consentctl create --resume ').sort()).toEqual([imported, 'last'])
-    expect(line('consentctl help exi')).toEqual(['exit-codes'])
+    const expected: [line: string, candidates: unknown][] = [
+      ['list --site ', expect.arrayContaining(['site-1', 'Shop'])],
+      ['list --site Sh', ['Shop']],
+      ['config set ba', ['base_url']],
+      ['config remove ', ['blog', 'shop']],
+      ['subject receipts PRIV', ['PRIV-123']],
+      ['subject verify ', ['1', 'PRIV-123', 'last']],
+      ['subject find --request ', ['PRIV-123']],
+      ['subject resume ', [erasure, 'last']],
+      ['create --resume ', [imported, 'last']],
+      ['help exi', ['exit-codes']],
+    ]
+    const found = complete(...expected.map(([line]) => `consentctl ${line}`))
+    expect(found.map(each => each.sort())).toEqual(expected.map(([, candidates]) => candidates))
   })
 
-  it('names unchanged, without evaluating them', () => {
+  it('names as they are, and evaluates none of them', () => {
     const file = join(folder.path, '.config', 'consentctl', 'config.json')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, JSON.stringify({ profiles: { [`x$(touch ${folder.path}/evaluated)`]: {} } }))
-    expect(line('consentctl list -p x')).toHaveLength(1)
+    expect(complete('consentctl list -p x')[0]).toHaveLength(1)
     writeFileSync(file, before)
     expect(existsSync(join(folder.path, 'evaluated'))).toBe(false)
   })
 
-  it('nothing for a free value, and does not read a value as a command', () => {
-    expect(line('consentctl list --subject ')).toEqual([])
-    expect(line('consentctl -p list --inc')).toEqual([])
+  it('nothing for a value that only its user knows, and takes no value for a command', () => {
+    expect(complete('consentctl list --subject ', 'consentctl -p list --inc')).toEqual([[], []])
   })
 })
 
