@@ -5,8 +5,8 @@ import { fetchNode, run } from '../bin/releases.js'
 const majors = [20, 22, 24, 26].filter(major => major !== Number.parseInt(process.versions.node, 10))
 
 /** Tests of what Node.js itself does: sockets, files, streams, processes. The majors between the oldest and the newest run these alone. */
-const aboutNode = ['src/client', 'src/io', 'src/jobs', 'src/logging', 'src/settings', 'e2e/executable', 'e2e/interrupt']
-const all = ['src', 'e2e/demo', 'e2e/executable', 'e2e/interrupt', 'e2e/terminal']
+const aboutNode = ['src/client', 'src/io', 'src/jobs', 'src/logging', 'src/settings', 'e2e/executable', 'e2e/streams']
+const all = ['src', 'e2e/demo', 'e2e/executable', 'e2e/streams', 'e2e/terminal']
 
 function test(node, isNewest) {
   const projects = ['client', 'smoke', 'end to end'].flatMap(name => ['--project', name])

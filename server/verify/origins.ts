@@ -34,6 +34,7 @@ function findInMark({ accountId, originSecret }: OriginScope, record: StoredReco
   if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is missing' }]
   const changed = (detail: string): Finding[] => [{ version: null, problem: 'changed', detail }]
   const expected = originSecret && hashOrigin(originSecret, accountId, { system: system ?? '', id: id ?? '' })
+  if (!isPurged && !expected) return changed('the secret that verifies its origin is missing')
   if (!isPurged && !expected?.equals(origin)) return changed('its origin does not match its import')
   if (has_body === isPurged) return changed(`the hash of its import is ${isPurged ? 'still there' : 'missing'}`)
   return []

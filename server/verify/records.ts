@@ -205,9 +205,10 @@ export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,
 ): AsyncGenerator<readonly Found[]> {
-  const future = { after: { id: lastIdAt(Date.now()), version: maxVersion } }
-  for (const range of [{ upTo: firstIdAt(Date.now()) }, future])
-    for await (const { records, findings } of inspectRecords(sql, accountId, range)) {
+  const past = () => ({ upTo: firstIdAt(Date.now()) })
+  const future = () => ({ after: { id: lastIdAt(Date.now()), version: maxVersion } }) // from when the past is read
+  for (const range of [past, future])
+    for await (const { records, findings } of inspectRecords(sql, accountId, range())) {
       signal.throwIfAborted()
       for (const { record, entries } of records) {
         inspected.records += record ? 1 : 0

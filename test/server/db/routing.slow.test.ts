@@ -45,7 +45,8 @@ describe.skipIf(!onCitus())('Citus', () => {
   })
 
   it.each(requests)('$name queries a single shard, or a table that is on every node', async ({ of, field }) => {
-    const own = of.endpoint.method === 'GET' ? readOnly : await newHoldings(service)
+    const isShared = of.endpoint.method === 'GET' && of.route !== 'caller.get' // a cached key needs no statement there
+    const own = isShared ? readOnly : await newHoldings(service)
     const given = field && { place: 'query' as const, field, value: ownValue(of, field, own) }
     const [method, path, { body }] = requestFor(of, own, given || undefined)
     const keyed = of.route === 'consents.createBatch' ? {} : { 'idempotency-key': of.route }

@@ -47,21 +47,24 @@ describe('mapInOrder', () => {
     expect(first).toBe(6)
   })
 
-  it('when its reader is slow, never holds more than the maximum size and one item', async () => {
-    let [taken, read] = [0, 0]
-    const items = function* () {
-      for (let item = 0; item < 50; item += 1) {
-        taken += 1
-        yield item
+  it.each([{ concurrency: 2, maxSize: () => 6 }, { concurrency: 6 }])(
+    'when its reader is slow, never holds more than the maximum size and one item: %j',
+    async bounds => {
+      let [taken, read] = [0, 0]
+      const items = function* () {
+        for (let item = 0; item < 50; item += 1) {
+          taken += 1
+          yield item
+        }
       }
-    }
-    for await (const _ of mapInOrder(items(), { concurrency: 2, maxSize: () => 6 }, itself)) {
-      await delay(1)
-      expect(taken - read).toBeLessThanOrEqual(6)
-      read += 1
-    }
-    expect(read).toBe(50)
-  })
+      for await (const _ of mapInOrder(items(), bounds, itself)) {
+        await delay(1)
+        expect(taken - read).toBeLessThanOrEqual(6)
+        read += 1
+      }
+      expect(read).toBe(50)
+    },
+  )
 
   it('yields the results before an error of a call or of the source, then throws it', async () => {
     async function* broken() {

@@ -1,12 +1,14 @@
+import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import type { Notice, NoticeText } from '../../../../src/contract/notices.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
+import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { DownloadButton } from '../parts/download.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
-import { Link, Text } from '../parts/text.tsx'
+import { formatNumber, Link, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
 /** Reads the bytes of a text. @throws Mistake if their SHA-256 is not that of the notice */
@@ -78,12 +80,26 @@ export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
             {content === null ? (
               <p class="empty">A PDF is not shown here: download it.</p>
             ) : (
-              <pre lang={text.language}>{visibleLines(content)}</pre>
+              <Content text={content} language={text.language} />
             )}
           </>
         )}
       </Show>
     </Screen>
+  )
+}
+
+/** A million characters in one line take seconds to lay out. */
+const fewCharacters = 200_000
+
+function Content({ text, language }: { readonly text: string; readonly language: string }) {
+  const [isWhole, setWhole] = useState(text.length <= fewCharacters)
+  const shown = isWhole ? text : text.slice(0, fewCharacters).replace(/[\ud800-\udbff]$/, '')
+  return (
+    <>
+      <pre lang={language}>{visibleLines(shown)}</pre>
+      {!isWhole && <Button text={`Show all ${formatNumber(text.length)} characters`} onClick={() => setWhole(true)} />}
+    </>
   )
 }
 

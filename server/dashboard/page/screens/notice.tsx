@@ -21,7 +21,7 @@ export function NoticeScreen({ site, version }: NoticeProps) {
   const found = useCall(async () => {
     const [notice, all] = await Promise.all([
       client.call(api.notices.get, { params: { id: site, version } }),
-      client.call(api.notices.list, { params: { id: site } }),
+      client.call(api.notices.list, { params: { id: site } }).catch(() => ({ data: [] })), // only to compare
     ])
     return { notice, versions: all.data.map(each => String(each.policy_version)) }
   }, [])

@@ -18,7 +18,7 @@ const groupingOptions = [['', 'In all'] as const, ...groupings.map(by => [by, `B
 const noFilters = { site: '', from: '', to: '', by: 'month' as By | '', exact: false }
 
 export function Statistics() {
-  const sites = useSites().value ?? []
+  const sites = useSites()
   const [draft, setDraft] = useState(noFilters)
   const [filters, setFilters] = useState(noFilters)
   const field = fieldsOf(draft, setDraft)
@@ -27,13 +27,14 @@ export function Statistics() {
     <Screen title="Statistics" command={['stats', ...options(filters)]}>
       <Form run={async () => setFilters({ ...draft })} error={error} submit="Show">
         <div class="filters">
-          <SiteSelect sites={sites} none="All sites" {...field('site')} />
+          <SiteSelect sites={sites.value ?? []} none="All sites" {...field('site')} />
           <Field label="From (UTC day)" type="date" {...field('from')} />
           <Field label="To (UTC day)" type="date" {...field('to')} />
           <Select label="Grouping" options={groupingOptions} {...field('by')} />
         </div>
         <Check label="Exact: show groups of fewer than ten persons too" {...field('exact')} />
       </Form>
+      <Problem error={sites.error} retry={sites.reload} />
       <Problem error={error} retry={reload} />
       {isLoading && <p role="status">Loading …</p>}
       {value && !isLoading && !error && <Answer {...value} />}

@@ -30,6 +30,12 @@ describe('with --yes', () => {
 })
 
 describe('other instances respond to a deletion in their own way', () => {
+  it('sends no body, which they may reject', async () => {
+    cli.instance.use(http.delete(byId, () => new HttpResponse(null, { status: 204 })))
+    await cli.run(['rm', '7', '--yes'])
+    expect(cli.instance.requests).toMatchObject([{ method: 'DELETE', text: '' }])
+  })
+
   it.each([
     ['204 without a body', () => new HttpResponse(null, { status: 204 })],
     ['200 without a body', () => new HttpResponse(null, { status: 200 })],

@@ -143,7 +143,10 @@ function addCertificates(texts: readonly string[], kind: 'erasure' | 'purge'): v
   const known = current.get()?.certificates ?? []
   const added = texts
     .filter(text => known.every(each => each.text !== text))
-    .map(text => ({ name: `${kind}-certificate-${JSON.parse(text).certificate_id}.json`, text, isDownloaded: false }))
+    .map((text, index) => {
+      const id = /"certificate_id":\s*"([\da-f-]{36})"/.exec(text)?.[1] ?? known.length + index + 1
+      return { name: `${kind}-certificate-${id}.json`, text, isDownloaded: false }
+    })
   change({ certificates: [...known, ...added] })
 }
 
