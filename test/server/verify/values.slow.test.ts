@@ -6,6 +6,7 @@ import { coverAll } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { createMetrics } from '../../../server/metrics/metrics.ts'
 import { timestampJob } from '../../../server/timestamps/job.ts'
+import { isLongRun } from '../../e2e/campaign.ts'
 import { type Column, columnsOf } from '../../e2e/tampering/columns.ts'
 import { hasOpenssl, useAuthority } from '../../support/authority.ts'
 import { skippedOnCitus } from '../../support/database.ts'
@@ -39,6 +40,12 @@ const odd: Readonly<Record<string, readonly string[]>> = {
   uuid: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
   cidr: ['::/0'],
   date: ['infinity', '0044-03-15 BC'],
+}
+
+/** All in a long run; otherwise one, and the next one for the next column. */
+function oddValues(type: string, index: number): readonly string[] {
+  const values = odd[type] ?? []
+  return isLongRun ? values : values.slice(index % values.length).slice(0, 1)
 }
 
 const service = useService()
@@ -88,8 +95,8 @@ describe.skipIf(isSkipped)('admin verify looks at every account', () => {
     const columns = await columnsOf(service.sql, table)
     expect(columns.length).toBeGreaterThan(1)
     const wrong: string[] = []
-    for (const column of columns)
-      for (const value of [null, ...(odd[column.type] ?? [])]) {
+    for (const [index, column] of columns.entries())
+      for (const value of [null, ...oddValues(column.type, index)]) {
         const problem = await foundWith(table, column, value).then(
           accounts => findProblem(accounts, !unverified.has(`${table}.${column.name}`)),
           (error: Error) => `ends it: ${error.message}`,

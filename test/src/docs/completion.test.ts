@@ -38,7 +38,7 @@ function say(command: string, args: string[], input?: string): string {
     env,
     cwd: folder.path,
     input,
-    timeout: 20_000,
+    timeout: 50_000,
   })
   expect({ stderr: String(stderr), status }).toEqual({ stderr: '', status: 0 })
   return String(stdout)
@@ -81,7 +81,7 @@ const found = Object.entries(shells).filter(([shell]) => spawnSync(shell, ['--ve
 if (found.length < 3)
   process.stderr.write('\n*** SKIPPED: completions in some of bash, fish and zsh, which are not all here. ***\n\n')
 
-describe.each(found)('%s completes', (shell, ask) => {
+describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
   /** Candidates of each line, by one process. */
   const complete = (...asked: string[]) => {
     const told = ask(asked.map(line => line.split(' '))).split(`${mark}\n`)
