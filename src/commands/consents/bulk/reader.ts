@@ -151,7 +151,13 @@ const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, 
 
 const parseOwn: LineParser = () => ({})
 
-const parseValidated: LineParser = ({ bytes }) => JSON.parse(decode(bytes, '')) as object
+const parseValidated: LineParser = line => {
+  try {
+    const value: unknown = JSON.parse(decode(line.bytes, ''))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {}
+  return parseJson(line) // the file has changed since it was validated
+}
 
 function toEntry<Fields>(
   kind: LineKind<Fields>,
