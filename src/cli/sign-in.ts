@@ -22,7 +22,7 @@ export async function readPassword({ io }: Context): Promise<string> {
 
 export const signInOptions = { email: nonEmpty.optional(), passwordStdin: z.literal(true).optional() }
 
-export type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
+type SignInOptions = z.output<z.ZodObject<typeof signInOptions>>
 
 export function addSignInFlags(command: Command): Command {
   return command
