@@ -97,6 +97,11 @@ async function openTable(headerLine: Line | null, dialect: Dialect): Promise<Tab
   const { delimiter, columns, isKnown, unguard, isShortAllowed } = dialect
   if (headerLine?.bytes.includes(0))
     throw usageError('the header is UTF-16 without a byte order mark', 'save the file as CSV in UTF-8')
+  if (headerLine && /\r(?!\n|$)/.test(headerLine.bytes.toString('latin1').replace(/"[^"]*"/g, '')))
+    throw usageError(
+      'the lines end with CR only, so the whole file is one line',
+      'save the file as CSV with line feeds (LF or CRLF)',
+    )
   const { parse } = await import('csv-parse/sync')
   const read = (delimiter: Delimiter): Table => {
     const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }

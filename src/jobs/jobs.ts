@@ -150,11 +150,11 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
   }
   return {
     find: async wanted => {
-      await removeLeftOver(kind.folder)
+      await removeLeftOver(kind.folder).catch(() => {}) // the next new job reports it
       return await findJob(kind, wanted, peekHeader)
     },
     list: async () => {
-      await removeLeftOver(kind.folder)
+      await removeLeftOver(kind.folder).catch(() => {})
       return await listJobs(kind.folder)
     },
     readHeader: async job => {

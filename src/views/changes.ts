@@ -11,6 +11,10 @@ export function changesOf(state: State, before: State | undefined): string[] {
     .map(name => `${name}: ${before ? `${shown(then[name])} → ` : ''}${shown(now[name])}`)
 }
 
+/** Texts that could be taken for another value. */
+const ambiguous = /^(none|null|true|false|-?\d.*|["[{].*|)$/s
+
 function shown(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none')
+  if (typeof value === 'string' && !ambiguous.test(value)) return value
+  return JSON.stringify(value) ?? 'none'
 }

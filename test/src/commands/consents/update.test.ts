@@ -42,6 +42,14 @@ describe('preferences', () => {
     expect(JSON.parse(stdout)).toEqual({ ...before, preferences })
   })
 
+  it('the difference tells a text from the value that it looks like', async () => {
+    accepting()
+    const { stderr } = await cli.run(['update', id, '--preferences', '-'], {
+      stdin: '{"marketing":"true","analytics":"none"}',
+    })
+    expect(stderr).toContain('marketing: true → "true"\nanalytics: all → "none"\n')
+  })
+
   it('when they are in a file, are merged; single ones win', async () => {
     accepting()
     await cli.run(['update', id, '--preferences', '-', '--pref', 'b=2'], { stdin: '{"a":1,"b":1}' })

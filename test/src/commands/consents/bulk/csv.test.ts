@@ -84,7 +84,7 @@ describe('create --file in CSV', () => {
   it.each([
     ['subject_id,id', '"id" is not a field of a new record'],
     ['subject_id|accepted', '"subject_id|accepted" is not a field'],
-    ['subject_id\raccepted', 'is not a field'],
+    ['subject_id\raccepted', 'end with CR only'],
     ['Subject;Accepted', '"Subject" is not a field'],
     ['subject_id,', '"column 2" is not a field'],
     ['s\0u\0b\0,\0', 'UTF-16 without a byte order mark'],
