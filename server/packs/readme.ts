@@ -6,7 +6,6 @@ import { describeAnswers, describeFiles, describeRecord } from './words.ts'
 
 interface Sealing {
   readonly createdAt: string
-  /** Of `pack.json`. */
   readonly keyId: string
   /** Older entries of `administration/` were left out. */
   readonly isTruncated: boolean

@@ -84,7 +84,6 @@ async function departure(request: Promise<unknown>): Promise<void> {
   await new Promise(setImmediate)
 }
 
-/** Adds the ids to `seen`. */
 export function unseen(records: readonly Consent[], seen: Set<string>): Consent[] {
   return records.filter(({ id }) => !seen.has(id) && seen.add(id))
 }

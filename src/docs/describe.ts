@@ -21,7 +21,6 @@ export interface CommandInfo {
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
-  /** Between the flags and the examples. */
   readonly notes: string
   readonly examples: readonly string[]
   readonly arguments: readonly ArgumentInfo[]

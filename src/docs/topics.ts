@@ -1,7 +1,6 @@
 interface Topic {
   /** Their help names this topic. */
   readonly commands: readonly string[]
-  /** Lines, and terms with descriptions. */
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }
 

@@ -9,7 +9,6 @@ import { commandForOrigin } from '../settings/settings.ts'
 import { findHolding, findStates, type Target } from './records.ts'
 import { apply, type ErasureEvent, type ErasureOrder, type ErasureRun, type ErasureState, newState } from './state.ts'
 
-/** A request of one person. */
 export interface SubjectRequest extends Omit<ErasureOrder, 'started_at'> {
   /** Such as `2026-01-31`. */
   readonly received_at: string | null

@@ -30,7 +30,6 @@ export function completeSize({ tree_size, previous_size }: Checkpoint): number {
 
 /** The checkpoints between which a log got an entry. */
 export interface Bracket {
-  /** The first that has the entry. */
   readonly after: Checkpoint
   /** The last complete one before, or null. */
   readonly before: Checkpoint | null

@@ -23,7 +23,6 @@ export interface Keys {
 
 export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
 
-/** Of an instance's log. */
 export interface Newest extends SignedCheckpoint {
   /** Why the log does not extend a verified earlier checkpoint of its account; or null. */
   findGrowthProblem(earlier: SignedCheckpoint): Promise<string | null>
@@ -122,7 +121,6 @@ function requirePurge(receipt: ErasureReceipt): string {
   return receipt.purge ? `; it is the receipt of a purge, and says: ${seen}` : ''
 }
 
-/** The receipt must not contradict itself about an import. */
 function requireOrigin({ events, origin }: ConsentReceipt): string {
   const imported = events.filter(({ given_at }) => given_at !== null)
   const isFirst = imported.every((event, index) => event === events[index])

@@ -65,7 +65,6 @@ const AccountEntry = z.looseObject({
 })
 type AccountEntry = z.output<typeof AccountEntry>
 
-/** In `after` of the entry. */
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),

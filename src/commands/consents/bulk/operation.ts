@@ -63,7 +63,6 @@ export interface Operation {
   complete?(ctx: Context, job: LineJob, counts: Counts): Promise<void>
 }
 
-/** Of lines, over all runs. */
 export interface Counts {
   readonly done: number
   readonly unchanged: number

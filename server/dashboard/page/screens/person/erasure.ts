@@ -37,7 +37,6 @@ export interface Outcome
 
 export interface Purging {
   readonly isRunning: boolean
-  /** The number of records named by certificates. */
   readonly certified: number
   readonly error: unknown
 }
