@@ -1,6 +1,9 @@
 // The tests that `npm test` leaves out, or some parts of them: npm run test:all -- [PART …]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { root } from '../bin/releases.js'
 
 /** Projects of vitest: one run has all that are wanted, because its start and the ends of its groups leave processors idle. */
@@ -18,12 +21,17 @@ if (unknown.length > 0) {
 }
 const wanted = given.length > 0 ? given : parts
 
+/** Failed tests of all parts, which are printed last: their own output is thousands of lines above. */
+const folder = mkdtempSync(join(tmpdir(), 'consentctl-all-'))
+const failures = join(folder, 'failures')
+const env = { ...process.env, CONSENTCTL_TEST_FAILURES: failures }
+
 async function run(name, commands) {
   const startedAt = Date.now()
   let isGreen = true
   for (const args of commands) {
     if (!isGreen) break
-    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] })
     const [code] = await once(child, 'exit')
     isGreen = code === 0
   }
@@ -39,6 +47,8 @@ if (tests.length > 0) {
 }
 const others = wanted.filter(name => name in programs)
 results.push(...(await Promise.all(others.map(name => run(name, programs[name])))))
+if (existsSync(failures)) process.stderr.write(`\n${readFileSync(failures, 'utf8')}`)
+rmSync(folder, { recursive: true })
 for (const { name, isGreen, seconds } of results)
   process.stderr.write(`${isGreen ? 'passed' : 'FAILED'}  ${name}  ${seconds} s\n`)
 if (results.some(({ isGreen }) => !isGreen)) process.exitCode = 1

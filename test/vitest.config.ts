@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { hasCitus } from './support/citus.ts'
+import { Failures } from './support/failures.ts'
 import { findPrograms } from './support/postgres.ts'
 
 /*
@@ -12,6 +13,7 @@ import { findPrograms } from './support/postgres.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const hasPostgres = Boolean(process.env['TEST_DATABASE_URL'] || findPrograms())
+const failures = process.env['CONSENTCTL_TEST_FAILURES']
 const engine = hasPostgres ? 'postgres' : 'embedded'
 
 if (!hasPostgres && process.env['CI'])
@@ -127,6 +129,7 @@ export default defineConfig({
     },
   ],
   test: {
+    reporters: failures ? ['default', new Failures(failures)] : ['default'],
     // Tests of the command line alone need no database to copy.
     globalSetup: process.env['TEST_ENGINE'] === 'none' ? [] : 'test/support/global-setup.ts',
     pool: 'forks',

@@ -18,9 +18,9 @@ import { isLongRun, randomFrom } from './campaign.ts'
 import { newLedger, type Target, write } from './ledger.ts'
 import { findContradictions } from './ledger-check.ts'
 
-const cuts = Number(process.env['CONSENTCTL_TEST_CUTS'] || (isLongRun ? 60 : 4))
+const cuts = Number(process.env['CONSENTCTL_TEST_CUTS'] || (isLongRun ? 60 : 2))
 /** Each image loses power this many times, first within the first start of its database. */
-const cutsPerImage = 4
+const cutsPerImage = Math.min(cuts, 4)
 const clients = 8
 
 /** Parameters of ext4 that change what of the unflushed a cut leaves, and in which order. */

@@ -26,7 +26,7 @@ const planted: Record<string, number> = {
   'list-end': 1,
 }
 
-const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '2000'
+const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1000'
 
 describe('Simulation', () => {
   it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {

@@ -3,7 +3,11 @@ import { fileURLToPath } from 'node:url'
 
 const script = fileURLToPath(new URL('../fixtures/verifier/verify.py', import.meta.url))
 
-const missing = ['python3', 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
+/** The interpreter itself: `python3` may be a script that looks for it, which takes longer than a verification. */
+export const python =
+  spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).stdout?.trim() || 'python3'
+
+const missing = [python, 'openssl'].filter(name => spawnSync(name, ['--help']).error !== undefined)
 /** Always in CI. */
 export const hasVerifier = missing.length === 0 || Boolean(process.env['CI'])
 if (!hasVerifier)
@@ -11,7 +15,7 @@ if (!hasVerifier)
 
 /** Runs the verifier in Python, which was written from the pages in src/evidence. */
 export function runVerifier(args: readonly string[], { cwd, input }: Pick<SpawnSyncOptions, 'cwd' | 'input'> = {}) {
-  const { status, stdout, stderr } = spawnSync('python3', [script, ...args], {
+  const { status, stdout, stderr } = spawnSync(python, [script, ...args], {
     ...{ cwd, input: input ?? '', encoding: 'utf8', maxBuffer: 2 ** 28 },
     env: { ...process.env, PYTHONUTF8: '1' },
   })

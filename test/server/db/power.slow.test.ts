@@ -19,7 +19,7 @@ import { memoryFolder } from '../../support/run-folder.ts'
 import { newAccount, startNode } from '../../support/service.ts'
 import { kill, type Operation, randomCut, SimulatedDisk } from '../../support/simulated-disk.ts'
 
-const replays = Number(process.env['CONSENTCTL_TEST_REPLAYS'] || (isLongRun ? 5000 : 30))
+const replays = Number(process.env['CONSENTCTL_TEST_REPLAYS'] || (isLongRun ? 5000 : 15))
 /** A recording of a failed run, to replay it with the seed that it printed. */
 const recordingFile = process.env['CONSENTCTL_TEST_RECORDING']
 

@@ -13,6 +13,7 @@ import { readCheckpoint } from '../../../src/evidence/signed.ts'
 import { hashLeaf, sha256 } from '../../src/evidence/rfc9162.ts'
 import { useFolder } from '../../support/cli.ts'
 import { useService } from '../../support/service.ts'
+import { hasVerifier, python } from '../../support/verifier.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 
 const service = useService()
@@ -54,14 +55,13 @@ function openNote(note: string, vkey: string): string[] {
 }
 
 const script = fileURLToPath(new URL('../../fixtures/verifier/tlog.py', import.meta.url))
-const hasTools = ['python3', 'openssl'].every(name => spawnSync(name, ['--version']).error === undefined)
 
 /** Verifies with Python and openssl; null if they are not there. */
 function check(vkey: string, text: string, entry = ''): string | null {
-  if (!hasTools) return null
+  if (!hasVerifier) return null
   const file = join(folder.path, 'text')
   writeFileSync(file, text)
-  const { stdout, stderr } = spawnSync('python3', [script, vkey, file, entry], { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(python, [script, vkey, file, entry], { encoding: 'utf8' })
   return stdout + stderr
 }
 
