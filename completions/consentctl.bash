@@ -211,7 +211,7 @@ requests report|--format|none|md: Markdown; csv: a line for each request (a page
 evidence|--subject|none|all records of a data subject, each in a folder named by its id
 verify|--keys|files|verify with the keys in this JWK set, as a service publishes it
 verify|--public-key|files|verify with this public key in PEM
-verify|--live||verify with the instance’s current keys and log
+verify|--live||verify with the instance’s current keys and log, and ask what changed since
 verify|<|files|
 sites|list|=sites list|List sites, newest first
 sites|create|=sites create|Create a site and its token

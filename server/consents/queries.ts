@@ -2,6 +2,7 @@ import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andFilters } from './filters.ts'
+import { newestAnswer } from './newest-answer.ts'
 import type {
   ActionEntry,
   BatchLink,
@@ -373,6 +374,19 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
     where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null
     order by h.version limit ${limit}`
+}
+
+/** The live record with a subject's newest answer on a site, as `check` finds it; undefined if there is none. */
+export async function findNewestAnswer(
+  sql: Sql,
+  accountId: string,
+  subjectId: string,
+  siteId: string,
+): Promise<{ id: string; answered_at: Date } | undefined> {
+  const of = { subject: sql`${subjectId}`, site: sql`${siteId}::uuid`, purpose: null, onlyWitnessed: false, at: null }
+  const [row] = await sql<{ id: string; answered_at: Date }[]>`
+    select a.id, a.answered_at from (${newestAnswer(sql, accountId, of)}) a`
+  return row
 }
 
 export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {

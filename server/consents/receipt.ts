@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import {
   type ConsentReceipt,
   consentSchemaVersion,
+  type PrivacyNotice,
   stateTerms,
   statusOf,
 } from '../../src/contract/documents/consent-receipt.ts'
@@ -9,7 +10,7 @@ import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { describeBackdating } from '../../src/evidence/dates.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
-import { consentStates } from '../../src/evidence/state.ts'
+import { consentOf, datePurposes } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findBackdated, findPlaces } from '../evidence/backdating.ts'
 import { proveRecord } from '../evidence/proofs.ts'
@@ -18,14 +19,15 @@ import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
 import { findPrivacyNotice } from '../notices/receipt.ts'
 import { inspectRecords } from '../verify/records.ts'
-import { findEvents } from './queries.ts'
+import { findEvents, findNewestAnswer } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
 /** An event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
-const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt; its history has them all.`
+const tooManyEvents = (record: string) =>
+  `${record} has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
  * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a back-dated one;
@@ -39,7 +41,7 @@ export async function issueReceipt(
   const rows = await findEvents(sql, caller.accountId, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
-  if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
+  if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents('The record'))
   const problem = findProblem(id, last, rows)
   if (problem !== null) throw notVerified(id, problem)
   const places = (await findPlaces(sql, caller.accountId, id, signer.keyId)).slice(0, rows.length)
@@ -49,7 +51,8 @@ export async function issueReceipt(
     throw new Failure('conflict', `No receipt is signed: ${reason}.`)
   }
   const inclusion = await proveRecord(sql, caller.accountId, places, last.hash)
-  const states = consentStates(rows).map(state => stateTerms[state])
+  const privacy_notice = await findPrivacyNotice(sql, caller.accountId, { ...last, record_id: id })
+  const consent = describeConsent(rows, privacy_notice)
   const dates = { issued_at: new Date().toISOString(), expires_at: last.expires_at?.toISOString() ?? null }
   const receipt: Omit<ConsentReceipt, 'key_id'> = {
     type: 'consent_receipt',
@@ -60,16 +63,18 @@ export async function issueReceipt(
     record_id: id,
     pii_principal_id: last.subject_id,
     consent_id: last.consent_id,
-    privacy_notice: await findPrivacyNotice(sql, caller.accountId, { ...last, record_id: id }),
+    privacy_notice,
     country: last.country,
     region: last.region,
-    consent_status: statusOf(states.at(-1) ?? 'dpv:ConsentRefused', dates),
+    consent_status: statusOf(consent.state, dates),
+    purposes: consent.purposes,
+    newer_answer: await findNewerAnswer(sql, caller.accountId, { ...last, record_id: id }, dates.issued_at),
     preferences: last.preferences,
     events: rows.map((row, index) => ({
       event_id: entryId(row.hash),
       event_time: row.created_at.toISOString(),
       event_type: 'dpv:Consent',
-      event_state: states[index] ?? 'dpv:ConsentRefused',
+      event_state: consent.states[index] ?? 'dpv:ConsentRefused',
       entity_id: row.actor_id,
       changed_by: row.changed_by,
       preferences: row.preferences,
@@ -83,6 +88,37 @@ export async function issueReceipt(
   }
   await requireVerified(sql, caller.accountId, id)
   return await signer.sign(receipt)
+}
+
+function describeConsent(rows: readonly EventRow[], notice: PrivacyNotice) {
+  const { events, purposes } = consentOf(rows, notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : [])
+  const states = events.map(({ state }) => stateTerms[state])
+  const times = rows.map(({ given_at, created_at }) => (given_at ?? created_at).toISOString())
+  return { states, state: states.at(-1) ?? 'dpv:ConsentRefused', purposes: datePurposes(purposes, times) }
+}
+
+/** Null if the record has the newest answer of its subject on its site, or no subject. */
+async function findNewerAnswer(
+  sql: Sql,
+  accountId: string,
+  { subject_id, site_id, record_id }: Pick<EventRow, 'subject_id' | 'site_id'> & { readonly record_id: string },
+  issued_at: string,
+): Promise<ConsentReceipt['newer_answer']> {
+  if (subject_id === null) return null
+  const newest = await findNewestAnswer(sql, accountId, subject_id, site_id)
+  if (!newest || newest.id === record_id) return null
+  const rows = await findEvents(sql, accountId, newest.id, maxEvents + 1)
+  const last = rows.at(-1)
+  if (!last)
+    throw new Failure('conflict', `The record ${newest.id} of the same person was deleted meanwhile. Try again.`)
+  if (rows.length > maxEvents)
+    throw new Failure('conflict', tooManyEvents(`The newer record ${newest.id} of the person`))
+  await requireVerified(sql, accountId, newest.id)
+  const notice = await findPrivacyNotice(sql, accountId, { ...last, record_id: newest.id })
+  const { state, purposes } = describeConsent(rows, notice)
+  const dates = { issued_at, expires_at: last.expires_at?.toISOString() ?? null }
+  const answered_at = newest.answered_at.toISOString()
+  return { record_id: newest.id, answered_at, consent_status: statusOf(state, dates), purposes }
 }
 
 /** Verifies more than the receipt says: a deletion undone by SQL is in the history. */

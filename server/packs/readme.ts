@@ -44,8 +44,9 @@ the program's source (src/evidence/README.md).`,
     .concat('\n')
 }
 
-function describeEvents({ history, administration }: Pack): string[] {
-  const answers = describeAnswers(history)
+function describeEvents(pack: Pack): string[] {
+  const { history, administration } = pack
+  const answers = describeAnswers(pack)
   const events = history.map(({ version, action, created_at, given_at, changed_by, actor_id, preferences }, index) => {
     const given = given_at ? `, answered at ${given_at}, as the importer told it` : ''
     const by = `${changed_by} ${actor_id ?? ''}`.trimEnd()

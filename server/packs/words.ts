@@ -1,32 +1,52 @@
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { describeDate, findBracket } from '../../src/evidence/dates.ts'
 import type { Pack } from '../../src/evidence/pack.ts'
-import { consentStates } from '../../src/evidence/state.ts'
+import { consentOf, datePurposes, purposeWords } from '../../src/evidence/state.ts'
 
 function isPurged({ history }: Pick<Pack, 'history'>): boolean {
   return history.some(({ action }) => action === 'purged')
 }
 
-/** A purged record's purposes, and so its state, are unknown. */
-export function describeAnswers(history: Pack['history']): string[] {
-  const states = isPurged({ history }) ? [] : consentStates(history)
-  return history.map(({ accepted }, index) => {
-    const state = states[index]
-    if (state) return `consent ${state === 'partly' ? 'partly given' : state}`
-    return `${accepted ? 'accepted' : 'not accepted'}; purposes not known after the purge`
-  })
+function readConsent({ history, notice }: Pack) {
+  return consentOf(
+    history,
+    notice?.manifest.purposes.map(({ key }) => key),
+  )
+}
+
+/** After each event. A purged record's purposes, and so its state, are unknown. */
+export function describeAnswers(pack: Pack): string[] {
+  if (isPurged(pack))
+    return pack.history.map(
+      ({ accepted }) => `${accepted ? 'accepted' : 'not accepted'}; purposes not known after the purge`,
+    )
+  return readConsent(pack).events.map(({ state }) => `consent ${state === 'partly' ? 'partly given' : state}`)
+}
+
+/** A line for each purpose. */
+function describePurposes(pack: Pack): [name: string, value: string][] {
+  if (isPurged(pack)) return []
+  const times = pack.history.map(({ given_at, created_at }) => given_at ?? created_at)
+  return datePurposes(readConsent(pack).purposes, times).map(({ purpose, state, since }) => [
+    `Purpose ${JSON.stringify(purpose)}`,
+    since === null ? purposeWords(state) : `${purposeWords(state)} since ${since}`,
+  ])
+}
+
+function describeNewer({ record, receipt }: Pack): [name: string, value: string][] {
+  if (!receipt) return []
+  const { newer_answer: newer, issued_at } = receipt
+  if (record.subject_id === null) return [['Newer answer', 'not known: the record names no person']]
+  if (!newer) return [['Newer answer of this person on this site', `none known to the service at ${issued_at}`]]
+  const purposes = newer.purposes.map(({ purpose, state }) => `${JSON.stringify(purpose)} ${purposeWords(state)}`)
+  const status = newer.consent_status.replace(/^.*:Consent/, '')
+  const words = [`record ${newer.record_id} of ${newer.answered_at}: ${status}`, ...purposes].join(', ')
+  return [['NEWER ANSWER of this person on this site', words]]
 }
 
 /** Values are foreign text. */
-export function describeRecord({
-  record,
-  history,
-  receipt,
-  checkpoint,
-  checkpoints,
-  first,
-  notice,
-}: Pack): [name: string, value: string][] {
+export function describeRecord(pack: Pack): [name: string, value: string][] {
+  const { record, history, receipt, checkpoint, checkpoints, first, notice } = pack
   const last = history.at(-1)
   const state =
     last?.action === 'purged' ? 'deleted, and its personal data purged' : record.deleted_at ? 'deleted' : 'live'
@@ -37,7 +57,9 @@ export function describeRecord({
     ['Site', record.site_id ?? 'none'],
     ['Person, as the sender named them', record.subject_id ?? 'none'],
     ['Label', record.consent_id ?? 'none'],
-    ['Answer', describeAnswers(history).at(-1) ?? ''],
+    ['Answer', describeAnswers(pack).at(-1) ?? ''],
+    ...describePurposes(pack),
+    ...describeNewer(pack),
     ['Preferences', JSON.stringify(record.preferences)],
     ['State of the record', state],
     ['Made at, by the clock of the service', record.created_at],

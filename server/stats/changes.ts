@@ -33,15 +33,33 @@ export function isUncounted(sql: Sql): Fragment {
     and (l.leaf_index is null or l.leaf_index >= coalesce((select leaves from progress), 0))`
 }
 
+/** The purposes of the notice of the record `t.id`; null if it names none, or none is held. */
+function namedPurposes(sql: Sql, accountId: string): Fragment {
+  return sql`(
+    select array_agg(distinct p ->> 'key') from consents c
+    join notices n on n.account_id = c.account_id and n.site_id = c.site_id and n.policy_version = c.policy_version
+      and n.published_entry = c.notice_entry
+    cross join lateral jsonb_array_elements(n.purposes) as p
+    where c.account_id = ${accountId} and c.id = t.id)`
+}
+
 /**
- * True if the consent is given, at least for some purposes, after an entry `e` of a history (src/evidence/state.ts); of
- * a purged record if the entry has `accepted`.
+ * True if the consent is given, at least for some purposes of `t.named`, after an entry `e` of a history
+ * (src/evidence/state.ts); of a purged record if the entry has `accepted`.
  */
 function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
-  return sql`(${e}.accepted and (jsonb_path_exists(${e}.preferences, 'strict $.* ? (@ == true)') or not exists (
+  const has = (preferences: Fragment, path: Fragment, ofPurpose: Fragment) => sql`case
+    when t.named is null then jsonb_path_exists(${preferences}, ${path})
+    else exists (select 1 from unnest(t.named) as k where ${ofPurpose}) end`
+  const isTrue = has(sql`${e}.preferences`, sql`'strict $.* ? (@ == true)'`, sql`${e}.preferences -> k = 'true'`)
+  const isBoolean = has(
+    sql`p.preferences`,
+    sql`'strict $.* ? (@.type() == "boolean")'`,
+    sql`jsonb_typeof(p.preferences -> k) = 'boolean'`,
+  )
+  return sql`(${e}.accepted and (${isTrue} or not exists (
     select 1 from consent_history p
-    where p.account_id = ${accountId} and p.consent_id = ${e}.consent_id and p.version <= ${e}.version
-      and jsonb_path_exists(p.preferences, 'strict $.* ? (@.type() == "boolean")'))))`
+    where p.account_id = ${accountId} and p.consent_id = ${e}.consent_id and p.version <= ${e}.version and ${isBoolean})))`
 }
 
 /**
@@ -53,26 +71,30 @@ function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
  * counted in `otherGroups`, without persons.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
-  const ofRecord = sql`(values ('all', '', r.accepted), ('policy', r.policy_version::text, r.accepted),
-    ('country', coalesce(r.country, ''), r.accepted))`
+  const ofRecord = sql`(values ('all', '', r.is_given, r.is_withdrawn),
+    ('policy', r.policy_version::text, r.is_given, r.is_withdrawn), ('country', coalesce(r.country, ''), r.is_given, r.is_withdrawn))`
   const ofPreferences = sql`
-    select 'preference', p.key, p.value = 'true' from jsonb_each(r.preferences) as p
-    where jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}`
+    select 'preference', p.key, bool_or(e.version = r.version and e.accepted and p.value = 'true'),
+      bool_or(e.accepted and p.value = 'true') and not bool_or(e.version = r.version and e.accepted and p.value = 'true')
+    from consent_history e cross join lateral jsonb_each(e.preferences) as p
+    where e.account_id = ${accountId} and e.consent_id = r.id and e.version <= r.version and not r.is_purge
+      and jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}
+    group by p.key`
   const groups = (values: Fragment) => sql`
-    cross join lateral (${values}) as v (kind, value, is_true)
+    cross join lateral (${values}) as v (kind, value, is_given, is_withdrawn)
     cross join lateral (values (${everySite}::uuid), (r.site_id)) as s (site_id)
-    cross join lateral (select v.kind, s.site_id, v.value, v.is_true) as g
+    cross join lateral (select v.kind, s.site_id, v.value, v.is_given, v.is_withdrawn) as g
     where (g.kind <> 'policy' or g.site_id = r.site_id) and ${wanted}`
   const day = sql`(c.created_at at time zone 'UTC')::date as day`
   const isNew = sql`c.id in (select consent_id from entries where version = 1)`
   const sums = sql`sum(records) as records, sum(deleted) as deleted, sum(accepted) as accepted,
     sum(withdrawn) as withdrawn, sum(anonymous) as anonymous, sum(imported) as imported`
   return sql`touched as materialized (
-      select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id
+      select t.*, ${namedPurposes(sql, accountId)} as named
+      from (select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id) as t
     ), states as materialized (
-      select t.id, v.sign, h.version, ${isGiven(sql, accountId, sql`h`)} as accepted, h.action in ('deleted', 'purged') as is_deleted,
-        case when bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) then '{}' else h.preferences end
-          as preferences,
+      select t.id, v.sign, h.version, ${isGiven(sql, accountId, sql`h`)} as is_given, h.action in ('deleted', 'purged') as is_deleted,
+        bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) as is_purge,
         not ${isGiven(sql, accountId, sql`h`)} and exists (
           select 1 from consent_history e
           where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version
@@ -93,8 +115,8 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
       ) as s
     ), counts as (
       select g.kind, g.site_id, g.value, r.day, sum(r.sign) as records, sum(r.sign) filter (where r.is_deleted) as deleted,
-        sum(r.sign) filter (where g.is_true) as accepted,
-        sum(r.sign) filter (where r.is_withdrawn and g.kind <> 'preference') as withdrawn,
+        sum(r.sign) filter (where g.is_given) as accepted,
+        sum(r.sign) filter (where g.is_withdrawn) as withdrawn,
         sum(r.sign) filter (
           where r.subject_id is null or r.subject_id in (select subject_id from subjects where is_shared)) as anonymous,
         sum(r.sign) filter (where r.given_at is not null) as imported
@@ -108,7 +130,7 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
     ), visits as (
       select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
       from (
-        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, c.accepted, ${isNew} as is_new
+        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, false as is_given, false as is_withdrawn, ${isNew} as is_new
         from (select subject_id from subjects where not is_shared offset 0) as p cross join lateral (
           select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
         ) as c

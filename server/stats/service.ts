@@ -31,9 +31,8 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
       group: groupName(row, by),
       site_id: names && !row.is_rest ? row.site_id : null,
       site_name: names?.get(row.site_id) ?? null,
-      ...(by === 'preference'
-        ? ofPreference(row, hidden[index] ?? null)
-        : { ...numbersOf(row, hidden[index] ?? null), ...noAnswers }),
+      ...numbersOf(row, hidden[index] ?? null),
+      ...(by === 'preference' && { persons: null, anonymous: null }),
       imported: hidden[index] ? null : row.imported,
     })),
   }
@@ -58,17 +57,11 @@ const hiddenNumbers = {
   withdrawn: null,
   deleted: null,
 }
-const noAnswers = { true: null, false: null }
 
 function numbersOf(row: GroupRow, hidden: Hidden | null): Omit<Stats['total'], 'imported'> {
   if (hidden) return { ...hiddenNumbers, hidden }
   const { records, persons, anonymous, accepted, withdrawn, deleted } = row
   return { records, persons, anonymous, accepted, refused: records - accepted, withdrawn, deleted, hidden }
-}
-
-function ofPreference({ records, accepted, deleted }: GroupRow, hidden: Hidden | null) {
-  if (hidden) return { ...hiddenNumbers, ...noAnswers, hidden }
-  return { ...hiddenNumbers, records, deleted, hidden, true: accepted, false: records - accepted }
 }
 
 function groupName({ is_rest, value, site_id }: GroupRow, by: StatsQuery['by']): string | null {

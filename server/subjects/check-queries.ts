@@ -28,6 +28,7 @@ export interface DecidingRow {
   origin_id: string | null
   origin_evidence: string | null
   was_given: boolean
+  was_answered: boolean
   expires_at: Date | null
   notice_locale: string | null
   notice_entry: number | null
@@ -66,6 +67,11 @@ export async function findDeciding(sql: Sql, accountId: string, question: Questi
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version and h.accepted
           and h.preferences -> ${purpose}::text = 'true'
       ) as was_given,
+      exists (
+        select 1 from consent_history h
+        where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version
+          and jsonb_typeof(h.preferences -> ${purpose}::text) = 'boolean'
+      ) as was_answered,
       (
         select jsonb_agg(t.language order by t.language collate "C") from notice_texts t
         where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
+import { purposeState } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Failure } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
@@ -66,10 +67,9 @@ function decide(
   row: DecidingRow,
   { purpose, now, expiresAt }: { readonly purpose: string; readonly now: Date; readonly expiresAt: Date | null },
 ): CheckReason {
-  if (!row.accepted || row.answer !== true) {
-    if (row.was_given) return 'withdrawn'
-    return row.accepted && row.answer !== false ? 'purpose_not_answered' : 'refused'
-  }
+  const { accepted, answer, was_given: wasGiven, was_answered: wasAnswered } = row
+  const state = purposeState({ accepted, answer, wasGiven, wasAnswered })
+  if (state !== 'given') return state === 'not_answered' ? 'purpose_not_answered' : state
   const named = row.purposes ?? []
   if (named.length > 0 && !named.some(({ key }) => key === purpose)) return 'purpose_not_in_notice'
   if (expiresAt !== null && expiresAt <= now) return 'expired'

@@ -53,7 +53,7 @@ async function run(ctx: Context, options: z.output<typeof Options>): Promise<Out
   })
   const view = statsView(by)
   const footer = () => describe(ctx, found, by)
-  const total = { ...found.total, group: null, site_id: null, site_name: null, true: null, false: null }
+  const total = { ...found.total, group: null, site_id: null, site_name: null }
   const rows = by === undefined ? [total] : found.groups
   const { complete, as_of } = found
   const shown = chooseFormat(ctx) === 'table' ? rows.filter(row => row.hidden === null) : rows
@@ -61,9 +61,9 @@ async function run(ctx: Context, options: z.output<typeof Options>): Promise<Out
 }
 
 function withRate(row: StatsGroup) {
-  const [part, rest] = row.true === null ? [row.accepted, row.refused] : [row.true, row.false]
-  const all = (part ?? 0) + (rest ?? 0)
-  return { ...row, rate: part === null || all === 0 ? null : Math.round((part / all) * 10_000) / 10_000 }
+  const { accepted, refused } = row
+  const all = (accepted ?? 0) + (refused ?? 0)
+  return { ...row, rate: accepted === null || all === 0 ? null : Math.round((accepted / all) * 10_000) / 10_000 }
 }
 
 async function describe(

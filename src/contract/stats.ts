@@ -34,10 +34,10 @@ const Numbers = z.object({
   persons: Shown.describe('Distinct values of subject_id. Null by preference.'),
   anonymous: Shown.describe('Records without a subject_id. Null by preference.'),
   accepted: Shown.describe(
-    'Consent given as last stated, for at least one purpose if any was named. Null by preference.',
+    'Consent given as last stated: for this purpose, or for at least one of those of its notice (of any, if that names none). Also without an answer for a purpose.',
   ),
-  refused: Shown.describe('All others. Null by preference.'),
-  withdrawn: Shown.describe('Of the refused those that were accepted once. Null by preference.'),
+  refused: Shown.describe('All others.'),
+  withdrawn: Shown.describe('Of the refused those where it was given once.'),
   deleted: Shown,
   hidden: optional(z.string().meta({ enum: ['small', 'remainder'] })).describe(
     'Why the numbers are null: fewer than ten persons, or they would follow from the total. Null if shown.',
@@ -56,8 +56,6 @@ export const StatsGroup = z.object({
   site_id: optional(Id).describe('By site and by policy.'),
   site_name: optional(z.string()).describe('By site and by policy.'),
   ...Numbers.shape,
-  true: Shown.describe('By preference: records that have it as true.'),
-  false: Shown.describe('By preference: records that have it as false.'),
   imported: Imported,
 })
 export type StatsGroup = z.output<typeof StatsGroup>
@@ -103,7 +101,7 @@ export const statsDocs: ResourceDocs<typeof stats> = {
   endpoints: {
     get: {
       description:
-        'Deleted and purged records count, so a purge changes no number; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record. A `subject_id` with more than 1,000 records is not counted as a person: its further records are anonymous.\n\nBy preference there are the top-level keys whose value is true or false, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: every caller that can read statistics can also request exact ones, or subtract two answers.\n\nAn answer is complete unless the account has more than 10,000 new events: a background job counts them after the next checkpoint.\n\nVisitors name policies and preferences, so their number is limited: of a site and a day the first 500 of each are counted apart, and the largest 1,000 groups are listed. The sum of all others is the last group, whose name is null, and in which a record or person counts once for each of them; persons of the listed policies may then be too few.',
+        'Deleted and purged records count, so a purge changes no number; it takes one unit of the quota. A person is a `subject_id`. One whose records were all purged cannot be recognized, and counts again with a new record. A `subject_id` with more than 1,000 records is not counted as a person: its further records are anonymous.\n\nBy preference there are the top-level keys whose value is or was true or false, with the records that answered it, unless they have more than 64 characters or an @, or begin with a digit or a +: keys stay after a purge; the rest of these rows is about records.\n\nGroups of fewer than ten persons are hidden unless `exact` is true. A record without a `subject_id` counts as one person here, and by preference each record does. If the hidden groups would follow from the total, more are hidden, smallest first. This is for tables that are passed on: every caller that can read statistics can also request exact ones, or subtract two answers.\n\nAn answer is complete unless the account has more than 10,000 new events: a background job counts them after the next checkpoint.\n\nVisitors name policies and preferences, so their number is limited: of a site and a day the first 500 of each are counted apart, and the largest 1,000 groups are listed. The sum of all others is the last group, whose name is null, and in which a record or person counts once for each of them; persons of the listed policies may then be too few.',
       success: 'The total, and the groups.',
     },
     count: { description: 'With the filters of the list, at this moment. It takes one unit of the quota.' },

@@ -25,9 +25,27 @@ function findInConsentReceipt(receipt: ConsentReceipt): string | null {
   const last = events.at(-1)
   if (!last || receipt.consent_status !== statusOf(last.event_state, receipt)) return 'itself on its status'
   if (record_version !== events.length || !sameJson(preferences, last.preferences)) return 'itself on its last event'
+  if (!fitsEvents(receipt)) return 'itself on its purposes'
+  const { newer_answer: newer, pii_principal_id, record_id } = receipt
+  if (newer && (pii_principal_id === null || newer.record_id === record_id)) return 'itself on its newer answer'
   // Each event has a leaf, after that of the notice.
   const notice = privacy_notice.notice === 'held' ? privacy_notice.publication.leaf_index : -1
   return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'
+}
+
+/** Without the acceptance, which only the history has. */
+function fitsEvents({ events, preferences, privacy_notice: notice, purposes }: ConsentReceipt): boolean {
+  const named = notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : []
+  const answers = events.flatMap(event => Object.entries(event.preferences))
+  const answered = answers.flatMap(([name, value]) => (typeof value === 'boolean' ? [name] : []))
+  const names = [...new Set([...named, ...answered])].sort()
+  const times = new Set(events.map(({ given_at, event_time }) => given_at ?? event_time))
+  const said = purposes.map(({ purpose }) => purpose)
+  if (JSON.stringify(names) !== JSON.stringify(said)) return false
+  return purposes.every(({ purpose, state, since }) => {
+    const isGiven = Object.hasOwn(preferences, purpose) && preferences[purpose] === true
+    return (since === null ? state === 'not_answered' : times.has(since)) && (state !== 'given' || isGiven)
+  })
 }
 
 const counted = ['erased', 'deleted', 'remaining'] as const

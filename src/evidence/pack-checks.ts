@@ -25,7 +25,7 @@ import {
 } from './pack.ts'
 import { isConsistent, isIncluded, isStampOf, toBytes } from './proofs.ts'
 import { readSigned, toSide } from './signed.ts'
-import { consentStates } from './state.ts'
+import { consentOf, datePurposes } from './state.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
 
 interface PackSources extends Sources {
@@ -45,7 +45,13 @@ export interface PackVerdict extends Verdict {
  */
 export async function verifyPack(
   files: PackFiles,
-  { findKeys = keysIn(files), newest, hashed = listFiles(files), pause = async () => {} }: Partial<PackSources> = {},
+  {
+    findKeys = keysIn(files),
+    newest,
+    findPresent,
+    hashed = listFiles(files),
+    pause = async () => {},
+  }: Partial<PackSources> = {},
 ): Promise<PackVerdict[]> {
   const rows: PackVerdict[] = []
   try {
@@ -62,7 +68,7 @@ export async function verifyPack(
     // The others are compared with checkpoint.json, so the log only has to extend that one.
     const signed = [...pack.checkpoints.map(({ file }) => file), ...(pack.receipt ? ['receipt.json'] : [])]
     for (const file of ['checkpoint.json', ...signed]) {
-      const sources = file === 'checkpoint.json' ? { findKeys, newest } : { findKeys }
+      const sources = file === 'checkpoint.json' ? { findKeys, newest } : { findKeys, findPresent }
       verdicts.set(file, await verifyDocument(requireFile(files, file), sources))
       await pause()
     }
@@ -279,11 +285,9 @@ function checkReceipt(pack: Pack, receipt: NonNullable<Pack['receipt']>): string
   const { subject_id, site_id, policy_version } = record
   const held = [subject_id, record.consent_id, record.country, record.region, site_id, policy_version]
   need(file, canonical(said) === canonical(held), 'says something else than record.json')
-  need(
-    file,
-    canonical(receipt.events.map(toEvent)) === canonical(eventsOf(history, receipt)),
-    'has other events than history.json',
-  )
+  const { events, purposes } = describeHistory(history, receipt)
+  need(file, canonical(receipt.events.map(toEvent)) === canonical(events), 'has other events than history.json')
+  need(file, canonical(receipt.purposes) === canonical(purposes), 'has other purposes than its events')
   need(file, isEnd(receipt, history), 'ends at another time than by its notice and history')
   requireSameNotice(pack, privacy_notice)
   requireSameOrigin(pack, receipt)
@@ -349,16 +353,23 @@ function toEvent(event: NonNullable<Pack['receipt']>['events'][number]) {
   return [event_id, event_time, entity_id, changed_by, event_state, preferences]
 }
 
-/** Names events as README.md, "Consent receipts". Purged data is taken from the receipt. */
-function eventsOf(history: readonly AuditEntry[], { events }: NonNullable<Pack['receipt']>) {
+/** Events and purposes as in receipt.md. Purged data is taken from the receipt. */
+function describeHistory(
+  history: readonly AuditEntry[],
+  { events, privacy_notice: notice }: NonNullable<Pack['receipt']>,
+) {
   const told = history.map((entry, index) =>
     entry.salt === null ? { ...entry, preferences: events[index]?.preferences ?? null } : entry,
   )
-  const states = consentStates(told)
-  return told.map(({ id, created_at, actor_id, changed_by, preferences }, index) => [
-    ...[id, created_at, actor_id, changed_by],
-    ...[stateTerms[states[index] ?? 'refused'], preferences],
-  ])
+  const consent = consentOf(told, notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : [])
+  const times = told.map(({ given_at, created_at }) => given_at ?? created_at)
+  return {
+    events: told.map(({ id, created_at, actor_id, changed_by, preferences }, index) => [
+      ...[id, created_at, actor_id, changed_by],
+      ...[stateTerms[consent.events[index]?.state ?? 'refused'], preferences],
+    ]),
+    purposes: datePurposes(consent.purposes, times),
+  }
 }
 
 interface Place {

@@ -68,6 +68,7 @@ type AccountEntry = z.output<typeof AccountEntry>
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),
+  purposes: z.array(z.looseObject({ key: z.string() })),
   texts: z.array(
     z.looseObject({
       language: z.string().regex(/^[A-Za-z\d]{1,8}(-[A-Za-z\d]{1,8})*$/),

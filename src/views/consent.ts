@@ -1,6 +1,7 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
+import { consentOf } from '../evidence/state.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'
-import { changesOf } from './changes.ts'
+import { eventAction, eventChanges } from './changes.ts'
 import { day, field, minute, second, stateField } from './field.ts'
 
 /** Some instances return only a deleted record's id. */
@@ -95,19 +96,31 @@ export const countView: View<{ readonly count: number }> = {
   columns: [field('count', { whole: true, rank: 1 })],
 }
 
-export type DescribeChange = (entry: AuditEntry) => string
-
-/** Such as `marketing: true → false`; all preferences of a first entry. */
-export function describeChange(entry: AuditEntry, before: AuditEntry | undefined, isPurged: boolean): string {
-  return isPurged ? 'purged' : changesOf(entry, before).join(', ')
+/** What an entry means, and what it changed. */
+export interface EventText {
+  readonly action: string
+  readonly changes: string
 }
 
-const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean): readonly Column<AuditEntry>[] => [
+/** In the order of the entries. A purge removed the preferences, so that of a purged record only the actions are known. */
+export function describeEvents(entries: readonly AuditEntry[]): EventText[] {
+  const isPurged = entries.some(({ action }) => action === 'purged')
+  const { events } = consentOf(isPurged ? [] : entries)
+  return entries.map((entry, index) => {
+    const purposes = events[index]?.changed
+    const changes = purposes ? eventChanges(entry, entries[index - 1], purposes).join(', ') : 'purged'
+    return { action: eventAction(entry, purposes), changes }
+  })
+}
+
+type TextOf = (entry: AuditEntry) => EventText | undefined
+
+const auditColumns = (textOf: TextOf, manyRecords: boolean): readonly Column<AuditEntry>[] => [
   field('id'),
   field('consent_id', { whole: true, ...(manyRecords && { rank: 0 }) }),
-  stateField('action', { text: row => row.action ?? '', whole: false, rank: 2 }),
+  stateField('action', { text: row => textOf(row)?.action ?? row.action ?? '', whole: false, rank: 2 }),
   acceptedField(3),
-  field('preferences', { rank: 4, parts: preferenceParts, ...(change && { text: change }) }),
+  field('preferences', { rank: 4, parts: preferenceParts, text: (row: AuditEntry) => textOf(row)?.changes ?? '' }),
   field('policy_version', { title: 'policy', rank: 6 }),
   field('changed_by', { rank: 5 }),
   field('actor_id'),
@@ -122,8 +135,8 @@ const auditColumns = (change: DescribeChange | undefined, manyRecords: boolean):
   field('gpc', { text: row => yesNo(row.gpc), rank: 7, onRequest: true }),
 ]
 
-export function auditView(change?: DescribeChange, manyRecords = false): View<AuditEntry> {
-  return { id: row => row.id, columns: auditColumns(change, manyRecords) }
+export function auditView(textOf: TextOf = () => undefined, manyRecords = false): View<AuditEntry> {
+  return { id: row => row.id, columns: auditColumns(textOf, manyRecords) }
 }
 
 export interface LineResult {

@@ -3,7 +3,7 @@ import type { Column, View } from '../output/index.ts'
 import { field } from './field.ts'
 
 export type StatsRow = StatsGroup & {
-  /** Accepted records or true preferences: 0 to 1, four decimals. Null if hidden or without records. */
+  /** Accepted of all: 0 to 1, four decimals. Null if hidden or without records. */
   readonly rate: number | null
   /** If false, `as_of` is the time until which all are counted, or null. */
   readonly complete: boolean
@@ -43,12 +43,10 @@ export function statsView(by: StatsQuery['by']): View<StatsRow> {
       number('records', 2),
       number('persons', 3, !isPreference),
       number('anonymous', 10, false),
-      number('accepted', 4, !isPreference),
-      number('refused', 5, !isPreference),
-      number('withdrawn', 6, !isPreference),
+      number('accepted', 4),
+      number('refused', 5),
+      number('withdrawn', 6),
       number('deleted', 8),
-      number('true', 4, isPreference),
-      number('false', 5, isPreference),
       field('rate', { whole: true, rank: 7, text: row => (row.rate === null ? '' : bar(row.rate)) }),
       field('hidden'),
       number('imported', 11),

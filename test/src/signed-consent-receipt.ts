@@ -1,13 +1,35 @@
 import { type ConsentReceipt, consentSchemaVersion } from '../../src/contract/documents/consent-receipt.ts'
 import { keyIdOf, publicBytes, publicPem, signingKeyOf } from '../../src/evidence/keys.ts'
 import { signDocument } from '../../src/evidence/signed.ts'
+import { consentOf, datePurposes } from '../../src/evidence/state.ts'
 import { site, uuid } from './support.ts'
 
 /** What the service of these tests signs with. */
 export const serviceKey = signingKeyOf(Buffer.alloc(32, 5))
 
+const accepted: ConsentReceipt['events'][number] = {
+  event_id: uuid(21),
+  event_time: '2026-01-31T09:30:00.000Z',
+  event_type: 'dpv:Consent',
+  event_state: 'dpv:ConsentGiven',
+  entity_id: uuid(22),
+  changed_by: 'api_key',
+  preferences: { marketing: true },
+  given_at: null,
+  gpc: false,
+}
+
+/** The purposes of accepted events. */
+function purposesOf(events: ConsentReceipt['events']): ConsentReceipt['purposes'] {
+  const { purposes } = consentOf(events.map(({ preferences }) => ({ accepted: true, preferences })))
+  return datePurposes(
+    purposes,
+    events.map(({ given_at, event_time }) => given_at ?? event_time),
+  )
+}
+
 /** A receipt with every field, without its signature. */
-export function receiptOf(fields: object = {}): ConsentReceipt {
+export function receiptOf({ events = [accepted], ...fields }: Partial<ConsentReceipt> = {}): ConsentReceipt {
   return {
     type: 'consent_receipt',
     version: 1,
@@ -21,20 +43,10 @@ export function receiptOf(fields: object = {}): ConsentReceipt {
     country: 'DE',
     region: null,
     consent_status: 'dpv:ConsentGiven',
+    purposes: purposesOf(events),
+    newer_answer: null,
     preferences: { marketing: true },
-    events: [
-      {
-        event_id: uuid(21),
-        event_time: '2026-01-31T09:30:00.000Z',
-        event_type: 'dpv:Consent',
-        event_state: 'dpv:ConsentGiven',
-        entity_id: uuid(22),
-        changed_by: 'api_key',
-        preferences: { marketing: true },
-        given_at: null,
-        gpc: false,
-      },
-    ],
+    events,
     record_version: 1,
     chain_head: '0'.repeat(64),
     inclusion: null,

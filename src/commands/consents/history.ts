@@ -6,7 +6,7 @@ import { many, type Output, reportInvalid } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { AuditEntry } from '../../contract/index.ts'
 import { exit } from '../../errors/errors.ts'
-import { auditView, describeChange } from '../../views/consent.ts'
+import { auditView, describeEvents, type EventText } from '../../views/consent.ts'
 import { type VerificationRow, verificationView } from '../../views/verification.ts'
 import type { Anchor } from './anchor.ts'
 
@@ -44,15 +44,13 @@ Examples:
         async (_, { operands, verify, checkpoint }) => {
           const ids = await expandIds(ctx, operands)
           if (verify) return await verified(ctx, ids, checkpoint)
-          const changes = new WeakMap<AuditEntry, string>()
+          const texts = new WeakMap<AuditEntry, EventText>()
           const { pages, exit } = runForEach(ctx, ids, async id => {
             const entries = await historyOf(ctx, id)
-            const isPurged = entries.some(({ action }) => action === 'purged')
-            for (const [index, entry] of entries.entries())
-              changes.set(entry, describeChange(entry, entries[index - 1], isPurged))
+            for (const [index, text] of describeEvents(entries).entries()) texts.set(entries[index] as AuditEntry, text)
             return entries
           })
-          const view = auditView(entry => changes.get(entry) ?? '', ids.length > 1)
+          const view = auditView(entry => texts.get(entry), ids.length > 1)
           return many(view, pages, { exit })
         },
       ),

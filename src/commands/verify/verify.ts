@@ -7,7 +7,10 @@ import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { isInterrupted } from '../../cli/ids.ts'
 import { many } from '../../cli/output.ts'
+import { ApiError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
+import type { ConsentReceipt } from '../../contract/documents/consent-receipt.ts'
+import { receipt } from '../../contract/receipt.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
@@ -35,7 +38,7 @@ export function verify(command: Command, ctx: Context): void {
     .argument('<file...>', 'signed documents, or folders or .tar files of "evidence"; - is stdin')
     .option('--keys <file>', 'verify with the keys in this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
-    .option('--live', 'verify with the instance’s current keys and log')
+    .option('--live', 'verify with the instance’s current keys and log, and ask what changed since')
     .description(`
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key of
@@ -53,7 +56,8 @@ compare key ids with the operator of the service.
 
 The times of consent receipts and of evidence have two bounds: "not in the log at A, in it at B". A document dated
 more than ten minutes before A is not valid. --live also requires an API key of the account: the log must prove that
-it has only grown since the checkpoint in the file.
+it has only grown since the checkpoint in the file, and of a consent receipt the instance is asked whether its record
+changed since, and whether the person gave a newer answer on the site.
 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
@@ -120,7 +124,24 @@ async function openKeys(
   const published = instanceKeys(ctx)
   let log: Promise<Newest> | undefined
   const newest = live ? () => (log ??= readNewest(ctx, published, 'verify without --live')) : undefined
-  return { findKeys: isOffline ? byRole(fromSets, fromPems) : published, newest, isInside: !isOffline && !live }
+  const findPresent = live ? (id: string) => readPresent(ctx, id, published) : undefined
+  const findKeys = isOffline ? byRole(fromSets, fromPems) : published
+  return { findKeys, newest, findPresent, isInside: !isOffline && !live }
+}
+
+/** @throws NotValid if the instance signs a receipt now that is not valid */
+async function readPresent(ctx: Context, id: string, findKeys: FindKeys): Promise<ConsentReceipt | null> {
+  let text: string
+  try {
+    text = await ctx.api.text(receipt, { params: { id } })
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
+  const { result, type, detail } = await verifyDocument(Buffer.from(text), { findKeys })
+  if (result !== 'valid' || type !== 'consent_receipt')
+    throw new NotValid(`is valid, but what the instance returns as its present receipt is not: ${detail}`)
+  return JSON.parse(text) as ConsentReceipt
 }
 
 /** A service's key proves no document of a profile, nor the reverse; a PEM does not state its owner. */
@@ -143,7 +164,7 @@ interface Source {
   pages(): AsyncGenerator<readonly VerdictRow[]>
 }
 
-async function open(ctx: Context, path: string, { isInside, findKeys, newest }: KeySources): Promise<Source> {
+async function open(ctx: Context, path: string, { isInside, ...sources }: KeySources): Promise<Source> {
   const { isPackPath, readPacks } = await import('./pack-files.ts')
   if (await isPackPath(path)) {
     const packs = await readPacks(path)
@@ -153,7 +174,7 @@ async function open(ctx: Context, path: string, { isInside, findKeys, newest }: 
       hasOwnKeys: isInside,
       pages: async function* () {
         for (const [folder, files] of packs) {
-          const rows = await verifyPack(files, isInside ? {} : { findKeys, newest })
+          const rows = await verifyPack(files, isInside ? {} : sources)
           yield rows.map(row => ({ ...row, file: `${folder}/${row.file}` }))
         }
       },
@@ -164,9 +185,9 @@ async function open(ctx: Context, path: string, { isInside, findKeys, newest }: 
     isSingle: texts.length === 1,
     hasOwnKeys: false,
     pages: async function* () {
-      const sources = { findKeys, newest, compareExport: (sha256: string) => compareExport(path, sha256) }
+      const all = { ...sources, compareExport: (sha256: string) => compareExport(path, sha256) }
       for (const [index, bytes] of texts.entries()) {
-        const verdict = await verifyDocument(bytes, sources)
+        const verdict = await verifyDocument(bytes, all)
         const file = texts.length === 1 ? path : `${path}#${index + 1}`
         yield [{ file, ...verdict, detail: verdict.detail + describeOther(path, verdict) }]
       }

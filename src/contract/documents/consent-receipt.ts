@@ -10,11 +10,13 @@ export const stateTerms = {
 } as const
 const states = z.enum(stateTerms)
 
+const statuses = z.enum([...states.options, 'dpv:ConsentExpired'])
+
 /** The consent ends or ended at `expires_at`. */
 export function statusOf(
   state: z.output<typeof states>,
   { expires_at, issued_at }: Pick<ConsentReceipt, 'expires_at' | 'issued_at'>,
-): ConsentReceipt['consent_status'] {
+): z.output<typeof statuses> {
   const isGiven = state === stateTerms.given || state === stateTerms.partly
   return isGiven && expires_at !== null && expires_at <= issued_at ? 'dpv:ConsentExpired' : state
 }
@@ -23,6 +25,19 @@ export const consentSchemaVersion = 'urn:consentctl:schema:consent-receipt:1'
 
 const Preferences = z.record(z.string(), z.unknown()).meta({ examples: [{ analytics: false, marketing: true }] })
 
+/** `not_answered`: its notice names it, and no answer did. */
+export const purposeStates = ['given', 'refused', 'withdrawn', 'not_answered'] as const
+
+const Purposes = z.array(
+  z.strictObject({
+    purpose: z.string().describe('A key of the preferences.'),
+    state: z.enum(purposeStates),
+    since: Instant.nullable().describe(
+      'The given_at, else the event_time, of the event since which it is so; null if it was not answered.',
+    ),
+  }),
+)
+
 /** ISO/IEC TS 27560:2023 (6.3.7) without `validity_duration`, which a held notice states as `valid_for`. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
@@ -30,7 +45,9 @@ const ConsentEvent = z.strictObject({
   event_type: z
     .literal('dpv:Consent')
     .describe('The kind of consent: the general one, for whether it was explicit is not known here.'),
-  event_state: states.describe('The state after the event, by the purposes.'),
+  event_state: states.describe(
+    'The state after the event, by the purposes: those of the notice if it names any, else all.',
+  ),
   entity_id: z.uuid().nullable().describe('The key, user or site that sent the event; null for the service itself.'),
   changed_by: z.enum(['api_key', 'user', 'site_token', 'system']).describe('What the entity is.'),
   preferences: Preferences.describe('After the event.'),
@@ -130,6 +147,13 @@ const PlaceInLog = z.strictObject({
     .describe('Null if previous_size is 0.'),
 })
 
+const NewerAnswer = z.strictObject({
+  record_id: z.uuid(),
+  answered_at: Instant.describe('When the person last answered there; of an import as reported by the importer.'),
+  consent_status: statuses,
+  purposes: Purposes,
+})
+
 /**
  * Field names of ISO/IEC TS 27560:2023: `schema_version` and `record_id`, `pii_principal_id` (6.3.3),
  * `privacy_notice` (6.3.4), events (6.3.7), `receipt_id` (6.4.5). `dpv:` marks terms of the W3C Data Privacy
@@ -153,9 +177,13 @@ export const ConsentReceipt = z.strictObject({
     .describe('What was consented to: the policy of a site, by its version, and its notice.'),
   country: z.string().nullable().describe('ISO 3166-1, by the address that it came from; no statement of the law.'),
   region: z.string().nullable(),
-  consent_status: z
-    .enum([...states.options, 'dpv:ConsentExpired'])
-    .describe('When it was issued: the state after the last event, or expired.'),
+  consent_status: statuses.describe('When it was issued: the state after the last event, or expired.'),
+  purposes: Purposes.describe(
+    'What was answered for each purpose after the last event, by name: those of the notice, and each name that was true or false in the preferences.',
+  ),
+  newer_answer: NewerAnswer.nullable().describe(
+    'The live record with a newer answer of this person on this site when the receipt was issued; null if the service knew none, as always without pii_principal_id.',
+  ),
   preferences: Preferences.describe('The present ones.'),
   events: z
     .array(ConsentEvent)

@@ -8,6 +8,8 @@ interface Publication {
   readonly version: number
   readonly languages: readonly string[]
   readonly validFor?: string
+  /** Keys. */
+  readonly purposes?: readonly string[]
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
@@ -16,14 +18,15 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest()
 export async function publishNotice(
   { sql }: Pick<TestService, 'sql'>,
   { accountId, siteId }: { readonly accountId: string; readonly siteId: string },
-  { version, languages, validFor }: Publication,
+  { version, languages, validFor, purposes: keys = [] }: Publication,
 ): Promise<NoticeManifest> {
   const at = new Date()
   const [head] = await sql<{ entries: number; entries_head: Buffer | null }[]>`
     select entries, entries_head from accounts where account_id = ${accountId}`
   const entry = (head?.entries ?? 0) + 1
+  const purposes = keys.map(key => ({ key, title: key, language: null, iri: null }))
   const manifest: NoticeManifest = {
-    ...{ site_id: siteId, policy_version: version, purposes: [], controller: 'Example GmbH' },
+    ...{ site_id: siteId, policy_version: version, purposes, controller: 'Example GmbH' },
     texts: languages.map(language => ({
       ...{ language, media_type: 'text/plain', size: language.length, sha256: sha256(language).toString('hex') },
     })),
@@ -45,8 +48,8 @@ export async function publishNotice(
     values (${accountId}, ${entry}, ${document}, ${at})`
   await sql`update accounts set entries = ${entry}, entries_head = ${hash} where account_id = ${accountId}`
   await sql`
-    insert into notices (account_id, site_id, policy_version, controller, valid_for, created_at, updated_at, published_entry)
-    values (${accountId}, ${siteId}, ${version}, ${manifest.controller}, ${validFor ?? null}, ${at}, ${at}, ${entry})`
+    insert into notices (account_id, site_id, policy_version, purposes, controller, valid_for, created_at, updated_at, published_entry)
+    values (${accountId}, ${siteId}, ${version}, ${sql.json(purposes)}, ${manifest.controller}, ${validFor ?? null}, ${at}, ${at}, ${entry})`
   for (const language of languages)
     await sql`
       insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)

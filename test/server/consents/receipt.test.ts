@@ -94,6 +94,59 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     expect((await receiptOf(refused.id)).consent_status).toBe('dpv:ConsentRefused')
   })
 
+  it('states each purpose since the event that gave, refused or withdrew it', async () => {
+    const own = await newOwner(service)
+    await publishNotice(service, own, { version: 1, languages: ['en'], purposes: ['marketing'] })
+    const created = await own.create({ accepted: true, preferences: { necessary: true, analytics: true } })
+    const [first] = (await own.history(created.id)).body.data
+    expect(await receiptOf(created.id, own)).toMatchObject({
+      consent_status: 'dpv:ConsentGiven',
+      purposes: [
+        { purpose: 'analytics', state: 'given', since: first.created_at },
+        { purpose: 'marketing', state: 'not_answered', since: null },
+        { purpose: 'necessary', state: 'given', since: first.created_at },
+      ],
+    })
+    await own.update(created.id, { preferences: { necessary: true, analytics: false, marketing: false } })
+    const [, last] = (await own.history(created.id)).body.data
+    expect(await receiptOf(created.id, own)).toMatchObject({
+      consent_status: 'dpv:ConsentWithdrawn', // by marketing, the purpose of the notice
+      purposes: [
+        { purpose: 'analytics', state: 'withdrawn', since: last.created_at },
+        { purpose: 'marketing', state: 'refused', since: last.created_at },
+        { purpose: 'necessary', state: 'given', since: first.created_at },
+      ],
+    })
+  })
+
+  it('names a newer answer of the same person on the site, in another record', async () => {
+    const subject_id = 'newer@example.com'
+    const first = await owner.create({ subject_id, accepted: true, preferences: { marketing: true } })
+    await owner.create({ subject_id: `x${subject_id}`, accepted: false, preferences: { marketing: false } })
+    expect((await receiptOf(first.id)).newer_answer).toBeNull()
+    const second = await owner.create({ subject_id, accepted: true, preferences: { marketing: true, analytics: true } })
+    await owner.update(second.id, { preferences: { marketing: false, analytics: true } })
+    const [, last] = (await owner.history(second.id)).body.data
+    expect((await receiptOf(first.id)).newer_answer).toEqual({
+      record_id: second.id,
+      answered_at: last.created_at,
+      consent_status: 'urn:consentctl:ConsentPartlyGiven',
+      purposes: [
+        { purpose: 'analytics', state: 'given', since: second.created_at },
+        { purpose: 'marketing', state: 'withdrawn', since: last.created_at },
+      ],
+    })
+    expect((await receiptOf(second.id)).newer_answer).toBeNull()
+    await owner.remove(second.id)
+    expect((await receiptOf(first.id)).newer_answer).toBeNull()
+  })
+
+  it('names no newer answer of a record without a subject', async () => {
+    const { id } = await owner.create({ accepted: true })
+    await owner.create({ accepted: false })
+    expect((await receiptOf(id)).newer_answer).toBeNull()
+  })
+
   it('says that a consent is expired from the end of its validity on, unless it was withdrawn', async () => {
     const own = await newOwner(service)
     await publishNotice(service, own, { version: 1, languages: ['en'], validFor: 'P1D' })

@@ -42,7 +42,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await expect
       .poll(() => text('.timeline > li:last-child'))
       .toMatch(
-        /^updated .* by \S+@example.com\n\naccepted: yes → no\nmarketing: true → false\n.*consent: given → withdrawn\n/s,
+        /^withdrawn .* by \S+@example.com\n\naccepted: yes → no\nmarketing withdrawn\n.*consent: given → withdrawn\n/s,
       )
 
     await button('Delete …').focus()

@@ -62,23 +62,23 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await show()
     await page.getByText('1 group hidden: fewer than ten persons.').waitFor()
     expect(await rows()).toEqual([
-      ['Preference', 'Records', 'Deleted', 'True', 'False', 'Imported', 'Rate', 'Of the largest'],
-      ['ads', '40', '0', '13', '27', '0', '32.5 %', ''],
-      ['rare', '<10', '', '', '', '', '', ''],
+      ['Preference', 'Records', 'Accepted', 'Refused', 'Withdrawn', 'Deleted', 'Imported', 'Rate', 'Of the largest'],
+      ['ads', '40', '13', '27', '0', '0', '0', '32.5 %', ''],
+      ['rare', '<10', '', '', '', '', '', '', ''],
     ])
     await dashboard.expectAccessible()
     await page.getByLabel('Exact').press('Space')
     await show()
     await page.getByText('consentctl stats --by preference --exact').waitFor()
     await page.getByRole('row', { name: 'rare 4' }).waitFor()
-    expect((await rows())[2]).toEqual(['rare', '4', '0', '4', '0', '0', '100.0 %', ''])
+    expect((await rows())[2]).toEqual(['rare', '4', '4', '0', '0', '0', '0', '100.0 %', ''])
   })
 
   it('says how many groups are hidden and why, and is accessible', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, 'usage')
     const group = { site_id: null, site_name: null, persons: 20, anonymous: 0, withdrawn: 0, deleted: 0, imported: 0 }
-    const shown = { ...group, records: 30, accepted: 20, refused: 10, hidden: null, true: null, false: null }
+    const shown = { ...group, records: 30, accepted: 20, refused: 10, hidden: null }
     const none = Object.fromEntries(Object.keys(shown).map(name => [name, null]))
     const groups = [
       { ...shown, group: '2025-12' },

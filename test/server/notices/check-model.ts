@@ -98,8 +98,8 @@ export function expectedAnswer({ records, notices }: World, { subject, purpose, 
     .filter(one => one.publishedAt <= at && (one.effectiveFrom ?? at) <= at)
     .map(one => one.version)
   const renewal = renewing.length > 0 ? Math.max(...renewing) : null
-  const refusal = () =>
-    !present.accepted || present.preferences[purpose] === false ? 'refused' : 'purpose_not_answered'
+  const isAnswered = states.some(({ preferences }) => typeof preferences[purpose] === 'boolean')
+  const refusal = () => (!present.accepted || isAnswered ? 'refused' : 'purpose_not_answered')
   const lack = () => (states.some(gives) ? 'withdrawn' : refusal())
   const isUnnamed = held !== null && held.purposes.length > 0 && !held.purposes.includes(purpose)
   const bar = [

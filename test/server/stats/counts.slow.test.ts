@@ -8,6 +8,7 @@ import { getStats } from '../../../server/stats/service.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
+import { publishNotice } from '../consents/notices.ts'
 import { purgeNow } from '../purge/purge.ts'
 import { emptyAll, exportText, importBytes } from '../transfer/moved.ts'
 import { Model } from './model.ts'
@@ -33,7 +34,15 @@ it('statistics equal a count of every record, through creates, imports, updates,
   const sites = [siteId, ...others.map(({ id }) => id)]
   const originSecret = await sharedSecret(sql, originSecretName) // which moves with an export
   const caller = { accountId, kind: 'api_key', id: keyId } as const
-  const model = new Model({ sql, caller, sites, random, days: records > 10_000 ? 400 : 45, originSecret })
+  const [, named = ''] = sites
+  await publishNotice(
+    database,
+    { accountId, siteId: named },
+    { version: 2, languages: ['en'], purposes: ['marketing'] },
+  )
+  const purposesOf = (site: string, policy: number) => (site === named && policy === 2 ? ['marketing'] : [])
+  const days = records > 10_000 ? 400 : 45
+  const model = new Model({ sql, caller, sites, random, days, originSecret, purposesOf })
   const signer = await openSigner(sql, null)
   const share = (part: number) => Math.ceil((records * part) / steps)
   const checkpoint = async () => {

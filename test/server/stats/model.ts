@@ -10,8 +10,8 @@ import { deleteConsent, restoreConsent, updateConsent } from '../../../server/co
 import { Batcher } from '../../../server/db/batching.ts'
 import { newId } from '../../../server/ids.ts'
 import { newPublishedNotices } from '../../../server/notices/published.ts'
-import type { StatsGroup, StatsQuery } from '../../../src/contract/index.ts'
-import { consentStates } from '../../../src/evidence/state.ts'
+import type { StatsQuery } from '../../../src/contract/index.ts'
+import { consentOf } from '../../../src/evidence/state.ts'
 import { inTurns } from '../consents/records.ts'
 
 /** A record as the statistics must count it. */
@@ -24,6 +24,8 @@ interface Stated {
   readonly subject: string | null
   readonly isImported: boolean
   readonly answers: { readonly accepted: boolean; readonly preferences: Record<string, unknown> }[]
+  /** Purposes of its notice. */
+  readonly named: readonly string[]
   isDeleted: boolean
   isPurged: boolean
 }
@@ -38,6 +40,8 @@ export interface World {
   readonly random: () => number
   readonly days: number
   readonly originSecret: Uint8Array
+  /** The purposes that the notice of a site and policy version names. */
+  readonly purposesOf: (site: string, policy: number) => readonly string[]
 }
 
 /** Random records through the functions of the service, and what they must come to by a count of all of them. */
@@ -105,6 +109,7 @@ export class Model {
         country: place.country,
         subject: draft.subject_id ?? null,
         answers: [draft],
+        named: this.#world.purposesOf(draft.site_id, draft.policy_version),
         isImported: false,
         isDeleted: false,
         isPurged: false,
@@ -148,6 +153,7 @@ export class Model {
         country: null,
         subject: subject_id,
         answers: [row, ...changes],
+        named: [],
         isImported: true,
         isDeleted: false,
         isPurged: false,
@@ -244,7 +250,7 @@ export class Model {
       groups: inOrder.map(({ site, value, records }) => ({
         group: by === 'site' ? site : value === '' && by === 'country' ? null : value,
         site_id: by === 'site' || by === 'policy' ? site : null,
-        ...(by === 'preference' ? preferenceNumbers(records, value) : { ...numbersOf(records), ...noAnswers }),
+        ...(by === 'preference' ? preferenceNumbers(records, value) : numbersOf(records)),
       })),
     }
   }
@@ -264,9 +270,9 @@ function groupsOf(record: Stated, by: StatsQuery['by']) {
   if (by === 'site') return value('', site)
   if (by === 'policy') return value(String(policy), site)
   if (by === 'country') return value(country ?? '')
-  return Object.entries(lastOf(record))
-    .filter(([key, stated]) => typeof stated === 'boolean' && /^[^0-9+@][^@]{0,63}$/u.test(key))
-    .flatMap(([key]) => value(key))
+  return consentOf(record.answers)
+    .purposes.filter(({ purpose }) => /^[^0-9+@][^@]{0,63}$/u.test(purpose))
+    .flatMap(({ purpose }) => value(purpose))
 }
 
 function mondayOf(day: string): string {
@@ -274,14 +280,16 @@ function mondayOf(day: string): string {
   return new Date(at - ((new Date(at).getUTCDay() + 6) % 7) * dayMs).toISOString().slice(0, 10)
 }
 
-const noAnswers = { true: null, false: null }
-
 function lastOf({ answers }: Stated): Record<string, unknown> {
   return answers.at(-1)?.preferences ?? {}
 }
 
-function isGiven({ answers }: Stated): boolean {
-  return ['given', 'partly'].includes(consentStates(answers).at(-1) ?? '')
+function stateOf({ answers, named }: Stated) {
+  return consentOf(answers, named).events.at(-1)?.state
+}
+
+function isGiven(record: Stated): boolean {
+  return ['given', 'partly'].includes(stateOf(record) ?? '')
 }
 
 function numbersOf(records: readonly Stated[]) {
@@ -292,24 +300,19 @@ function numbersOf(records: readonly Stated[]) {
     anonymous: number(({ subject }) => subject === null),
     accepted: number(isGiven),
     refused: number(record => !isGiven(record)),
-    withdrawn: number(({ answers }) => consentStates(answers).at(-1) === 'withdrawn'),
+    withdrawn: number(record => stateOf(record) === 'withdrawn'),
     deleted: number(({ isDeleted }) => isDeleted),
     hidden: null,
     imported: number(({ isImported }) => isImported),
   }
 }
 
-function preferenceNumbers(
-  records: readonly Stated[],
-  key: string,
-): Omit<StatsGroup, 'group' | 'site_id' | 'site_name'> {
-  const none = { persons: null, anonymous: null, accepted: null, refused: null, withdrawn: null, hidden: null }
+function preferenceNumbers(records: readonly Stated[], key: string) {
+  const states = records.map(({ answers }) => consentOf(answers).purposes.find(({ purpose }) => purpose === key)?.state)
+  const number = (...wanted: string[]) => states.filter(state => wanted.includes(state ?? '')).length
   return {
-    ...none,
-    records: records.length,
-    imported: records.filter(({ isImported }) => isImported).length,
-    deleted: records.filter(({ isDeleted }) => isDeleted).length,
-    true: records.filter(record => lastOf(record)[key] === true).length,
-    false: records.filter(record => lastOf(record)[key] === false).length,
+    ...numbersOf(records),
+    ...{ persons: null, anonymous: null },
+    ...{ accepted: number('given'), refused: number('refused', 'withdrawn'), withdrawn: number('withdrawn') },
   }
 }

@@ -6,6 +6,7 @@ import { countAll } from '../../../server/stats/counting.ts'
 import { hideSmallGroups } from '../../../server/stats/small-groups.ts'
 import { skippedOnCitus } from '../../support/database.ts'
 import { useService } from '../../support/service.ts'
+import { publishNotice } from '../consents/notices.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { purgeNow } from '../purge/purge.ts'
@@ -56,7 +57,7 @@ it('stats › 200 › counts what was just written, and the same once the job ha
     deleted: 1,
     hidden: null,
   }
-  const ads = { group: 'ads', records: 12, deleted: 1, true: 0, false: 12 }
+  const ads = { group: 'ads', records: 12, deleted: 1, accepted: 0, refused: 12, withdrawn: 1 }
   for (const work of [async () => {}, () => countInBackground(owner), () => purgeNow(service.sql)]) {
     await work()
     const { body } = await ask(owner, '?by=preference')
@@ -74,6 +75,27 @@ it('stats › 200 › counts no acceptance of a record whose purposes were all w
   expect(await total()).toMatchObject({ accepted: 0, refused: 1, withdrawn: 1 })
   await countInBackground(owner)
   expect(await total()).toMatchObject({ accepted: 0, refused: 1, withdrawn: 1 })
+})
+
+it('stats › 200 › counts each purpose as given, refused or withdrawn, also when it is no longer named', async () => {
+  const owner = await newOwner(service)
+  await publishNotice(service, owner, { version: 1, languages: ['en'], purposes: ['marketing'] })
+  const both = { accepted: true, preferences: { necessary: true, marketing: true } }
+  const [kept, withdrawn, all] = [await owner.create(both), await owner.create(both), await owner.create(both)]
+  await owner.create({ accepted: true, preferences: { necessary: true, marketing: false } })
+  await owner.create({ accepted: false, preferences: { marketing: true } })
+  await owner.update(kept.id, { preferences: { ...both.preferences, note: 'x' } })
+  await owner.update(withdrawn.id, { preferences: { necessary: true } })
+  await owner.update(all.id, { accepted: false })
+  const groups = [
+    { group: 'marketing', records: 5, accepted: 1, refused: 4, withdrawn: 2, persons: null, anonymous: null },
+    { group: 'necessary', records: 4, accepted: 3, refused: 1, withdrawn: 1 },
+  ]
+  for (const work of [async () => {}, () => countInBackground(owner)]) {
+    await work()
+    const { body } = await ask(owner, '?by=preference&exact=true')
+    expect(body).toMatchObject({ groups, total: { records: 5, accepted: 1, refused: 4, withdrawn: 2 } })
+  }
 })
 
 it('stats › 200 › a person whose records were all purged counts again with a new record', async () => {
@@ -134,7 +156,7 @@ it.each(['before', 'after'])(
   'stats › 200 › lists the largest of too many preferences, and the sum of all others, %s they are counted',
   async moment => {
     const owner = await newOwner(service)
-    await createMany(owner, persons(30, { preferences: { marketing: true } }))
+    await createMany(owner, persons(30, { accepted: true, preferences: { marketing: true } }))
     const fresh = () => Object.fromEntries(Array.from({ length: 32 }, () => [`k${crypto.randomUUID()}`, true]))
     const flood = { records: 400, entries: 1, isLive: true, preferences: fresh }
     await insertChains(service.sql, owner, flood)
@@ -149,7 +171,7 @@ it.each(['before', 'after'])(
     expect(text.length).toBeLessThan(300_000)
     expect(body).toMatchObject({ complete: true, truncated: true })
     const find = (name: string | null) => body.groups.find(({ group }: { group: string | null }) => group === name)
-    expect(find('marketing')).toMatchObject({ records: 30, true: 30 })
+    expect(find('marketing')).toMatchObject({ records: 30, accepted: 30 })
     expect(body.groups.at(-1)).toEqual(find(null))
     const sum = body.groups.reduce((all: number, { records }: { records: number }) => all + records, 0)
     expect(sum).toBe(30 + 400 * 32)

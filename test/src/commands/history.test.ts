@@ -23,18 +23,20 @@ it('shows the entries in the order of the instance, deleted records’ too', asy
   expect(cli.sent()).toEqual([{ method: 'GET', path: '/api/v1/consents/7/history', query: {}, body: undefined }])
 })
 
-it('on a terminal shows which preferences an entry changed', async () => {
+it('on a terminal shows which purposes an entry gave or withdrew, and which other preferences it changed', async () => {
   const states = [
     { marketing: true, channel: 'mail' },
     { marketing: false, channel: 'mail' },
     { marketing: false, a: 1 },
   ]
-  const data = states.map((preferences, index) => entry({ id: uuid(30 + index), preferences }))
+  const data = states.map((preferences, index) =>
+    entry({ id: uuid(30 + index), action: index ? 'updated' : 'created', preferences }),
+  )
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
   const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 110 })
   const rows = stdout.trimEnd().split('\n').slice(1)
-  expect(rows[0]).toContain('marketing: true, channel: mail')
-  expect(rows[1]).toContain('marketing: true → false')
+  expect(rows[0]).toContain('marketing given, channel: mail')
+  expect(rows[1]).toMatch(/ withdrawn +yes +marketing withdrawn /)
   expect(rows[1]).not.toContain('channel')
   expect(rows[2]).toContain('channel: mail → none, a: none → 1')
   expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)[1].preferences).toEqual(states[1])

@@ -27,7 +27,7 @@ const none = {
   deleted: null,
   imported: null,
 }
-const group = { site_id: null, site_name: null, true: null, false: null }
+const group = { site_id: null, site_name: null }
 const found = {
   complete: true,
   as_of: null,
@@ -91,7 +91,7 @@ describe('stats', () => {
   it('says until when records are counted', async () => {
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: '2026-01-31T09:30:00.000Z' }))
     const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])
-    expect(stdout).toContain(',,,60,41,0,30,10,2,1,,,0.75,,7\r\n')
+    expect(stdout).toContain(',,,60,41,0,30,10,2,1,0.75,,7\r\n')
     expect(stderr).toContain('counted until 2026-01-31T09:30:00.000Z')
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: null }))
     expect((await cli.run(['stats'])).stderr).toContain('not everything is counted yet')

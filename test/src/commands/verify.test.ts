@@ -275,9 +275,12 @@ describe('a receipt whose record is in the log', () => {
 
   describe('with --live', () => {
     const asJson = { headers: { 'content-type': 'application/json' } }
-    const live = async (newest: string, document = receipt(checkpoint())) => {
+    const live = async (newest: string, document = receipt(checkpoint()), present: string | null = document) => {
       cli.instance.use(
         answers('get', keysPath, keySetOf(serviceKey)),
+        http.get('*/api/v1/consents/:id/receipt', () =>
+          present === null ? fails(404, 'not_found') : HttpResponse.text(present, asJson),
+        ),
         http.get('*/api/v1/log/checkpoint', () => HttpResponse.text(newest, asJson)),
         answers('get', '*/api/v1/log/consistency', { first: 1, second: 2, path: growth }),
       )
@@ -290,6 +293,47 @@ describe('a receipt whose record is in the log', () => {
       const since = '; the log only grew since, to that of 2026-01-31T09:30:00.500Z'
       for (const document of [receipt(checkpoint()), checkpoint(), earlier()])
         expect(await live(checkpoint(), document)).toMatchObject({ code: 0, detail: expect.stringContaining(since) })
+    })
+
+    const newer = {
+      record_id: uuid(2),
+      answered_at: '2026-01-31T09:30:00.900Z',
+      consent_status: 'dpv:ConsentRefused',
+      purposes: [{ purpose: 'marketing', state: 'refused', since: '2026-01-31T09:30:00.900Z' }],
+    } as const
+    const again = `the person answered again on this site, in the record ${uuid(2)} at 2026-01-31T09:30:00.900Z: refused ("marketing" refused since 2026-01-31T09:30:00.900Z)`
+
+    it('says what changed since a consent receipt was issued', async () => {
+      const old = signedReceipt()
+      const at = { issued_at: '2026-01-31T10:00:00.000Z' }
+      const changed = { consent_status: 'dpv:ConsentExpired', expires_at: '2026-01-31T09:45:00.000Z' } as const
+      for (const [present, words] of [
+        [old, '; at 2026-01-31T09:30:01.000Z its record is the same; the instance knows no newer answer of the person'],
+        [signedReceipt({ ...at, newer_answer: newer }), `; at ${at.issued_at} its record is the same; ${again}`],
+        [
+          signedReceipt({ ...at, ...changed }),
+          `; at ${at.issued_at} its record is the same, and is expired ("marketing" given`,
+        ],
+        [
+          signedReceipt({ ...at, chain_head: '1'.repeat(64) }),
+          `; at ${at.issued_at} its record was changed since, and is given ("marketing" given`,
+        ],
+        [signedReceipt({ pii_principal_id: null }), '; at 2026-01-31T09:30:01.000Z its record is the same'],
+        [null, '; the instance shows no live record of its id any more'],
+      ] as const)
+        expect(await live(checkpoint(), old, present)).toMatchObject({
+          code: 0,
+          detail: expect.stringContaining(words),
+        })
+      expect(await live(checkpoint(), old, signedReceipt().replace('DE', 'AT'))).toMatchObject({
+        code: 5,
+        detail: expect.stringContaining('what the instance returns as its present receipt is not'),
+      })
+    })
+
+    it('without --live, says that the person answered again when the receipt says so', async () => {
+      expect((await verdict(signedReceipt({ newer_answer: newer }))).detail).toContain(`; ${again}`)
+      expect((await verdict(signedReceipt())).detail).not.toContain('answer')
     })
 
     it.each<[string, string, RegExp]>([

@@ -10,7 +10,7 @@ import { leafHash, MerkleTree } from '../../../src/evidence/merkle.ts'
 import { listFiles } from '../../../src/evidence/pack.ts'
 import { inclusionRanges, type Range } from '../../../src/evidence/proofs.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
-import { consentStates } from '../../../src/evidence/state.ts'
+import { consentOf, datePurposes } from '../../../src/evidence/state.ts'
 
 const folderOf = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 export const pagesFolder = folderOf('src/evidence')
@@ -90,13 +90,19 @@ export const proofOf = (record_id: string, version: number, leaf_index: number, 
   path: inclusionRanges(leaf_index, tree_size).map(rootOf),
 })
 
-export function eventsOf(entries: readonly AuditEntry[]): ConsentReceipt['events'] {
-  const states = consentStates(entries)
+/** The purposes of a receipt with a history. */
+export function purposesOf(entries: readonly AuditEntry[], named: readonly string[] = []): ConsentReceipt['purposes'] {
+  const times = entries.map(({ given_at, created_at }) => given_at ?? created_at)
+  return datePurposes(consentOf(entries, named).purposes, times)
+}
+
+export function eventsOf(entries: readonly AuditEntry[], named: readonly string[] = []): ConsentReceipt['events'] {
+  const { events } = consentOf(entries, named)
   return entries.map((entry, index) => ({
     event_id: entry.id,
     event_time: entry.created_at,
     event_type: 'dpv:Consent',
-    event_state: stateTerms[states[index] ?? 'refused'],
+    event_state: stateTerms[events[index]?.state ?? 'refused'],
     entity_id: entry.actor_id,
     changed_by: entry.changed_by as 'api_key',
     preferences: entry.preferences ?? {},
@@ -113,7 +119,8 @@ export const importedReceipt = signedAgain(examples['consent receipt'] ?? '', ({
     ...{ consent_id: null, country: null, region: null, preferences: { analytics: true } },
     privacy_notice: { site_id, policy_version, locale: null, notice: 'not held' },
     issued_at: '2026-02-03T09:30:00.000Z',
-    ...{ events: eventsOf(entries), record_version: entries.length, chain_head: entries.at(-1)?.hash },
+    ...{ events: eventsOf(entries), purposes: purposesOf(entries) },
+    ...{ record_version: entries.length, chain_head: entries.at(-1)?.hash },
     ...{ consent_status: 'urn:consentctl:ConsentPartlyGiven', expires_at: null },
     ...{ inclusion: null, origin: JSON.parse(examples['origin of a receipt'] ?? '') },
   }

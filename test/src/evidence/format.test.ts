@@ -270,7 +270,7 @@ describe('a verifier written from the page', () => {
       entries.map((entry, index) => ({
         event_id: entry.id,
         event_time: entry.created_at,
-        event_state: ['urn:consentctl:ConsentPartlyGiven', 'dpv:ConsentWithdrawn'][index],
+        event_state: ['dpv:ConsentGiven', 'dpv:ConsentWithdrawn'][index],
         entity_id: entry.actor_id,
         changed_by: entry.changed_by,
         preferences: entry.preferences,
@@ -279,6 +279,10 @@ describe('a verifier written from the page', () => {
     expect(receipt).toMatchObject({
       chain_head: entries.at(-1).hash,
       preferences: entries.at(-1).preferences,
+      purposes: [
+        { purpose: 'analytics', state: 'refused', since: entries[0].created_at },
+        { purpose: 'marketing', state: 'withdrawn', since: entries[1].created_at },
+      ],
     })
   })
 

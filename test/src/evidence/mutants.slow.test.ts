@@ -24,6 +24,7 @@ import {
   profileKey,
   proofOf,
   purgeReceipt,
+  purposesOf,
   rootOf,
   sealed,
   signedAgain,
@@ -145,6 +146,31 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     () => changed('consent receipt', () => ({ record_version: 3 })),
     /contradicts itself on its last event/,
     /its state is not that of its last event/,
+  ],
+  ...Object.entries({
+    'that its preferences do not have': { state: 'given' },
+    'since no event': { since: '2026-02-01T09:30:00.001Z' },
+    'withdrawn at no time': { since: null },
+  }).map(([what, other]): [string, () => string, RegExp, RegExp] => [
+    `a receipt with a purpose ${what}`,
+    () => changed('consent receipt', ({ purposes: [first, last] }) => ({ purposes: [first, { ...last, ...other }] })),
+    /contradicts itself on its purposes/,
+    'state' in other ? /a purpose is given that its preferences do not have/ : /a purpose is not since an event/,
+  ]),
+  [
+    'a receipt without a purpose that was answered',
+    () => changed('consent receipt', ({ purposes: [, last] }) => ({ purposes: [last] })),
+    /contradicts itself on its purposes/,
+    /its purposes are not those of its events and its notice/,
+  ],
+  [
+    'a receipt whose newer answer is of its own record',
+    () =>
+      changed('consent receipt', ({ record_id, issued_at, consent_status, purposes }) => ({
+        newer_answer: { record_id, answered_at: issued_at, consent_status, purposes },
+      })),
+    /contradicts itself on its newer answer/,
+    /its newer answer is its own, or of nobody/,
   ],
   [
     'an erasure receipt with a number and no receipt before',
@@ -326,6 +352,7 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
           events: [{ ...event, given_at: imported_at }],
           ...{ record_version: 1, inclusion: null, expires_at: null },
           ...{ preferences: event.preferences, consent_status: event.event_state },
+          purposes: purposesOf(history.slice(0, 1), ['marketing']),
           origin: { ...origin, statement: describeOrigin(origin) },
         }
       }),
@@ -448,7 +475,8 @@ function deleteRecord(files: Files): void {
   files.set('notice.inclusion.json', JSON.stringify(proofOf(account, 4, 0, 4)))
   resign('receipt.json', () => ({
     issued_at: '2026-02-05T00:00:00.000Z',
-    ...{ events: eventsOf(history), record_version: 3, chain_head: history[2]?.hash },
+    ...{ events: eventsOf(history, ['marketing']), purposes: purposesOf(history, ['marketing']) },
+    ...{ record_version: 3, chain_head: history[2]?.hash },
     inclusion: {
       ...{ leaf_index: 3, path: inclusionRanges(3, 4).map(rootOf), checkpoint, timestamp: null, previous: null },
     },
@@ -531,6 +559,12 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
     ...otherEnd,
   ],
   ['with a receipt without an end', resign('receipt.json', () => ({ expires_at: null })), ...otherEnd],
+  [
+    'with a receipt with a purpose that was withdrawn earlier',
+    resign('receipt.json', ({ purposes: [first, last] }) => ({ purposes: [first, { ...last, since: first.since }] })),
+    /receipt\.json: it has other purposes than its events/,
+    /its purposes are not as in the history/,
+  ],
   [
     'with a receipt without a place in the log',
     resign('receipt.json', () => ({ inclusion: null })),

@@ -21,6 +21,8 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'test/server/evidence/keys.slow.test.ts': { 'each key is introduced by the one before it': ['signing key:'] },
   'test/server/consents/receipt.test.ts': {
     'names the record and its problem in the response and in the log': ['consent receipt: the record'],
+    'states each purpose since the event that gave, refused or withdrew it': ['consent receipt, `purposes`'],
+    'names a newer answer of the same person on the site': ['consent receipt, `newer_answer`'],
     'whose checkpoint is gone': ['consent receipt, `inclusion`'],
     'states its origin as reported by the importer, and when each answer was given and recorded': [
       'consent receipt, `origin`',
@@ -84,8 +86,10 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
   'test/src/commands/verify.test.ts': {
     'when any one byte is changed': ['`verify`: `valid`'],
-    'a receipt whose record is in the log': ['`verify`, of a consent receipt'],
-    'refuses it if the log %s': ['`verify --live`'],
+    'a receipt whose record is in the log': ['`verify`, of a consent receipt: “its last'],
+    'refuses it if the log %s': ['`verify --live`:'],
+    'says that the person answered again': ['`verify`, of a consent receipt: “the person'],
+    'says what changed since': ['`verify --live`, of a consent receipt'],
   },
   'test/src/commands/at/get.test.ts': { 'o’clock, names the source of each value': ['`get --at`'] },
   'test/src/evidence/format.test.ts': {

@@ -68,8 +68,9 @@ function Answer({ by, answer }: { readonly by: By | undefined; readonly answer: 
       )}
       <p class="hint">
         Counts the records created on these days, including deleted ones, so that a purge changes no number. Accepted:
-        given now, for at least one purpose if any was named. Withdrawn: accepted once. Rate: accepted of all, or true
-        of a preference. A person is a subject id. Imported records count on the day of their import.
+        given now: by preference for that purpose, else for at least one of those of its notice, or of any if that names
+        none. Withdrawn: refused now, given once. Rate: accepted of all. A person is a subject id. Imported records
+        count on the day of their import.
       </p>
     </>
   )
@@ -95,7 +96,7 @@ const figures = ['records', 'persons', 'anonymous', 'accepted', 'refused', 'with
 function columnsOf(by: By, most: number): Columns<StatsGroup> {
   const isPreference = by === 'preference'
   const size = isPreference ? 'records' : 'persons'
-  const numbers = isPreference ? (['records', 'deleted', 'true', 'false', 'imported'] as const) : figures
+  const numbers = isPreference ? figures.filter(name => name !== 'persons' && name !== 'anonymous') : figures
   const cell = (name: (typeof numbers)[number]) => (row: StatsGroup) =>
     name === size && row.hidden ? (row.hidden === 'small' ? '<10' : 'hidden') : row[name]
   return {
@@ -112,9 +113,9 @@ function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
-function rateOf({ true: yes, false: no, accepted, refused }: StatsGroup): string {
-  const given = yes ?? accepted ?? 0
-  const all = given + (no ?? refused ?? 0)
+function rateOf({ accepted, refused }: StatsGroup): string {
+  const given = accepted ?? 0
+  const all = given + (refused ?? 0)
   return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
 }
 

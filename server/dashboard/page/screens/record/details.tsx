@@ -1,5 +1,6 @@
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
-import { consentStates } from '../../../../../src/evidence/state.ts'
+import { purposeWords } from '../../../../../src/evidence/state.ts'
+import { visible } from '../../../../../src/output/safe.ts'
 import { Preferences, stateWords } from '../../parts/preferences.tsx'
 import { useSites } from '../../parts/sites.tsx'
 import { Details } from '../../parts/table.tsx'
@@ -16,6 +17,7 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
         Id: <Id of={record.id} />,
         Subject: <Text of={record.subject_id} />,
         Consent: stateOf(facts),
+        'By purpose': <Purposes of={facts} />,
         Preferences: <Preferences of={record.preferences} />,
         Label: <Text of={record.consent_id} />,
         Site: (
@@ -42,10 +44,31 @@ export function RecordDetails({ of: facts }: { readonly of: Facts }) {
   )
 }
 
-/** A purge removes the purposes. */
-function stateOf({ history, purgedAt }: Facts): string {
-  const state = consentStates(history.data).at(-1)
-  return !state || purgedAt ? 'not known' : stateWords[state]
+function stateOf({ answers }: Facts): string {
+  const state = answers?.events.at(-1)?.state
+  return state ? stateWords[state] : 'not known'
+}
+
+function Purposes({ of: { answers, history } }: { readonly of: Facts }) {
+  if (!answers?.purposes.length) return <span class="none">{answers ? 'none was answered' : 'not known'}</span>
+  return (
+    <ul>
+      {answers.purposes.map(({ purpose, state, since }) => {
+        const entry = since === null ? undefined : history.data[since]
+        return (
+          <li key={purpose}>
+            <bdi>{visible(purpose)}</bdi>: {purposeWords(state)}
+            {entry && (
+              <>
+                {' '}
+                since <Time at={entry.given_at ?? entry.created_at} />
+              </>
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
 }
 
 function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {

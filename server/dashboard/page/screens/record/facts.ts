@@ -3,6 +3,7 @@ import { api } from '../../../../../src/contract/api.ts'
 import type { CheckAnswer } from '../../../../../src/contract/check.ts'
 import type { Consent, History } from '../../../../../src/contract/consents.ts'
 import type { Notice } from '../../../../../src/contract/notices.ts'
+import { type Consent as Answers, consentOf } from '../../../../../src/evidence/state.ts'
 import { Mistake } from '../../parts/problem.tsx'
 import { client } from '../../session.ts'
 
@@ -10,6 +11,8 @@ export interface Facts {
   readonly record: Consent
   readonly history: History
   readonly purgedAt: string | undefined
+  /** Null of a purged record: its history has no preferences any more. */
+  readonly answers: Answers | null
   /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
   /** The person's record that counts now, and its end. Null if deleted, refused, or without a subject, a site or a preference. */
@@ -25,7 +28,8 @@ export async function readFacts(id: string): Promise<Facts> {
   if (!record || !history) throw new Mistake(`This account has no record with the id ${id}. ${missingAdvice}`)
   const [notice, check] = await Promise.all([readNotice(record, history), readCheck(record)])
   const purgedAt = history.data.find(({ action }) => action === 'purged')?.created_at
-  return { record, history, purgedAt, notice, check }
+  const named = notice?.purposes.map(({ key }) => key)
+  return { record, history, purgedAt, answers: purgedAt ? null : consentOf(history.data, named), notice, check }
 }
 
 const missingAdvice = 'Deleted and purged records are found here, too: look if the address is complete.'

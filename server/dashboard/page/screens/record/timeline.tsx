@@ -1,7 +1,7 @@
 import type { History } from '../../../../../src/contract/consents.ts'
-import { consentStates } from '../../../../../src/evidence/state.ts'
+import type { Consent } from '../../../../../src/evidence/state.ts'
 import { visible } from '../../../../../src/output/safe.ts'
-import { changesOf } from '../../../../../src/views/changes.ts'
+import { eventAction, eventChanges } from '../../../../../src/views/changes.ts'
 import { Button } from '../../parts/button.tsx'
 import { stateWords } from '../../parts/preferences.tsx'
 import { Id, Tag, Text, Time } from '../../parts/text.tsx'
@@ -15,16 +15,16 @@ interface TimelineProps {
   readonly onMoment: (at: string) => void
 }
 
-export function Timeline({ facts: { history, purgedAt }, onMoment }: TimelineProps) {
+export function Timeline({ facts: { history, answers }, onMoment }: TimelineProps) {
   const entries = history.data
-  const consents = purgedAt ? [] : consentStates(entries).map(state => stateWords[state])
   return (
     <ol class="timeline">
       {entries.map((entry, index) => (
         <li key={entry.id}>
           <Event
             entry={entry}
-            changes={describe(entry, entries[index - 1], consents[index], consents[index - 1])}
+            action={eventAction(entry, answers?.events[index]?.changed)}
+            changes={describe(entry, { before: entries[index - 1], answers, index })}
             onMoment={onMoment}
           />
         </li>
@@ -35,15 +35,15 @@ export function Timeline({ facts: { history, purgedAt }, onMoment }: TimelinePro
 
 interface EventProps extends Pick<TimelineProps, 'onMoment'> {
   readonly entry: Entry
+  readonly action: string
   readonly changes: readonly string[]
 }
 
-function Event({ entry, changes, onMoment }: EventProps) {
+function Event({ entry, action, changes, onMoment }: EventProps) {
   return (
     <>
       <p>
-        <Tag tone={toneOf(entry.action)}>{wordOf(entry.action)}</Tag> <Time at={entry.created_at} />{' '}
-        <Text of={actorOf(entry)} />
+        <Tag tone={toneOf(action)}>{wordOf(action)}</Tag> <Time at={entry.created_at} /> <Text of={actorOf(entry)} />
       </p>
       {entry.given_at !== undefined && (
         <p>
@@ -80,13 +80,13 @@ const words: Readonly<Record<string, string>> = {
   restored_despite_erasure: 'restored despite an erasure request',
 }
 
-function wordOf(action: string | null): string {
-  return visible(words[action ?? ''] ?? action ?? 'changed')
+function wordOf(action: string): string {
+  return visible(words[action] ?? (action || 'changed'))
 }
 
-function toneOf(action: string | null): 'bad' | 'good' | 'plain' {
-  if (action === 'deleted' || action === 'purged') return 'bad'
-  return action?.startsWith('restored') ? 'good' : 'plain'
+function toneOf(action: string): 'bad' | 'good' | 'plain' {
+  if (action === 'deleted' || action === 'purged' || action === 'withdrawn') return 'bad'
+  return action.startsWith('restored') ? 'good' : 'plain'
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -100,17 +100,19 @@ function actorOf({ changed_by, actor_id, actor_name }: Entry): string {
   return [kinds[changed_by ?? ''] ?? `by ${changed_by}`, actor_name ?? actor_id].filter(Boolean).join(' ')
 }
 
-/** `consent` is undefined for a purged record: its history has no preferences any more. */
-function describe(
-  entry: Entry,
-  before: Entry | undefined,
-  consent: string | undefined,
-  consentBefore: string | undefined,
-): string[] {
+interface Place {
+  readonly before: Entry | undefined
+  readonly answers: Consent | null
+  readonly index: number
+}
+
+function describe(entry: Entry, { before, answers, index }: Place): string[] {
+  const [event, earlier] = [answers?.events[index], answers?.events[index - 1]]
   return [
     ...changeOf('accepted', yesNo(entry.accepted), before && yesNo(before.accepted)),
     ...changeOf('policy version', String(entry.policy_version), before && String(before.policy_version)),
-    ...(consent ? [...changesOf(entry, before), ...changeOf('consent', consent, consentBefore)] : []),
+    ...(event ? eventChanges(entry, before, event.changed) : []),
+    ...(event ? changeOf('consent', stateWords[event.state], earlier && stateWords[earlier.state]) : []),
     ...(entry.gpc ? ['with Sec-GPC: 1'] : []),
   ]
 }
