@@ -21,13 +21,15 @@ if (unknown.length > 0) {
 }
 const wanted = given.length > 0 ? given : parts
 
-/** Failed tests of all parts, which are printed last: their own output is thousands of lines above. */
 const folder = mkdtempSync(join(tmpdir(), 'consentctl-all-'))
-const failures = join(folder, 'failures')
-const env = { ...process.env, CONSENTCTL_TEST_FAILURES: failures }
+let runs = 0
 
+/** Runs the commands until one fails, and returns its failed tests, of vitest's runs below it too. */
 async function run(name, commands) {
   const startedAt = Date.now()
+  runs += 1
+  const path = join(folder, String(runs))
+  const env = { ...process.env, CONSENTCTL_TEST_FAILURES: path }
   let isGreen = true
   for (const args of commands) {
     if (!isGreen) break
@@ -35,20 +37,48 @@ async function run(name, commands) {
     const [code] = await once(child, 'exit')
     isGreen = code === 0
   }
-  return { name, isGreen, seconds: Math.round((Date.now() - startedAt) / 1000) }
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
+  return {
+    name,
+    isGreen,
+    seconds: Math.round((Date.now() - startedAt) / 1000),
+    failures: lines.map(line => JSON.parse(line)),
+  }
+}
+
+const runner = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', '--passWithNoTests']
+const named = projects => projects.flatMap(name => ['--project', name])
+
+/** More files than this fail by a fault, not by the load of the tests beside them. */
+const mostRepeated = 3
+
+/** Runs files that failed once more, without others beside them: a fault fails again, and what the load broke is named. */
+async function repeatAlone({ failures }) {
+  const files = [...new Map(failures.map(one => [`${one.project} ${one.file}`, one])).values()]
+  if (files.length === 0 || files.length > mostRepeated || files.some(({ file }) => file === null)) return []
+  const repeated = []
+  for (const { project, file } of files)
+    repeated.push(await run(`${file} once more, alone`, [[...runner, ...named([project]), file]]))
+  return repeated
 }
 
 const results = []
 const tests = wanted.filter(name => name in projects)
 if (tests.length > 0) {
-  const args = ['run', '--config', 'test/vitest.config.ts', '--passWithNoTests']
-  const named = tests.flatMap(name => projects[name]).flatMap(name => ['--project', name])
-  results.push(await run(tests.join(', '), [['node_modules/vitest/vitest.mjs', ...args, ...named]]))
+  const all = await run(tests.join(', '), [[...runner, ...named(tests.flatMap(name => projects[name]))]])
+  const repeated = all.isGreen ? [] : await repeatAlone(all)
+  all.isFlaky = repeated.length > 0 && repeated.every(({ isGreen }) => isGreen)
+  results.push(all, ...repeated)
 }
 const others = wanted.filter(name => name in programs)
 results.push(...(await Promise.all(others.map(name => run(name, programs[name])))))
-if (existsSync(failures)) process.stderr.write(`\n${readFileSync(failures, 'utf8')}`)
 rmSync(folder, { recursive: true })
-for (const { name, isGreen, seconds } of results)
-  process.stderr.write(`${isGreen ? 'passed' : 'FAILED'}  ${name}  ${seconds} s\n`)
-if (results.some(({ isGreen }) => !isGreen)) process.exitCode = 1
+
+// Last, because the output of the tests themselves is thousands of lines above.
+for (const { name, isGreen, isFlaky, seconds, failures } of results) {
+  const word = isGreen ? 'passed' : isFlaky ? 'FLAKY ' : 'FAILED'
+  process.stderr.write(`${word}  ${name}  ${seconds} s\n`)
+  for (const { project, file, test, message } of failures)
+    process.stderr.write(`  ${project} › ${file} › ${test}: ${message}\n`)
+}
+if (results.some(({ isGreen, isFlaky }) => !isGreen && !isFlaky)) process.exitCode = 1

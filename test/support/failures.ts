@@ -1,37 +1,40 @@
 import { appendFileSync } from 'node:fs'
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node'
 
-/** A reporter that appends each failure to the file of CONSENTCTL_TEST_FAILURES, which test/all.js prints after everything else. */
-export class Failures implements Reporter {
-  readonly #file: string
+type Errors = readonly { readonly message?: string }[]
 
-  constructor(file: string) {
-    this.#file = file
+/** A reporter that appends each failure to a file, a JSON object a line: `test/all.js` reads it. */
+export class Failures implements Reporter {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
   }
 
   onTestCaseResult(test: TestCase): void {
-    this.#add(test.module, test.fullName, test.result().errors)
+    this.#add(test.result().errors, { ...fileOf(test.module), test: test.fullName })
   }
 
   onTestSuiteResult(suite: TestSuite): void {
-    this.#add(suite.module, suite.fullName, suite.errors())
+    this.#add(suite.errors(), { ...fileOf(suite.module), test: suite.fullName })
   }
 
   onTestModuleEnd(module: TestModule): void {
-    this.#add(module, 'the file', module.errors())
+    this.#add(module.errors(), { ...fileOf(module), test: 'the file' })
   }
 
-  onTestRunEnd(_modules: unknown, errors: readonly { readonly message?: string }[]): void {
-    for (const { message } of errors) appendFileSync(this.#file, `  outside of tests: ${firstLine(message)}\n`)
+  onTestRunEnd(_modules: unknown, errors: Errors): void {
+    this.#add(errors, { project: null, file: null, test: 'outside of tests' })
   }
 
-  #add(module: TestModule, name: string, errors: readonly { readonly message?: string }[] = []): void {
+  #add(errors: Errors = [], place: object): void {
     for (const { message } of errors)
-      appendFileSync(
-        this.#file,
-        `  ${module.project.name} › ${module.relativeModuleId} › ${name}: ${firstLine(message)}\n`,
-      )
+      appendFileSync(this.#path, `${JSON.stringify({ ...place, message: firstLine(message) })}\n`)
   }
+}
+
+function fileOf({ project, relativeModuleId }: TestModule) {
+  return { project: project.name, file: relativeModuleId }
 }
 
 /** The first line that says something, of at most 300 characters. */
