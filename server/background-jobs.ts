@@ -12,17 +12,15 @@ export interface Job {
 
 interface Host {
   readonly logger: Pick<Logger, 'info' | 'error'>
-  readonly canWrite: () => boolean
-  readonly signal: AbortSignal
+  /** Jobs wait while it returns false. */
+  readonly canWrite?: () => boolean
+  /** After each run. */
+  readonly onEnd?: ((job: string, isSuccess: boolean) => void) | undefined
 }
 
-export function startJobs(
-  jobs: readonly Job[],
-  logger: Host['logger'],
-  canWrite: Host['canWrite'] = () => true,
-): { stop(): Promise<void> } {
+export function startJobs(jobs: readonly Job[], host: Host): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const runs = jobs.map(job => repeat(job, { logger, canWrite, signal: stopping.signal }))
+  const runs = jobs.map(job => repeat(job, host, stopping.signal))
   return {
     stop: async () => {
       stopping.abort()
@@ -35,7 +33,8 @@ const maxTimerMs = 2 ** 31 - 1
 
 const writableIntervalMs = 1000
 
-async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal }: Host): Promise<void> {
+async function repeat({ name, intervalMs, run }: Job, host: Host, signal: AbortSignal): Promise<void> {
+  const { logger, canWrite = () => true, onEnd } = host
   const wait = (ms: number) => delay(ms, null, { signal }).catch(() => {})
   for (;;) {
     await wait(Math.min(intervalMs * (0.9 + 0.2 * Math.random()), maxTimerMs))
@@ -44,8 +43,10 @@ async function repeat({ name, intervalMs, run }: Job, { logger, canWrite, signal
     try {
       const done = await run(signal)
       if (done) logger.info(done, name)
+      onEnd?.(name, true)
     } catch (error) {
       logger.error(describeError(error), `${name} failed`)
+      onEnd?.(name, false)
     }
   }
 }

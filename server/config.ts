@@ -94,6 +94,7 @@ const Environment = z.object({
     })
     .nullable()
     .default(null),
+  METRICS_HOST: z.string().default('127.0.0.1'),
   METRICS_PORT: Port.nullable().default(null),
   WATCHDOG_SECONDS: z
     .string()
@@ -140,13 +141,39 @@ function readKeyFile(path: string, { issues, value }: z.RefinementCtx<string>): 
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** Settings that contain a secret: `NAME_FILE` names a file with the value, such as a secret of a container. */
+const secretNames = ['DATABASE_URL', 'READ_DATABASE_URL', 'SESSION_SECRET', 'TSA_URL'] as const
+
+/** The value of the setting, or of its file without the last line end. Errors never quote the file. */
+function readSecret(env: Env, name: (typeof secretNames)[number]): string | undefined {
+  const file = env[`${name}_FILE`]
+  if (!file) return env[name]
+  if (env[name]) throw new OperatorError(`${name}_FILE: ${name} is set, too`)
+  const value = readText(file, `${name}_FILE`).replace(/\r?\n$/, '')
+  if (value === '') throw new OperatorError(`${name}_FILE: ${file} is empty`)
+  return value
+}
+
+function readText(file: string, setting: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new OperatorError(`${setting}: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
 /** Flags come before the environment. An empty variable counts as unset. */
 export function readConfig(options: ServeOptions, env: Env): Config {
+  const isDatabaseGiven = options.databaseUrl !== undefined || options.dataDir !== undefined
+  const secrets = secretNames
+    .filter(name => name !== 'DATABASE_URL' || !isDatabaseGiven)
+    .map(name => [name, readSecret(env, name)] as const)
   const given = {
     ...env,
+    DATABASE_URL: options.databaseUrl,
+    ...Object.fromEntries(secrets),
     HOST: options.host ?? env['HOST'],
     PORT: options.port ?? env['PORT'],
-    DATABASE_URL: options.databaseUrl ?? (options.dataDir === undefined ? env['DATABASE_URL'] : undefined),
     CONSENTCTL_DATA_DIR: options.dataDir ?? env['CONSENTCTL_DATA_DIR'],
   }
   const set = Object.entries(given).filter(([, value]) => value !== undefined && value !== '')
@@ -194,6 +221,7 @@ function toConfig(set: z.output<typeof Environment>, defaultFolder: string) {
     holidays: set.HOLIDAYS,
     checkpointMinutes: set.CHECKPOINT_MINUTES,
     tsa: readTsa(set.TSA_URL, set.TSA_CA),
+    metricsHost: set.METRICS_HOST,
     metricsPort: set.METRICS_PORT,
     /** 0 disables it. */
     watchdogSeconds: set.WATCHDOG_SECONDS,

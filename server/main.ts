@@ -103,9 +103,16 @@ export async function serve(
       run: () => deleteExpiredKeys(sql),
     }
     const canWrite = () => readOnlyReason(state) === null
-    const purging = purgeJob(sql, config, cause => logger.error({ cause }, 'purging'))
+    const purging = purgeJob(sql, config, cause => {
+      metrics?.countPurgeFailure()
+      logger.error({ cause }, 'purging')
+    })
     const stamping = config.tsa ? [timestampJob({ sql, tsa: config.tsa, logger, counts: metrics ?? undefined })] : []
-    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, ...stamping], logger, canWrite)
+    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, ...stamping], {
+      logger,
+      canWrite,
+      onEnd: metrics?.onJobEnd,
+    })
     return {
       url,
       isEmpty,
@@ -150,8 +157,8 @@ async function readSecrets(sql: Sql, config: Config) {
   }
 }
 
-async function openMetrics({ metricsPort }: Config): Promise<MetricsServer | null> {
+async function openMetrics({ metricsHost, metricsPort }: Config): Promise<MetricsServer | null> {
   if (metricsPort === null) return null
   const { startMetrics } = await import('./metrics/metrics.ts')
-  return await startMetrics(metricsPort)
+  return await startMetrics(metricsPort, metricsHost)
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { readConfig } from '../server/config.ts'
 import { createMetrics } from '../server/metrics/metrics.ts'
 
@@ -50,6 +51,7 @@ describe('the page for operators', () => {
         'HOST',
         'IP_STORAGE',
         'LOG_LEVEL',
+        'METRICS_HOST',
         'PORT',
         'PUBLIC_RATE_PER_ADDRESS',
         'PUBLIC_RATE_PER_SITE',
@@ -63,7 +65,12 @@ describe('the page for operators', () => {
   it('names only variables that exist', () => {
     const named = all(pages, /\b([A-Z]{2,}(?:_[A-Z]+)+)\b/g)
     expect(
-      named.filter(name => !settings.includes(name) && !compose.includes(name) && !pages.includes(`$${name}`)),
+      named.filter(
+        name =>
+          !settings.includes(name.replace(/^(.*_URL|SESSION_SECRET)_FILE$/, '$1')) &&
+          !compose.includes(name) &&
+          !pages.includes(`$${name}`),
+      ),
     ).toEqual([])
   })
 
@@ -190,5 +197,20 @@ describe('the systemd unit', () => {
   it('names the page that documents its settings', () => {
     const paths = all(unit, /(server\/[\w./]+\w)/g)
     expect(paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path)))).toEqual([])
+  })
+})
+
+describe('the alerting rules', () => {
+  const { groups } = parse(read('server/deploy/alerts.yaml'))
+  const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules
+
+  it('use metrics and jobs that exist, and each has a summary', async () => {
+    const known = (await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name)
+    const used = rules.flatMap(({ expr }) => all(expr, /\b((?:http|consentctl|nodejs)_[a-z\d_]+)/g))
+    expect(used.length).toBeGreaterThan(10)
+    for (const name of used) expect(known).toContain(name.replace(/_bucket$/, ''))
+    const jobs = rules.flatMap(({ expr }) => all(expr, /job="([^"]+)"/g))
+    for (const job of jobs) expect(page).toContain(`\`${job}\``)
+    for (const { annotations } of rules) expect(annotations.summary).toMatch(/^[A-Z].*\.$|consentctl/)
   })
 })

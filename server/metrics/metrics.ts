@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIPv6 } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Load } from '../admission.ts'
 import { dbErrorClass } from '../db/errors.ts'
@@ -63,6 +63,17 @@ export function createMetrics() {
   const timestamps = counter('consentctl_timestamps_total', 'Checkpoint timestamps stored by this node.')
   const unstamped = 'Failed requests for a timestamp, by reason: openssl, unreachable, status or invalid.'
   const timestampFailures = counter('consentctl_timestamp_failures_total', unstamped, 'reason')
+  const unpurged = counter(
+    'consentctl_purge_failures_total',
+    'Records that a purge left, and other parts of it that failed.',
+  )
+  const last = new Gauge({
+    name: 'consentctl_job_last_success_timestamp_seconds',
+    help: 'Unix time of the last run of a background job that succeeded on this node.',
+    labelNames: ['job'],
+    registers,
+  })
+  const jobFailures = counter('consentctl_job_failures_total', 'Runs of a background job that failed.', 'job')
   let countDropped = () => 0
   measure(Counter, 'consentctl_log_lines_dropped_total', 'Log lines dropped because stderr was not read.', () =>
     countDropped(),
@@ -97,6 +108,9 @@ export function createMetrics() {
     registry,
     observer,
     ...counts,
+    countPurgeFailure: () => unpurged.inc(),
+    onJobEnd: (job: string, isSuccess: boolean) =>
+      isSuccess ? last.set({ job }, Date.now() / 1000) : jobFailures.inc({ job }),
     countBackdated: (entries: number) => backdated.inc(entries),
     watchLog: (read: () => number) => {
       countDropped = read
@@ -114,24 +128,21 @@ export interface MetricsServer extends Omit<Metrics, 'registry'> {
 
 const path = '/metrics'
 
-/** Metrics need no credential. */
-const host = '127.0.0.1'
-
 /**
- * Serves Prometheus' text format; port 0 picks a free one.
+ * Serves Prometheus' text format, without a credential; port 0 picks a free one.
  * @throws OperatorError if the port is in use
  */
-export async function startMetrics(port: number): Promise<MetricsServer> {
+export async function startMetrics(port: number, host = '127.0.0.1'): Promise<MetricsServer> {
   const metrics = createMetrics()
   const { registry: _, ...observers } = metrics
   const server = createMetricsServer(metrics)
   try {
     await once(server.listen(port, host), 'listening')
   } catch (cause) {
-    throw explainListenError(cause, { host, port }, 'choose another in METRICS_PORT')
+    throw explainListenError(cause, { host, port }, 'choose another in METRICS_HOST or METRICS_PORT')
   }
   return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}${path}`,
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${(server.address() as AddressInfo).port}${path}`,
     ...observers,
     close: async () => {
       server.close()

@@ -13,7 +13,7 @@ it('startJobs › repeats a job and logs what it returns, unless that is null', 
   const { told, logger } = listening()
   let runs = 0
   const job = { name: 'counting', intervalMs: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
-  const jobs = startJobs([job], logger)
+  const jobs = startJobs([job], { logger })
   await vi.waitFor(() => expect(runs).toBeGreaterThan(4))
   await jobs.stop()
   expect(told.slice(0, 2)).toEqual([
@@ -25,7 +25,7 @@ it('startJobs › repeats a job and logs what it returns, unless that is null', 
   expect(runs).toBe(last)
 })
 
-it('startJobs › continues after a failure, and does not log messages of the database', async () => {
+it('startJobs › continues after a failure, reports the end of each run, and does not log messages of the database', async () => {
   const { told, logger } = listening()
   const failures = [
     Object.assign(new Error('Key (subject_id)=(maria) exists'), { code: '23505' }),
@@ -36,7 +36,9 @@ it('startJobs › continues after a failure, and does not log messages of the da
     if (failure) throw failure
     return { done: true }
   }
-  const jobs = startJobs([{ name: 'failing', intervalMs: 1, run }], logger)
+  const ends: boolean[] = []
+  const onEnd = (_job: string, isSuccess: boolean) => void ends.push(isSuccess)
+  const jobs = startJobs([{ name: 'failing', intervalMs: 1, run }], { logger, onEnd })
   await vi.waitFor(() => expect(told.length).toBeGreaterThan(2))
   await jobs.stop()
   expect(told.slice(0, 3)).toEqual([
@@ -44,6 +46,7 @@ it('startJobs › continues after a failure, and does not log messages of the da
     ['error', { cause: 'its own words' }, 'failing failed'],
     ['info', { done: true }, 'failing'],
   ])
+  expect(ends.slice(0, 3)).toEqual([false, false, true])
 })
 
 it('startJobs › aborts the running job on stop and waits for its end', async () => {
@@ -55,7 +58,7 @@ it('startJobs › aborts the running job on stop and waits for its end', async (
     hasEnded = true
     return null
   }
-  const jobs = startJobs([{ name: 'waiting', intervalMs: 1, run }], logger)
+  const jobs = startJobs([{ name: 'waiting', intervalMs: 1, run }], { logger })
   await delay(30)
   await jobs.stop()
   expect(hasEnded).toBe(true)
@@ -64,13 +67,13 @@ it('startJobs › aborts the running job on stop and waits for its end', async (
 it('startJobs › does not start a job after stop', async () => {
   const { logger } = listening()
   const run = vi.fn(async () => null)
-  await startJobs([{ name: 'late', intervalMs: 60_000, run }], logger).stop()
+  await startJobs([{ name: 'late', intervalMs: 60_000, run }], { logger }).stop()
   expect(run).not.toHaveBeenCalled()
 })
 
 it('startJobs › does not run at once when the interval exceeds the longest timer', async () => {
   const run = vi.fn(async () => null)
-  const jobs = startJobs([{ name: 'rare', intervalMs: 2 ** 32, run }], listening().logger)
+  const jobs = startJobs([{ name: 'rare', intervalMs: 2 ** 32, run }], { logger: listening().logger })
   await delay(50)
   await jobs.stop()
   expect(run).not.toHaveBeenCalled()

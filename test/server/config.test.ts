@@ -33,6 +33,7 @@ const defaults: Config = {
   holidays: [],
   checkpointMinutes: 60,
   tsa: null,
+  metricsHost: '127.0.0.1',
   metricsPort: null,
   watchdogSeconds: 5,
   publicRatePerAddress: defaultBannerLimits.address.max,
@@ -62,6 +63,7 @@ const environment = {
   CHECKPOINT_MINUTES: '5',
   TSA_URL: '',
   TSA_CA: '',
+  METRICS_HOST: '10.0.0.9',
   METRICS_PORT: '9464',
   WATCHDOG_SECONDS: '10',
   PUBLIC_RATE_PER_ADDRESS: '30',
@@ -89,6 +91,7 @@ const asSet: Config = {
   holidays: ['12-25', '2026-12-24'],
   checkpointMinutes: 5,
   tsa: null,
+  metricsHost: '10.0.0.9',
   metricsPort: 9464,
   watchdogSeconds: 10,
   publicRatePerAddress: 30,
@@ -255,6 +258,36 @@ describe('readConfig › invalid value', () => {
     })
     expect(message.match(/[A-Z_]+(?=: )/g)?.sort()).toEqual(['DATABASE_URL', 'PORT', 'SESSION_SECRET'])
     expect(message).not.toContain('S3cr3t')
+  })
+
+  const secrets = useFolder()
+
+  it('with a secret can be read from a file, without its last line end', () => {
+    const file = join(secrets.path, 'secret')
+    writeFileSync(file, `${secret}\n`)
+    expect(readConfig({}, { SESSION_SECRET_FILE: file })).toMatchObject({ sessionSecret: secret })
+    writeFileSync(file, 'postgres://a:S3cr3t@h/b')
+    const url = { databaseUrl: 'postgres://a:S3cr3t@h/b' }
+    expect(readConfig({}, { DATABASE_URL_FILE: file })).toMatchObject(url)
+    expect(readConfig({}, { DATABASE_URL_FILE: file, DATABASE_URL: '' })).toMatchObject(url)
+    expect(readConfig({ dataDir: '/data' }, { DATABASE_URL_FILE: file })).toMatchObject({ databaseUrl: null })
+    const other = { databaseUrl: 'postgres://other/b' }
+    expect(readConfig(other, { DATABASE_URL_FILE: file })).toMatchObject(other)
+  })
+
+  it('names the file of a secret that cannot be used, and nothing in it', () => {
+    const file = join(secrets.path, 'secret')
+    const env = { DATABASE_URL_FILE: file }
+    expect(failureOf({ DATABASE_URL_FILE: join(secrets.path, 'none') }).message).toMatch(
+      /^DATABASE_URL_FILE: .*none cannot be read: ENOENT$/,
+    )
+    writeFileSync(file, '\n')
+    expect(failureOf(env).message).toBe(`DATABASE_URL_FILE: ${file} is empty`)
+    writeFileSync(file, 'S3cr3t')
+    expect(failureOf(env).message).toBe('DATABASE_URL: must begin with postgres:// or postgresql://')
+    expect(failureOf({ ...env, DATABASE_URL: 'postgres://a/b' }).message).toBe(
+      'DATABASE_URL_FILE: DATABASE_URL is set, too',
+    )
   })
 
   it('a flag is rejected like its variable', () => {

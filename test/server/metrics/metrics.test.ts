@@ -145,7 +145,7 @@ describe('metrics › server', () => {
     const error = await startMetrics(port).catch(error => error)
     expect(error).toBeInstanceOf(OperatorError)
     expect(`${error.message}; ${error.hint}`).toBe(
-      `port ${port} of 127.0.0.1 is in use; choose another in METRICS_PORT`,
+      `port ${port} of 127.0.0.1 is in use; choose another in METRICS_HOST or METRICS_PORT`,
     )
     await server.close()
   })
