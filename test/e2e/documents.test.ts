@@ -128,6 +128,25 @@ it.skipIf(!hasTerminal || !hasJq)('The script of the README goes by the answer a
   expect((await runScript(folder.path, script.replace(key, 'sk-wrong'), env)).code).toBe(4)
 })
 
+it.skipIf(!hasTerminal)(
+  'The newsletter script of the README keeps who consents, and stops when it cannot ask',
+  async () => {
+    const env = { HOME: folder.path, PATH: pathWithConsentctl(folder.path) }
+    const script = readCommands('newsletter').replace('http://127.0.0.1:8787', server.url).replace('sk-…', key)
+    const create = (subject: string, answer: boolean) =>
+      runScript(folder.path, `consentctl create --subject ${subject} --accepted --pref marketing=${answer}`, env)
+    await create('yes@example.com', true)
+    await create('no@example.com', false)
+    writeFileSync(`${folder.path}/addresses.txt`, 'yes@example.com\nunknown@example.com\nno@example.com\n')
+    expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: '' })
+    expect(readFileSync(`${folder.path}/send.txt`, 'utf8')).toBe('yes@example.com\n')
+    const unasked = await runScript(folder.path, script.replace(key, 'sk-wrong'), env)
+    expect(unasked.code).toBe(1)
+    expect(unasked.stderr).toContain('not asked: yes@example.com')
+    expect(readFileSync(`${folder.path}/send.txt`, 'utf8')).toBe('')
+  },
+)
+
 function replaceStep(text: string, { command, shown }: Step, screen: string, ids: ReadonlyMap<string, string>): string {
   const before = `$ ${command}\n${shown === '' ? '' : `${shown}\n`}`
   const isKept = shown === '' && command.includes('--email')

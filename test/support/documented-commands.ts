@@ -15,10 +15,10 @@ export function readCommands(mark: string): string {
   return commands
 }
 
-/** Makes the built `consentctl` a command in a new folder; returns a PATH that begins with it. */
+/** Makes the built `consentctl` a command in a folder; returns a PATH that begins with it. */
 export function pathWithConsentctl(folder: string): string {
   const bin = join(folder, 'bin')
-  mkdirSync(bin)
+  mkdirSync(bin, { recursive: true })
   const words = commandLine([]).map(quote)
   writeFileSync(join(bin, 'consentctl'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
   return [bin, process.env['PATH']].join(delimiter)
