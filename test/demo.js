@@ -92,7 +92,7 @@ async function tour() {
     'Nothing is overwritten: both states are in the history',
     `consentctl history ${id} -o table`,
   )
-  check(/created +yes [\s\S]*updated +no /.test(states), 'she had accepted, and withdrew')
+  check(/created +yes [\s\S]*withdrawn +no /.test(states), 'she had accepted, and withdrew')
   await show('She asks to be erased', `consentctl subject erase ${subject} --ticket DSR-7 --confirm 7 -o table`, {
     keep: 4,
   })

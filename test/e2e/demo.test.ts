@@ -19,7 +19,7 @@ it('npm run demo › goes from a thousand records to an erasure, ends by itself,
   }
   const { stdout } = await promisify(execFile)(process.execPath, [demo], { env })
   expect(stdout).toContain('created 1000 records on local@')
-  expect(stdout).toMatch(/created +yes .*\n.*updated +no .*\n/)
+  expect(stdout).toMatch(/created +yes .*\n.*withdrawn +no .*\n/)
   expect(stdout).toMatch(/deleted +no .*api_key/)
   const isWide = (line: string) => line.length > 80 && !/^ /.test(line) && line.includes(' ')
   expect(stdout.split('\n').filter(isWide)).toEqual([])
