@@ -1,5 +1,5 @@
 import type { AuditEntry, Consent } from '../contract/index.ts'
-import { consentOf } from '../evidence/state.ts'
+import { consentOf, currentState } from '../evidence/state.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'
 import { eventAction, eventChanges } from './changes.ts'
 import { day, field, minute, second, stateField } from './field.ts'
@@ -14,9 +14,19 @@ function yesNo(value: boolean | null | undefined): string {
   return value === null || value === undefined ? '' : value ? 'yes' : 'no'
 }
 
-function acceptedField<Row extends { readonly accepted?: boolean | null }>(rank: number): Column<Row> {
-  const tone = ({ accepted }: Row) => toneOf(accepted === true ? 'accepted' : accepted === false ? 'refused' : '')
-  return field('accepted', { text: row => yesNo(row.accepted), tone, rank })
+type Accepted = Pick<ConsentRow, 'accepted' | 'preferences'>
+
+const consentWords = { given: 'yes', partly: 'partly', withdrawn: 'no', refused: 'no' } as const
+
+/** By the purposes too: acceptance without one that is true is no consent. Empty if it is not known. */
+function consentWord({ accepted = null, preferences = null }: Accepted): string {
+  return accepted === null ? '' : consentWords[currentState({ accepted, preferences })]
+}
+
+const consentTones: Readonly<Record<string, string>> = { yes: 'accepted', partly: 'accepted', no: 'refused' }
+
+function acceptedField<Row extends Accepted>(rank: number): Column<Row> {
+  return field('accepted', { text: consentWord, tone: row => toneOf(consentTones[consentWord(row)]), rank })
 }
 
 const preferenceParts = {
@@ -102,13 +112,17 @@ export interface EventText {
   readonly changes: string
 }
 
-/** In the order of the entries. A purge removed the preferences, so that of a purged record only the actions are known. */
+/**
+ * In the order of the entries. A purge removed the preferences, so that of a purged record only the actions are known.
+ * Without the acceptance, which some instances do not return, nothing is said of purposes.
+ */
 export function describeEvents(entries: readonly AuditEntry[]): EventText[] {
   const isPurged = entries.some(({ action }) => action === 'purged')
-  const { events } = consentOf(isPurged ? [] : entries)
+  const isAccepted = entries.every(({ accepted }) => accepted !== null)
+  const { events } = consentOf(isPurged || !isAccepted ? [] : entries)
   return entries.map((entry, index) => {
-    const purposes = events[index]?.changed
-    const changes = purposes ? eventChanges(entry, entries[index - 1], purposes).join(', ') : 'purged'
+    const purposes = events[index]?.changed ?? []
+    const changes = isPurged ? 'purged' : eventChanges(entry, entries[index - 1], purposes).join(', ')
     return { action: eventAction(entry, purposes), changes }
   })
 }

@@ -36,10 +36,17 @@ it('on a terminal shows which purposes an entry gave or withdrew, and which othe
   const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 110 })
   const rows = stdout.trimEnd().split('\n').slice(1)
   expect(rows[0]).toContain('marketing given, channel: mail')
-  expect(rows[1]).toMatch(/ withdrawn +yes +marketing withdrawn /)
+  expect(rows[1]).toMatch(/ withdrawn +no +marketing withdrawn /)
   expect(rows[1]).not.toContain('channel')
   expect(rows[2]).toContain('channel: mail → none, a: none → 1')
   expect(JSON.parse((await cli.run(['history', '7', '--json'])).stdout)[1].preferences).toEqual(states[1])
+})
+
+it('when the instance does not return the acceptance, shows the preferences as they are', async () => {
+  const data = [{ ...entry({ id: uuid(30), preferences: { marketing: true } }), accepted: undefined }]
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 110 })
+  expect(stdout).toContain('marketing: true')
 })
 
 it('when a record was imported, shows when each answer was given and recorded', async () => {
